@@ -142,7 +142,7 @@ function bearer(token: PlantStubOptions["token"]): Interceptor {
   const credential = credentialsOf(token);
   return (callOptions, nextCall) => {
     const call = nextCall(callOptions);
-    // Ends the call while its token is being obtained. grpc-js has no listener before `next`, and would drop the status.
+    // Ends the call while its token is obtained. grpc-js has no listener before `next`, and would drop the status.
     let end: ((code: status, details: string) => void) | undefined;
     return new InterceptingCall(call, {
       start: (metadata, listener, next) => {

@@ -109,7 +109,7 @@ class Workers {
     }
   }
 
-  /** @throws the system error for a lack of memory. For other system errors, the process emits "error" */
+  /** @throws some system errors of starting a process. For the others, such as EAGAIN, the process emits "error" */
   #start(slot: number): ChildProcess {
     const worker = fork(process.argv[1] ?? "", process.argv.slice(2), {
       env: { ...process.env, [workerVariable]: "on" },
@@ -119,7 +119,7 @@ class Workers {
     worker.once("exit", (code, signal) => this.#replace(slot, worker.pid, code ?? signal));
     // A process that could not be started has no id, and emits "error" instead of "exit".
     worker.on("error", (fault) => {
-      if (worker.pid === undefined) this.#replace(slot, worker.pid, String(fault));
+      if (worker.pid === undefined) this.#replace(slot, undefined, String(fault));
     });
     return worker;
   }
@@ -151,7 +151,7 @@ class Workers {
 
 const workerExited: PlantErrorCode = "ERR_WORKER_EXITED";
 
-/** Resolves to `true` when a worker listens, or to `false` if the worker exits first. Rejects if it cannot be started. */
+/** Resolves to `true` when a worker listens, or to `false` if the worker exits first. Rejects if no process starts. */
 function startsListening(worker: ChildProcess): Promise<boolean> {
   return new Promise((resolve, reject) => {
     worker.on("message", ({ port }: WorkerReport) => {

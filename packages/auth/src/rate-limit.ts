@@ -59,8 +59,8 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
 const roundingMs = 1e-6;
 
 /**
- * Returns a function that evicts the first key. The function searches several keys at a time, because an iterator
- * first skips all entries that were deleted from the map earlier.
+ * Returns a function that evicts the first key. The function searches several keys at a time, because a new iterator
+ * first skips all entries that were deleted from the map.
  */
 function prepareEviction(fullAtMs: Map<string, number>): () => void {
   /** The found entries, the oldest last. Each use of a key changes its value, so a changed entry was used again. */

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@plantstore/gateway";
-import { refuseIgnoredOptions, requireObject, timerMsMax } from "@plantstore/http";
+import { refuseIgnoredOptions, requireObject, runLater } from "@plantstore/http";
 
 /** Options for all plugins. `createGateway` options that concern a framework application are included. */
 export interface MountOptions<Request extends object> extends Omit<
@@ -59,11 +59,7 @@ export function createMount<Request extends object>(mountOptions: MountOptions<R
     },
     routes: gateway.routes,
     requestOf: (values) => values?.get(requestKey),
-    close: () => {
-      // Node would treat a longer delay, such as Infinity, as 1 ms.
-      if (closeTimeoutMs > timerMsMax) return;
-      const abort = (): void => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
-      setTimeout(abort, closeTimeoutMs).unref();
-    },
+    close: () =>
+      runLater(closeTimeoutMs, () => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable))),
   };
 }

@@ -86,6 +86,7 @@ export {
   type Interval,
   runInTurns,
   runSteps,
+  runLater,
   startDeadline,
   startInterval,
   timerMsMax,

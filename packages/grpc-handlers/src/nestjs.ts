@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@plantstore/gateway";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, timerMsMax } from "@plantstore/http";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runLater } from "@plantstore/http";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
 import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
 
@@ -106,7 +106,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
     async close(): Promise<void> {
       isClosed = true;
       if (listen !== undefined) return await gateway?.drain(closeTimeoutMs);
-      abortAfter(closing, closeTimeoutMs);
+      runLater(closeTimeoutMs, () => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable)));
     },
     unwrap: started,
     mount: (app: MountableApplication): void => {
@@ -115,13 +115,6 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
       app.use((request, response, next) => started().handler(request, response, next));
     },
   });
-}
-
-function abortAfter(closing: AbortController, timeoutMs: number): void {
-  // Node would treat a longer delay, such as Infinity, as 1 ms.
-  if (timeoutMs > timerMsMax) return;
-  const abort = (): void => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
-  setTimeout(abort, timeoutMs).unref();
 }
 
 const howToServe = "set the option listen, or call strategy.mount(app) before app.startAllMicroservices()";

@@ -149,7 +149,7 @@ export class Deletion {
     this.#token = token;
   }
 
-  /** Ends the deletion. {@link settle} passes the ending to the caller. @throws TransitionError if the state forbids it */
+  /** Ends the deletion. {@link settle} informs the caller. @throws TransitionError if the state forbids the ending */
   decide(ending: Ending): void {
     const { endings: allowed, becomeUnknown } = transitions[this.#state];
     const becomesUnknown = "error" in ending && becomeUnknown?.includes(ending.kind) === true;

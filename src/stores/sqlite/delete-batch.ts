@@ -52,6 +52,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
       beginWrite(db, lockTimeoutMs);
       const deletedAt = Date.now();
       // Reads the last number in the transaction, because another process may have committed batches to the same file.
+      // A batch without records has a number too, so the last record's number may be lower than this thread's.
       const lastBatch = readLastBatch();
       batchNumber = (lastBatch > batchNumber ? lastBatch : batchNumber) + 1n;
       for (let i = from; i < to; i++) endings.push(deleteOne(batch, i, deletedAt, batchNumber));

@@ -10,9 +10,9 @@ const openPaths = new Set<string>();
 /**
  * Opens a store like {@link openStore}, but refuses a file that another store of this process has open.
  *
- * The integrity check of the log opens the -shm file, and closing any descriptor of that file releases all locks of the process
- * (POSIX fcntl). So closing one store would let other processes write during a commit of the other store, and damage
- * the file.
+ * The log's integrity check opens the -shm file, and closing any descriptor of that file releases all locks of the
+ * process (POSIX fcntl). So closing one store would let other processes write during a commit of the other store, and
+ * damage the file.
  *
  * @throws StoreOpenError that names the file and the problem; TypeError for unknown options
  */

@@ -83,6 +83,7 @@ export {
   type Interval,
   runInTurns,
   runSteps,
+  runLater,
   startDeadline,
   startInterval,
   timerMsMax,

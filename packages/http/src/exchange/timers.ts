@@ -17,6 +17,14 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
   return () => clearTimeout(timer);
 }
 
+/**
+ * Calls `run` after `delayMs`, and does not keep the Node.js process alive. Never calls `run` after a delay above
+ * {@link timerMsMax}, such as `Infinity`.
+ */
+export function runLater(delayMs: number, run: () => void): void {
+  if (delayMs <= timerMsMax) setTimeout(run, delayMs).unref();
+}
+
 /** A timer that calls a function at regular intervals until the timer is stopped. */
 export interface Interval {
   restart(): void;

@@ -12,7 +12,7 @@ export const proto: Format = {
   createCodec: (method, options) => new ProtoCodec(method, options),
 };
 
-/** A codec for the binary format. Reader and writer are compiled on first use, because many RPCs may never be called. */
+/** A codec for the binary format. Reader and writer are compiled on first use, because many RPCs are never called. */
 class ProtoCodec implements Codec {
   readonly isBinary = true;
   readonly #method: DescMethod;

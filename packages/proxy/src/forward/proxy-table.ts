@@ -113,8 +113,8 @@ export class ProxyTable {
    * @param conditions - the first condition that an upstream fulfils selects the upstream
    */
   knownOf(conditions: readonly ((upstream: ProxiedUpstream) => boolean)[]): KnownDescriptors | undefined {
-    const condition = conditions.find((isSelected) => this.#upstreams.some(isSelected));
-    const index = condition === undefined ? -1 : this.#upstreams.findIndex(condition);
+    let index = -1;
+    for (const isSelected of conditions) if (index < 0) index = this.#upstreams.findIndex(isSelected);
     const [set, reload] = [this.descriptorSets[index], this.reloads[index]];
     return set === undefined || set === noBytes || reload === undefined ? undefined : { set, reload };
   }

@@ -95,7 +95,7 @@ class BatchRun {
       const failed = await attemptBatch(session, open, { placement, token, isCareful, isInDoubt });
       if (failed === undefined) {
         if (!part.some(({ isOpen }) => isOpen)) return;
-        // Settles the deletions of ended deletions. An ending is final, even if the other deletions fail.
+        // Settles the ended deletions. An ending is final, even if the other deletions fail.
         for (const one of part) one.settle();
         return await this.#attemptSeparately(openOf(part), { ...start, isCareful: true });
       }
