@@ -46,8 +46,8 @@ export function createMcp(options: McpOptions): ProtocolExtension {
   return createExtension(path, toolNamesOf, (parts) => {
     const server = new McpServer(complete, parts);
     const open = (exchange: Exchange, protocol: Protocol): BodyWire => openBody(exchange, protocol, server);
-    return createBodyProtocol("mcp", path, open, (exchange, { error, httpStatus, fields }) =>
-      respondWithError(exchange, error, undefined, httpStatus, fields),
+    return createBodyProtocol("mcp", path, open, (exchange, { error, fields }) =>
+      respondWithError(exchange, error, undefined, fields),
     );
   });
 }

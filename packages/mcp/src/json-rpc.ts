@@ -70,8 +70,8 @@ export function respondWithError(
   exchange: Exchange,
   error: ConnectError,
   id: string | undefined,
-  httpStatus: number = httpStatusOf(error),
   fields: HeaderFields = [],
+  httpStatus: number = httpStatusOf(error),
 ): void {
   const fallback: ErrorMembers = { code: errorCodes[httpStatus >= 500 ? "internal" : "invalidRequest"] };
   const { code, data } = (error as { readonly jsonRpc?: ErrorMembers }).jsonRpc ?? fallback;

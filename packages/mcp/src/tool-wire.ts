@@ -106,7 +106,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     if (this.#progress?.stop() === true) return this.#endWith(event(this.#result(undefined, error)));
     const httpStatus = challengeStatus(error);
     const fields = withFieldsOf(this.responseHeader, []);
-    if (httpStatus !== undefined) return respondWithError(this.exchange, error, this.#call.id, httpStatus, fields);
+    if (httpStatus !== undefined) return respondWithError(this.exchange, error, this.#call.id, fields, httpStatus);
     const result = toUtf8(this.#result(undefined, error));
     this.exchange.respond(200, [...jsonFields, ...fields, ...metadataFields(error)], result);
   }

@@ -25,7 +25,7 @@ export interface ProtocolParts {
  * a folder, a {@link ProtocolName} and an item to the list in `protocols.ts`.
  *
  * A protocol finds a request's target, opens a {@link UnaryWire} or {@link StreamWire} for the call, and responds to
- * requests that never become a call.
+ * requests that match no RPC.
  */
 export interface Protocol {
   readonly name: ProtocolName;
@@ -41,7 +41,7 @@ export interface Protocol {
   readonly bodyPath?: string;
   /** Returns whether this protocol writes the response to a request that matches no target. */
   handlesUnmatched(head: RequestHead): boolean;
-  /** Responds to a request that never became a call. @throws before anything is sent if the error cannot be written */
+  /** Responds to a request that opens no wire. @throws before anything is sent if the error cannot be written */
   refuse(exchange: Exchange, refusal: Refusal): void;
 }
 
@@ -99,17 +99,14 @@ export type Mismatch =
   | { readonly kind: "malformed"; readonly message: string }
   | { readonly kind: "method-not-allowed"; readonly allow: string };
 
-/** The response to a request that does not become a call. */
+/** An error for a request that opens no wire, for example because the path is unknown. */
 export interface Refusal {
+  /** The error, with its HTTP status. gRPC and gRPC-Web respond with 200 and a gRPC status. */
   readonly error: ConnectError;
-  /** The HTTP status. gRPC and gRPC-Web ignore this status, and respond with 200 and a gRPC status. */
-  readonly httpStatus: number;
   /** Additional header fields, such as Allow. */
   readonly fields: HeaderFields;
   /** The RPC that the path names, or `undefined` if the path names no RPC. */
   readonly rpc: Rpc | undefined;
-  /** The request's target, or `undefined` if no target matched. */
-  readonly target: CallTarget | undefined;
 }
 
 /**

@@ -1,37 +1,12 @@
-import type { Exchange, HttpProblem, Failure } from "@plantstore/http";
-import { httpError, type Protocol, type Refusal } from "@plantstore/protocols";
+import type { Exchange, HttpProblem } from "@plantstore/http";
+import { httpError } from "@plantstore/protocols";
 import { addCorsFields } from "./cors.ts";
 import { errorToSend, type Server } from "./server.ts";
 
-/**
- * Responds to a request that never becomes a call. Never throws. If the response cannot be written, resets the exchange
- * and reports the error.
- */
-export function refuse(
-  exchange: Exchange,
-  protocol: Pick<Protocol, "refuse">,
-  refusal: Refusal,
-  report: (error: unknown, failure: Failure) => void,
-): void {
-  try {
-    protocol.refuse(exchange, refusal);
-  } catch (error) {
-    exchange.reset();
-    report(error, { errorCode: "ERR_RESPONSE_FAILED", what: "cannot write the error response" });
-  }
-}
-
-/** Responds in the REST format to a request that is not valid HTTP. Never throws. */
+/** Responds in the REST format to a request that is not valid HTTP. */
 export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
-  const { httpStatus } = problem;
-  const { cors } = server.routes;
+  const { cors, protocols } = server.routes;
   if (cors !== undefined) addCorsFields(exchange, cors, "");
-  const refusal = {
-    httpStatus,
-    error: errorToSend(httpError(problem), server),
-    fields: [],
-    rpc: undefined,
-    target: undefined,
-  };
-  refuse(exchange, server.routes.protocols.rest, refusal, server.report);
+  const error = errorToSend(httpError(problem), server);
+  protocols.rest.refuse(exchange, { error, fields: [], rpc: undefined });
 }

@@ -20,7 +20,6 @@ import {
   type Refusal,
   type Rpc,
   type Wire,
-  httpStatusOf,
 } from "@plantstore/protocols";
 import { LazyCompletedRequest } from "./lazy-completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
@@ -28,7 +27,6 @@ import { CallValues } from "./context-values.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
 import { requestFailure, responseFailure } from "./faults.ts";
 import { fullPathOf, pathOf, type Target } from "./routes.ts";
-import { refuse } from "./refuse.ts";
 import { requestIdOf } from "./request-id.ts";
 import { errorToSend, type Server } from "./server.ts";
 
@@ -47,6 +45,8 @@ export interface AnyCall {
   /** Frees the call's resources. Called when the request has ended for any reason. */
   close?(): void;
 }
+
+type ErrorWriter = Pick<AnyCall, "writeError"> & Partial<AnyCall>;
 
 /** The members of a call that {@link ServedRequest} uses. */
 export interface ServedCall extends AnyCall {
@@ -258,17 +258,35 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   /** Ends the request, and responds with an error. */
   fail(thrown: unknown): void {
-    if (this.isDone) return;
-    const sent = toConnectError(thrown, requestFailure);
-    const call = this.#call;
-    if (call === undefined) return this.#refuseTarget(sent);
+    if (!this.isDone) this.#fail(toConnectError(thrown, requestFailure), this.#call ?? this.#openToRefuse());
+  }
+
+  /** Ends a request that is not a call, and responds with an error. */
+  refuse(protocol: Pick<Protocol, "refuse">, refusal: Refusal): void {
+    this.#fail(refusal.error, this.#refuseWith(protocol, refusal));
+  }
+
+  /** Returns a writer for a refusal by `admit`: the wire, or the target's protocol if the request is not a call. */
+  #openToRefuse(): ErrorWriter {
+    const { target } = this;
+    if (target.kind === "unmatched" || target.kind === "endpoint")
+      return this.#refuseWith(target.protocol, { fields: [], rpc: target.rpc });
+    const wire: AnyCall["wire"] & Pick<Wire, "writeError"> = target.open(this.#exchange);
+    return { wire, writeError: (error) => wire.writeError(error) };
+  }
+
+  #refuseWith(protocol: Pick<Protocol, "refuse">, refusal: Omit<Refusal, "error">): ErrorWriter {
+    return { writeError: (error) => protocol.refuse(this.#exchange, { ...refusal, error }) };
+  }
+
+  #fail(sent: ConnectError, call: ErrorWriter): void {
     const error = errorToSend(sent, this.#server);
     this.#end(error);
     this.#reportError(error, sent);
     // Called if the error cannot be written, for example because the error's details do not serialize.
     const resetExchange = (fault: unknown): void => {
       this.#exchange.reset();
-      call.wire.release?.();
+      call.wire?.release?.();
       this.report(fault, responseFailure);
     };
     let written: void | Promise<void> = undefined;
@@ -283,31 +301,13 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     const timeout = Promise.withResolvers<void>();
     const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => {
-      call.wire.disableCompression?.();
+      call.wire?.disableCompression?.();
       return call.writeError(error);
     });
     void Promise.race([written, uncompressed])
       .catch(resetExchange)
       .then(() => this.#onSettled(error))
       .finally(stopTimer);
-  }
-
-  /** Ends a request before it becomes a call, with an error in the protocol of the target. */
-  #refuseTarget(error: ConnectError): void {
-    const { target } = this;
-    const { protocol, rpc } = target;
-    const call = target.kind === "unary" || target.kind === "stream" ? target : undefined;
-    this.refuse(protocol, { error, httpStatus: httpStatusOf(error), fields: [], rpc, target: call });
-  }
-
-  /** Ends a request that is not a call, and responds with an error. */
-  refuse(protocol: Pick<Protocol, "refuse">, found: Refusal): void {
-    const error = errorToSend(found.error, this.#server);
-    const refusal = { ...found, error };
-    this.isDone = true;
-    this.#reportError(error, found.error);
-    refuse(this.#exchange, protocol, refusal, (fault, failure) => this.report(fault, failure));
-    this.#onSettled(error);
   }
 
   /** Ends the request after the response was written, or without a response. */

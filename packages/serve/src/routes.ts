@@ -200,7 +200,7 @@ function refuseAtRpcPath({ hasErrorRecord }: Routes, head: RequestHead, refused:
 }
 
 const statusOnly: Pick<Protocol, "refuse"> = {
-  refuse: (exchange, { httpStatus, fields }) => exchange.respond(httpStatus, fields, noBytes),
+  refuse: (exchange, { error, fields }) => exchange.respond(httpStatusOf(error), fields, noBytes),
 };
 
 function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
@@ -272,7 +272,7 @@ export function unmatchedTarget(
   rpc?: Rpc,
   fields: HeaderFields = noFields,
 ): Unmatched {
-  const refusal = { error, httpStatus: httpStatusOf(error), fields, rpc, target: undefined };
+  const refusal = { error, fields, rpc };
   return {
     kind: "unmatched",
     protocol,

@@ -226,18 +226,23 @@ describe("protobufBodies", () => {
 describe("an RPC error for a client that accepts protobuf", () => {
   const details = [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: 3n } } }];
 
+  const fail = (): never => {
+    throw new ConnectError("no sink", Code.NotFound, undefined, details);
+  };
   test.each([
-    { rest: {}, want: type },
-    { rest: { errors: "google" as const }, want: "application/json" },
-    { rest: { errorRecord: () => ({ httpStatus: 418, body: {} }) }, want: "application/json" },
-  ])("has Content-Type $want with the options $rest set", async ({ rest, want }) => {
+    { from: "an interceptor", options: { interceptors: [() => fail] }, rest: {}, want: type },
+    { from: "admit", options: { admit: fail }, rest: {}, want: type },
+    { from: "admit", options: { admit: fail }, rest: { errors: "google" as const }, want: "application/json" },
+    {
+      from: "an interceptor",
+      options: { interceptors: [() => fail] },
+      rest: { errorRecord: () => ({ httpStatus: 418, body: {} }) },
+      want: "application/json",
+    },
+  ])("from $from has Content-Type $want with the options $rest", async ({ options, rest, want }) => {
     await using gateway = await startKitchenSink({
       rest: { ...rest, service: () => ({ protobufBodies: true }) },
-      interceptors: [
-        () => () => {
-          throw new ConnectError("no sink", Code.NotFound, undefined, details);
-        },
-      ],
+      ...options,
     });
     const received = await exchange(gateway.address, "GET /v1/query", { header: [["accept", type]] });
     expect([received.contentType, received.vary]).toEqual([want, expect.stringContaining("accept")]);

@@ -1,11 +1,12 @@
 import { type Exchange, type HeaderFields, planBody, prepareHeaderFields } from "@plantstore/http";
-import { callFormat, type CallFormat, normalizeContentType } from "../shared/content-type.ts";
+import { callFormat, type CallFormat } from "../shared/content-type.ts";
 import { formats } from "../formats.ts";
 import { planEnvelope } from "../shared/envelope-plan.ts";
 import type { CallTarget, Protocol, UnaryWire } from "../protocol.ts";
 import type { UnaryRpc } from "../rpc.ts";
 import { createTarget } from "../target.ts";
-import { ConnectStreamWire, endOfStream } from "./stream-wire.ts";
+import { ConnectStreamWire } from "./stream-wire.ts";
+import { httpStatusOf } from "../rest/rules/index.ts";
 import { unaryError } from "./unary-error.ts";
 import { ConnectUnaryWire } from "./unary-wire.ts";
 
@@ -43,14 +44,9 @@ export const connect: Protocol = {
       contentType?.toLowerCase().startsWith("application/connect+") === true
     );
   },
-  refuse(exchange, { httpStatus, error, fields, target }) {
-    if (target?.kind === "stream") {
-      // Clients of a stream read an error only from the end-stream message ("Streaming-Response" in the specification).
-      const contentType = normalizeContentType(exchange.common.contentType ?? "");
-      return exchange.respond(200, ["content-type", contentType], endOfStream(new Headers(), error));
-    }
+  refuse(exchange, { error, fields }) {
     const response = unaryError(error, [...jsonHeader, ...fields], undefined);
-    exchange.respond(httpStatus, response.fields, response.body);
+    exchange.respond(httpStatusOf(error), response.fields, response.body);
   },
 };
 

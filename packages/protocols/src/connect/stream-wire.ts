@@ -39,7 +39,7 @@ export class ConnectStreamWire extends EnvelopedWire {
 }
 
 /** Returns the end-stream envelope with the trailer and, if the call failed, the error. */
-export function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
+function endOfStream(trailer: Headers, error: ConnectError | undefined): Uint8Array {
   if (error !== undefined) appendCustomMetadata(trailer, error);
   const trailerHeaders = new LazyHeaders(headerFieldsToSend(trailer, []));
   const end = endStreamToJson(trailerHeaders, error && withoutMetadata(error), undefined);

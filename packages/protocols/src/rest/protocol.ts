@@ -1,5 +1,5 @@
 import { type Exchange, planBody } from "@plantstore/http";
-import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
+import { type ErrorRecordWriter, httpStatusOf, type RestBinding } from "./rules/index.ts";
 import type { Protocol, ProtocolParts, StreamTarget, StreamWire, UnaryTarget, UnaryWire } from "../protocol.ts";
 import type { Rpc, StreamRpc, UnaryRpc } from "../rpc.ts";
 import { RestByteStreamWire } from "./byte-stream-wire.ts";
@@ -32,8 +32,8 @@ export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts
       return new RestStreamTarget(rest, rule, found.captures, query);
     },
     handlesUnmatched: () => true,
-    refuse(exchange, { error, httpStatus, fields, rpc }) {
-      const failure = { httpStatus, procedure: rpc?.name };
+    refuse(exchange, { error, fields, rpc }) {
+      const failure = { httpStatus: httpStatusOf(error), procedure: rpc?.name };
       const response = toErrorResponse(writeErrorRecord, error, failure, fields, false);
       exchange.respond(response.httpStatus, response.fields, response.body);
     },

@@ -9,6 +9,7 @@ import {
   BodyCallWire,
   type BodyWire,
   createBodyProtocol,
+  httpStatusOf,
   type Protocol,
   type ResponseParts,
   type UnaryRpc,
@@ -54,8 +55,8 @@ function createJsonRpc(
     "json-rpc" as Protocol["name"],
     jsonRpcPath,
     (exchange, protocol) => new JsonRpcBodyWire(exchange, protocol, rpcOf),
-    (exchange, { httpStatus, error, fields }) =>
-      writeError(exchange, httpStatus, fields, null, jsonRpcErrors.server, error),
+    (exchange, { error, fields }) =>
+      writeError(exchange, httpStatusOf(error), fields, null, jsonRpcErrors.server, error),
   );
 }
 
@@ -96,7 +97,8 @@ class JsonRpcBodyWire implements BodyWire {
   }
 
   writeError(error: ConnectError): void {
-    writeError(this.#exchange, 200, [], this.#id, this.#errorCode, error);
+    if (error.code === Code.Unauthenticated) writeError(this.#exchange, 401, [], null, jsonRpcErrors.server, error);
+    else writeError(this.#exchange, 200, [], this.#id, this.#errorCode, error);
   }
 }
 
