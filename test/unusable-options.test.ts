@@ -4,7 +4,6 @@ import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts"
 import { fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
 import { ConnectModule, type ConnectModuleOptions } from "../packages/frameworks/src/nestjs.ts";
 import { createGateway } from "../packages/gateway/src/index.ts";
-import { createUpstream } from "../packages/proxy/src/client/entry.ts";
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
 import { silentLog } from "../packages/telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
@@ -146,17 +145,14 @@ describe("an unusable option", () => {
       'createProxy requires the option "upstreams[0].descriptors"',
     ],
     [
-      "an upstream as a plain options object",
-      () => call(createProxy, { upstreams: [{ ...upstream, upstream: { addresses: "http://127.0.0.1:1" } }] }),
-      "upstreams[0].upstream of createProxy must be an address or the result of createUpstream(), got object",
+      "a number as an upstream",
+      () => call(createProxy, { upstreams: [{ ...upstream, upstream: 1 }] }),
+      "upstreams[0].upstream of createProxy requires an object of options, got number",
     ],
     [
-      "tls in addition to createUpstream()",
-      () =>
-        createProxy({
-          upstreams: [{ ...upstream, upstream: createUpstream({ addresses: "http://[::1]:1" }), tls: {} }],
-        }),
-      "upstreams[0].tls of createProxy would be ignored: set tls of createUpstream()",
+      "an upstream without addresses",
+      () => call(createProxy, { upstreams: [{ ...upstream, upstream: { tls: {} } }] }),
+      'upstreams[0].upstream of createProxy requires the option "addresses"',
     ],
     [
       "reflectionHeader without reflection",

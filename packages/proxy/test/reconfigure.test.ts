@@ -18,9 +18,12 @@ import { exchangeFetch } from "../../testing/src/http/fetch.ts";
 
 const descriptors = descriptorSetOf(GreenhouseService.file);
 
-test("reconfigure closes the connections to replaced upstreams", async () => {
+test.each([
+  { name: "an address", toUpstream: (address: string) => address },
+  { name: "options", toUpstream: (addresses: string) => ({ addresses }) },
+])("reconfigure closes the connections to a replaced upstream from $name", async ({ toUpstream }) => {
   await using old = await startScriptedServer(respondWatered);
-  const proxy = await createProxy({ upstreams: [{ upstream: old.baseUrl, descriptors }] });
+  const proxy = await createProxy({ upstreams: [{ upstream: toUpstream(old.baseUrl), descriptors }] });
   const header = [["content-type", "application/json"]] as const;
   const request = { httpMethod: "POST", path: "/beds/7:water", header, body: Buffer.from("{}") };
   expect((await exchangeFetch(proxy.fetch, request)).httpStatus).toBe(200);

@@ -87,10 +87,10 @@ export function requireCertificates({ tls: files, upstreams, problemAt }: ProxyS
   };
   // The first certificate in a chain and at least one authority must be valid now.
   requireValid("listen.tls.cert", certificatesOf("listen.tls.cert", tls?.cert).slice(0, 1));
-  for (const [at, { connection }] of upstreams.entries()) {
+  for (const [at, { upstream }] of upstreams.entries()) {
     const path = `upstreams[${at}].tls`;
-    requireValid(`${path}.cert`, certificatesOf(`${path}.cert`, connection.tls?.cert).slice(0, 1));
-    requireValid(`${path}.ca`, certificatesOf(`${path}.ca`, connection.tls?.ca));
+    requireValid(`${path}.cert`, certificatesOf(`${path}.cert`, upstream.tls?.cert).slice(0, 1));
+    requireValid(`${path}.ca`, certificatesOf(`${path}.ca`, upstream.tls?.ca));
   }
 }
 

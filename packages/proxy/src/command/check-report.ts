@@ -1,23 +1,22 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createNameFilter, describeBinding, procedureOf, selectorOf, checkRestRoutes } from "@plantstore/protocols";
-import type { ProxyGateway } from "../create-proxy.ts";
+import type { ProxiedUpstreamOptions, ProxyGateway } from "../create-proxy.ts";
 import { defaultRestTimeoutMs } from "../upstreams/index.ts";
-import type { AccessChecks } from "./access-checks.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import type { UpstreamSettings } from "./upstream-settings.ts";
+import type { ServingParts } from "./serving-parts.ts";
 
 /** Formats the report for `--check`. @param json - whether the report is JSON */
 export function writeCheckReport(
   { services, rest }: ProxyGateway,
-  settings: ProxySettings,
-  isOpen: AccessChecks["isOpen"],
+  { settings, upstreams, accessChecks: { isOpen } }: ServingParts,
   json: boolean,
 ): string {
   const names = services.map(({ typeName }) => typeName);
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = checkRestRoutes(methods, rest).routes;
   const routes = bindings.map(describeBinding);
-  const timeouts = settings.upstreams.map((upstream) => ({ upstream: upstream.name, ...timeoutsOf(upstream) }));
+  const upstreamNames = [...upstreams.keys()];
+  const timeouts = settings.upstreams.map((each, at) => ({ upstream: upstreamNames[at], ...timeoutsOf(each) }));
   const methodTimeouts = methodTimeoutsOf(services, settings);
   const tools = toolsOf(services, settings);
   const open = isOpen && methods.filter((method) => isOpen(procedureOf(method))).map(selectorOf);
@@ -61,12 +60,12 @@ function methodTimeoutsOf(
 ): readonly { readonly method: string; readonly ms: number }[] {
   const unary = services.flatMap(({ methods }) => methods).filter(({ methodKind }) => methodKind === "unary");
   return unary.flatMap((method) => {
-    const ms = first?.forwarding.methodSettings?.(method)?.timeoutMs;
+    const ms = first?.methodSettings?.(method)?.timeoutMs;
     return ms === undefined ? [] : [{ method: selectorOf(method), ms }];
   });
 }
 
-function timeoutsOf({ forwarding: { timeoutMs, timeoutMaxMs } }: UpstreamSettings): {
+function timeoutsOf({ timeoutMs, timeoutMaxMs }: ProxiedUpstreamOptions): {
   readonly restMs: number | undefined;
   readonly otherMs: number | undefined;
 } {

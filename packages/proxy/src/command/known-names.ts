@@ -4,9 +4,9 @@ import { noBytes } from "@plantstore/http";
 import { type DeclaredNames, declaredNames } from "@plantstore/protobuf";
 import { createNameFilter, unmatchedPatterns } from "@plantstore/protocols";
 import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";
+import type { ProxiedUpstreamOptions } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import type { UpstreamSettings } from "./upstream-settings.ts";
 
 /**
  * Checks the names of services and RPCs in the settings against the descriptor files. `services` is not checked for an
@@ -20,9 +20,9 @@ export async function requireKnownNames(
   { upstreams, ruleFiles, problemAt }: ProxySettings,
   sets: readonly Uint8Array[],
 ): Promise<void> {
-  if (ruleFiles.length === 0 && upstreams.every(({ forwarding: { services = [] } }) => services.length === 0)) return;
+  if (ruleFiles.length === 0 && upstreams.every(({ services = [] }) => services.length === 0)) return;
   const declared = upstreams.map((upstream, at) => (isOfFile(upstream) ? namesIn(sets[at]) : undefined));
-  const ofServices = upstreams.flatMap(({ forwarding: { services = [] } }, at) => {
+  const ofServices = upstreams.flatMap(({ services = [] }, at) => {
     const known = declared[at]?.services;
     if (known === undefined) return [];
     return unmatchedPatterns(services, known).map((pattern) => {
@@ -33,7 +33,7 @@ export async function requireKnownNames(
   });
   const read = declared.filter((each) => each !== undefined);
   const names = {
-    services: upstreams.flatMap(({ forwarding: { services = [] } }, at) =>
+    services: upstreams.flatMap(({ services = [] }, at) =>
       (declared[at]?.services ?? []).filter(createNameFilter(services) ?? (() => true)),
     ),
     rpcs: read.flatMap((each) => each.rpcs),
@@ -59,12 +59,12 @@ export async function failForUnknownNames(
 }
 
 /** Returns the content of an upstream's descriptor file. Returns no bytes for reflection or an unreadable file. */
-async function readSet({ forwarding: { descriptors } }: UpstreamSettings): Promise<Uint8Array> {
+async function readSet({ descriptors }: ProxiedUpstreamOptions): Promise<Uint8Array> {
   if (!(descriptors instanceof URL)) return noBytes;
   return await readRegularFile(fileURLToPath(descriptors), definitionMaxBytes).catch(() => noBytes);
 }
 
-function isOfFile({ forwarding: { descriptors } }: UpstreamSettings): boolean {
+function isOfFile({ descriptors }: ProxiedUpstreamOptions): boolean {
   return descriptors !== "reflection";
 }
 

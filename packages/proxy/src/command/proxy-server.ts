@@ -1,5 +1,11 @@
 import { isProduction, messageOf } from "@plantstore/http";
-import type { ForwardRules, ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
+import type {
+  ForwardRules,
+  ProxiedUpstreamOptions,
+  ProxyGateway,
+  ProxyOptions,
+  ReloadReport,
+} from "../create-proxy.ts";
 import { createProbes, drainGracefully, Readiness } from "@plantstore/gateway/health";
 import { createGateway, type Gateway } from "@plantstore/gateway";
 import {
@@ -11,6 +17,7 @@ import {
   measureGateway,
   measureProcess,
   measureReadiness,
+  type MeasuredUpstream,
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
@@ -26,14 +33,13 @@ import { ConflictLog } from "./conflict-log.ts";
 import { serveStdio, type StdioClient } from "./mcp-stdio.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { ReloadLog } from "./reload-log.ts";
-import { closeParts, type NamedUpstream, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
+import { closeParts, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
 import { requireServable } from "./servable-settings.ts";
 import { shownNames } from "./shown-names.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
 import { describeUncheckedScopes, refuseUncheckedRpcs } from "./unchecked-scopes.ts";
 import { describeUnusedNames } from "./unused-names.ts";
-import type { UpstreamSettings } from "./upstream-settings.ts";
 
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
@@ -82,7 +88,7 @@ class ProxyServer {
   readonly #certificateReloads: ReloadLog;
   readonly #configurationReloads: ReloadLog;
   /** The upstreams whose load is measured, and their names. */
-  readonly #measured: NamedUpstream[] = [];
+  readonly #measured: MeasuredUpstream[] = [];
   readonly #names: string[] = [];
   #parts: ServingParts;
   #process: Disposable | undefined;
@@ -117,8 +123,8 @@ class ProxyServer {
 
   /** Replaces the upstreams whose load is measured. */
   #measure({ upstreams }: ServingParts): void {
-    this.#measured.splice(0, Infinity, ...upstreams);
-    this.#names.splice(0, Infinity, ...upstreams.map(({ name }) => name));
+    this.#measured.splice(0, Infinity, ...Array.from(upstreams, ([name, upstream]) => ({ name, upstream })));
+    this.#names.splice(0, Infinity, ...upstreams.keys());
   }
 
   /** The services and REST options in use, or `undefined` before the descriptors are loaded. */
@@ -213,14 +219,14 @@ class ProxyServer {
   }
 
   #options(parts: ServingParts): ProxyOptions {
-    const { settings, upstreams: connections, docs, accessChecks, mcp, validation } = parts;
-    const { upstreams, rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes, visibility } = settings;
+    const { settings, docs, accessChecks, mcp, validation } = parts;
+    const { rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes, visibility } = settings;
     const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.out);
     return {
-      upstreams: upstreams.flatMap(({ forwarding }, at) => {
-        const upstream = connections[at]?.upstream;
-        return upstream === undefined ? [] : [{ ...withToken(forwarding, token), upstream }];
+      upstreams: [...parts.upstreams.values()].flatMap((upstream, at) => {
+        const options = settings.upstreams[at];
+        return options === undefined ? [] : [{ ...withToken(options, token), upstream }];
       }),
       limits: { headerBytes },
       readMaxBytes: requestBytes,
@@ -336,7 +342,7 @@ class ProxyServer {
 
   /** Logs the upstreams whose descriptors cannot be read, with the reason. */
   #reportMissingUpstreams({ descriptorReloads }: ProxyGateway): void {
-    for (const [at, { name }] of this.#settings.upstreams.entries()) {
+    for (const [at, name] of this.#names.entries()) {
       const { problem, lastSuccessMs } = descriptorReloads[at] ?? {};
       if (problem === undefined) continue;
       const what = lastSuccessMs === undefined ? `without ${name}` : `${name} by its previous descriptors`;
@@ -345,8 +351,7 @@ class ProxyServer {
   }
 
   #reportConflicts({ descriptorReloads }: ProxyGateway): void {
-    const names = this.#settings.upstreams.map(({ name }) => name);
-    this.#conflicts.record(names, descriptorReloads);
+    this.#conflicts.record(this.#names, descriptorReloads);
   }
 
   #reportOmittedServices({ omitted }: ProxyGateway): void {
@@ -372,25 +377,20 @@ class ProxyServer {
   }
 
   #printReport(proxy: ProxyGateway): number {
-    this.#terminal.out(
-      writeCheckReport(proxy, this.#settings, this.#parts.accessChecks.isOpen, this.#report === "json"),
-    );
+    this.#terminal.out(writeCheckReport(proxy, this.#parts, this.#report === "json"));
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }
 
 /** Adds the MCP client's token to upstream calls. The client's user has set the token. */
-function withToken(
-  forwarding: UpstreamSettings["forwarding"],
-  token: string | undefined,
-): UpstreamSettings["forwarding"] {
-  if (token === undefined) return forwarding;
-  const { requestHeader } = forwarding;
+function withToken(options: ProxiedUpstreamOptions, token: string | undefined): ProxiedUpstreamOptions {
+  if (token === undefined) return options;
+  const { requestHeader } = options;
   const set: ForwardRules["set"] = (request) => ({
     authorization: `Bearer ${token}`,
     ...requestHeader?.set?.(request),
   });
-  return { ...forwarding, requestHeader: { ...requestHeader, set } };
+  return { ...options, requestHeader: { ...requestHeader, set } };
 }
 
 function pause(ms: number): Promise<false> {

@@ -11,7 +11,7 @@ import type {
   RestServiceSection,
 } from "../settings/index.ts";
 import { type CertificateFiles, toCertificateFiles } from "./pem-files.ts";
-import { toUpstreamSettings, type UpstreamSettings } from "./upstream-settings.ts";
+import { toUpstreamOptions } from "./upstream-settings.ts";
 
 type JsonOptions = NonNullable<GatewayOptions["jsonOptions"]>;
 
@@ -23,7 +23,7 @@ export interface RuleFile {
 
 /** The proxy command's settings. */
 export interface ProxySettings {
-  readonly upstreams: readonly UpstreamSettings[];
+  readonly upstreams: ReturnType<typeof toUpstreamOptions>;
   readonly rest: RestOptions;
   /** The files that `rest.rules` names. */
   readonly ruleFiles: readonly RuleFile[];
@@ -74,7 +74,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     settings.rest.rules.map(async (path): Promise<RuleFile> => ({ path, rules: await readRules(path) })),
   );
   return {
-    upstreams: toUpstreamSettings(read),
+    upstreams: toUpstreamOptions(read),
     rest: toRest(
       read,
       ruleFiles.flatMap(({ rules }) => rules),

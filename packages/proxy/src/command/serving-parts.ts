@@ -15,17 +15,15 @@ import type { ProxySettings } from "./proxy-settings.ts";
 /** The objects that the settings define, such as upstreams. A configuration reload replaces the objects. */
 export interface ServingParts {
   readonly settings: ProxySettings;
-  readonly upstreams: readonly NamedUpstream[];
+  /**
+   * The upstreams by name, in the order of the settings. The name, for metrics and messages, is the first address. A
+   * second upstream with the same address is named `ADDRESS#2`.
+   */
+  readonly upstreams: ReadonlyMap<string, Upstream>;
   readonly docs: ProxyDocs | undefined;
   readonly accessChecks: AccessChecks;
   readonly mcp: ProtocolExtension | undefined;
   readonly validation: Awaited<ReturnType<typeof openValidation>> | undefined;
-}
-
-/** An upstream with its name in metrics. */
-export interface NamedUpstream {
-  readonly name: string;
-  readonly upstream: Upstream;
 }
 
 /**
@@ -107,26 +105,33 @@ export async function closeParts(
     if (drainMs > 0) accessChecks.closeWhenIdle();
     else accessChecks.close();
   }
-  const isShared = ({ upstream }: NamedUpstream): boolean =>
-    others?.upstreams.some((other) => other.upstream === upstream) === true;
-  await Promise.all(upstreams.filter((each) => !isShared(each)).map(({ upstream }) => upstream.drain(drainMs)));
+  const shared = new Set(others?.upstreams.values());
+  await Promise.all([...upstreams.values()].filter((each) => !shared.has(each)).map((each) => each.drain(drainMs)));
 }
 
-function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: ServingParts): readonly NamedUpstream[] {
+function openUpstreams({ upstreams, problemAt }: ProxySettings, previous?: ServingParts): ServingParts["upstreams"] {
   // A lookup by JSON keys avoids comparing all pairs of upstreams, which takes quadratic time.
-  const shareable = Map.groupBy(previous?.upstreams ?? [], (_, at) =>
-    JSON.stringify(previous?.settings.upstreams[at]?.connection),
+  const shareable = Map.groupBy(previous?.upstreams.values() ?? [], (_, at) =>
+    JSON.stringify(previous?.settings.upstreams[at]?.upstream),
   );
-  return upstreams.map(({ name, connection }, at) => {
-    const shared = shareable.get(JSON.stringify(connection))?.shift();
-    if (shared !== undefined) return { name, upstream: shared.upstream };
+  const opened = new Map<string, Upstream>();
+  // The last number of each address avoids trying all numbers again, which takes quadratic time.
+  const counts = new Map<string, number>();
+  for (const [at, { upstream: options }] of upstreams.entries()) {
+    const [first = ""] = [options.addresses].flat();
+    let name = first;
+    let count = counts.get(first) ?? 1;
+    // A loop, because a Unix socket's path may end like the second name of another address.
+    while (opened.has(name)) name = `${first}#${++count}`;
+    counts.set(first, count);
     try {
-      return { name, upstream: createUpstream(connection) };
+      opened.set(name, shareable.get(JSON.stringify(options))?.shift() ?? createUpstream(options));
     } catch (error) {
       const member = error instanceof TlsFilesError ? "tls.cert" : "addresses[0]";
       throw problemAt(`upstreams[${at}].${member}`, `is not valid: ${messageOf(error)}`);
     }
-  });
+  }
+  return opened;
 }
 
 /** Returns the dependencies that determine readiness. If there are several upstreams, each is listed too. */
@@ -134,15 +139,15 @@ export function readinessOf(
   { settings, upstreams }: ServingParts,
   proxy: ProxyGateway | undefined,
 ): Readonly<Record<string, ServerPart>> {
-  const isReachable = upstreams.some(({ upstream }) => upstream.ready);
-  const several = upstreams.length < 2 ? [] : upstreams;
-  const parts = several.map(({ name, upstream }, at): [string, ServerPart] => {
+  const isReachable = [...upstreams.values()].some(({ ready }) => ready);
+  const several = upstreams.size < 2 ? [] : [...upstreams];
+  const parts = several.map(([name, { ready }], at): [string, ServerPart] => {
     const { problem, lastSuccessMs } = proxy?.descriptorReloads[at] ?? {};
     // A failed reload does not affect readiness, because the previous descriptors stay in use.
     const neverRead = lastSuccessMs === undefined ? problem : undefined;
     return [
       `upstream ${name}`,
-      { isOptional: !settings.requiresAll, problem: neverRead ?? (upstream.ready ? undefined : "unreachable") },
+      { isOptional: !settings.requiresAll, problem: neverRead ?? (ready ? undefined : "unreachable") },
     ];
   });
   return {

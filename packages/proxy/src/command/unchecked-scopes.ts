@@ -29,7 +29,7 @@ export function requireDefinedScopes(
   parts: CheckedScopes,
 ): void {
   const { upstreams, problemAt } = parts.settings;
-  const ofFiles = descriptorReloads.filter((_, at) => upstreams[at]?.forwarding.descriptors !== "reflection");
+  const ofFiles = descriptorReloads.filter((_, at) => upstreams[at]?.descriptors !== "reflection");
   const names = new Set(ofFiles.flatMap((each) => each.services));
   const checked = services.filter(({ typeName }) => names.has(typeName));
   const problems = problemsOf(checked, parts).map((problem) => problemAt("authentication.scopes", problem).message);

@@ -90,5 +90,5 @@ function selectedServices(
   reloads: ServedNames["descriptorReloads"],
 ): readonly string[] {
   const known = upstreams.filter((_, at) => reloads[at]?.lastSuccessMs !== undefined);
-  return known.flatMap(({ forwarding: { services = [] } }) => services);
+  return known.flatMap(({ services = [] }) => services);
 }

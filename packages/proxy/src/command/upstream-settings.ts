@@ -11,16 +11,10 @@ import { findPatternProblems, type UpstreamOptions, type UpstreamTls } from "../
 import { toMethodSettings } from "./method-settings.ts";
 import { readPem } from "./pem-files.ts";
 
-/** An upstream's settings. */
-export interface UpstreamSettings {
-  /** The first address, for metrics and messages. A second upstream with the same address is named `ADDRESS#2`. */
-  readonly name: string;
-  readonly connection: UpstreamOptions;
-  readonly forwarding: Omit<ProxiedUpstreamOptions, "upstream">;
-}
-
-/** Returns the settings of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
-export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSettings[] {
+/** Returns the options of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
+export function toUpstreamOptions(
+  read: ReadSettings,
+): readonly (ProxiedUpstreamOptions & { readonly upstream: UpstreamOptions })[] {
   const { settings, problemAt, flagOf } = read;
   const { upstreams, methodConfig, authentication, headerBytes, responseBytes } = settings;
   if (upstreams.length === 0) throw problemAt("upstreams", "must contain at least one upstream");
@@ -29,12 +23,10 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
   requireServices(settings.upstreams, read);
   const methodSettings = toMethodSettings(methodConfig);
   const hidden = authentication?.forward === false ? ["authorization"] : [];
-  const counts = new Map<string, number>();
   return upstreams.map((upstream, at) => {
     const path = `upstreams[${at}]`;
     const { addresses, descriptors, services, timeoutMs, timeoutMaxMs, retry, reflectionHeader } = upstream;
-    const [first] = addresses;
-    if (first === undefined) throw problemAt(`${path}.addresses`, "must contain at least one address");
+    if (addresses.length === 0) throw problemAt(`${path}.addresses`, "must contain at least one address");
     if (descriptors === undefined) throw problemAt(path, "requires descriptors: reflection, or a file");
     const usesHeader = descriptors === "reflection";
     // The flag sets the header for all upstreams, and upstreams without reflection ignore the header.
@@ -45,23 +37,18 @@ export function toUpstreamSettings(read: ReadSettings): readonly UpstreamSetting
         `${path}.descriptors`,
         "must be a file unless validateReflected is set, because upstreams may be hostile",
       );
-    const number = (counts.get(first) ?? 0) + 1;
-    counts.set(first, number);
     return {
-      name: number === 1 ? first : `${first}#${number}`,
-      connection: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
-      forwarding: {
-        descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
-        ...(usesHeader && { reflectionHeader }),
-        retry,
-        readMaxBytes: responseBytes,
-        methodSettings,
-        requestHeader: toForwardRules(upstream.requestHeader, hidden),
-        ...(upstream.responseHeader && { responseHeader: toForwardRules(upstream.responseHeader, []) }),
-        services,
-        ...(timeoutMs !== undefined && { timeoutMs }),
-        ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
-      },
+      upstream: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
+      descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
+      ...(usesHeader && { reflectionHeader }),
+      retry,
+      readMaxBytes: responseBytes,
+      methodSettings,
+      requestHeader: toForwardRules(upstream.requestHeader, hidden),
+      ...(upstream.responseHeader && { responseHeader: toForwardRules(upstream.responseHeader, []) }),
+      services,
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
     };
   });
 }

@@ -8,13 +8,18 @@ import {
   refuseUnknownOptions,
   required,
   stringOr,
-  withCode,
 } from "@plantstore/http";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
 import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
 import { messageBytesMax, type ExternalHttpRule } from "@plantstore/protocols";
 import { registerForwarder } from "@plantstore/serve";
-import { createUpstream, requireRange, type ServiceOwners, Upstream, type UpstreamTls } from "../upstreams/index.ts";
+import {
+  requireRange,
+  type ServiceOwners,
+  Upstream,
+  type UpstreamOptions,
+  upstreamOptionNames,
+} from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
 import { toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
@@ -25,16 +30,10 @@ import type { UpstreamCallObserver } from "./observe-calls.ts";
 /** A gRPC service behind a proxy, with its address, its descriptors, and options for forwarding. */
 export interface ProxiedUpstreamOptions {
   /**
-   * The address: `http://host:port`, `https://host:port`, `unix:/path`, or `dns:host:port`, which resolves to one or
-   * more servers. An upstream from `createUpstream` is also accepted. An upstream has more options, can be shared, and
-   * is closed by the application.
+   * The address, as in {@link UpstreamOptions.addresses}, or options with TLS and more addresses. An upstream from
+   * `createUpstream` is also accepted, can be shared, and is closed by the application.
    */
-  readonly upstream: string | Upstream;
-  /**
-   * Trusted certificates (`ca`), client certificate (`cert`, `key`), the server's name (`servername`). Only allowed
-   * with an address.
-   */
-  readonly tls?: UpstreamTls;
+  readonly upstream: string | UpstreamOptions | Upstream;
   /**
    * A binary google.protobuf.FileDescriptorSet with all imported files, or its source. A file URL is read again when
    * the file changes. `"reflection"` queries the upstream (`grpc.reflection.v1` or `v1alpha`) at the start, when its
@@ -93,7 +92,6 @@ export interface MethodSettings {
 /** The member names in {@link ProxiedUpstreamOptions}. */
 export const proxiedUpstreamOptionNames: OptionNames<ProxiedUpstreamOptions> = {
   upstream: required,
-  tls: true,
   descriptors: required,
   reflectionHeader: true,
   reloadEveryMs: true,
@@ -122,16 +120,11 @@ function ignoredBy(descriptors: ProxiedUpstreamOptions["descriptors"]): Readonly
   return { reflectionHeader, reloadEveryMs: "descriptors are neither a file nor reflection" };
 }
 
-/** @throws TypeError for a value that is neither an address nor an Upstream, and for `tls` next to an upstream */
-function requireUpstream(upstream: unknown, tls: UpstreamTls | undefined, path: string): void {
-  if (typeof upstream === "string") return;
-  if (!(upstream instanceof Upstream)) {
-    const problem = `${path}.upstream of createProxy must be an address or the result of createUpstream(), got ${typeof upstream}`;
-    throw withCode(new TypeError(problem), "ERR_OPTIONS");
-  }
-  if (tls === undefined) return;
-  const problem = `${path}.tls of createProxy would be ignored: set tls of createUpstream()`;
-  throw withCode(new TypeError(problem), "ERR_OPTIONS");
+/** Opens an upstream that the proxy closes. Throws as `createUpstream` does. */
+function openUpstream(given: string | UpstreamOptions, path: string): Upstream {
+  const options = typeof given === "string" ? { addresses: given } : given;
+  refuseUnknownOptions(options, upstreamOptionNames, `${path}.upstream of createProxy`);
+  return new Upstream(options);
 }
 
 /** Gateway options that also apply to upstream calls, and the call observer. */
@@ -168,8 +161,7 @@ export class ProxiedUpstream {
    * key cannot be parsed
    */
   constructor(options: ProxiedUpstreamOptions, call: CallOptions, at: number, owners: ServiceOwners) {
-    const { upstream, tls } = options;
-    requireUpstream(upstream, tls, `upstreams[${at}]`);
+    const { upstream } = options;
     refuseIgnoredOptions(options, ignoredBy(options.descriptors), `upstreams[${at}] of createProxy`);
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
     if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, messageBytesMax);
@@ -178,9 +170,8 @@ export class ProxiedUpstream {
     // `new Headers()` is not used, because its errors contain the values, which may be secrets.
     for (const [name, value] of Object.entries(options.reflectionHeader ?? {})) requireField(name, value);
     this.options = options;
-    this.#ownsConnections = typeof upstream === "string";
-    this.connections =
-      typeof upstream === "string" ? createUpstream({ addresses: upstream, ...(tls && { tls }) }) : upstream;
+    this.#ownsConnections = !(upstream instanceof Upstream);
+    this.connections = upstream instanceof Upstream ? upstream : openUpstream(upstream, `upstreams[${at}]`);
     const { scheme, authority } = this.connections;
     this.#at = at;
     this.#owners = owners;

@@ -29,7 +29,7 @@ function upstreamOf(services: string, more = ""): string {
 }
 
 function areReady({ upstreams: all }: ServingParts): readonly boolean[] {
-  return all.map(({ upstream }) => upstream.ready);
+  return [...all.values()].map(({ ready }) => ready);
 }
 
 const upstreams = `upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*")}`;
@@ -59,18 +59,30 @@ test.each([
 test("after a reload, two upstreams with equal settings keep separate connections", async () => {
   const old = await open(upstreams);
   const next = await open(upstreams, old);
-  expect(next.upstreams[0]?.upstream).toBe(old.upstreams[0]?.upstream);
-  expect(next.upstreams[1]?.upstream).toBe(old.upstreams[1]?.upstream);
-  expect(next.upstreams[1]?.upstream).not.toBe(next.upstreams[0]?.upstream);
+  const [first, second] = next.upstreams.values();
+  const [oldFirst, oldSecond] = old.upstreams.values();
+  expect(first).toBe(oldFirst);
+  expect(second).toBe(oldSecond);
+  expect(second).not.toBe(first);
   await closeParts(next, 0);
 });
 
 test("a reload names a shared upstream by its new position", async () => {
   const old = await open(upstreams);
   const next = await open(`upstreams:\n${upstreamOf("b.*", ", connections: 2")}${upstreamOf("a.*")}`, old);
-  expect(next.upstreams[1]?.upstream).toBe(old.upstreams[0]?.upstream);
-  expect(next.upstreams.map(({ name }) => name)).toEqual(["http://127.0.0.1:1", "http://127.0.0.1:1#2"]);
+  expect([...next.upstreams.values()][1]).toBe([...old.upstreams.values()][0]);
+  expect([...next.upstreams.keys()]).toEqual(["http://127.0.0.1:1", "http://127.0.0.1:1#2"]);
   await Promise.all([closeParts(old, 0, next), closeParts(next, 0)]);
+});
+
+test("an upstream has a unique name if its address equals another upstream's name", async () => {
+  const addresses = ["unix:/a", "unix:/a", "unix:/a#2", "unix:/a"];
+  const items = addresses.map(
+    (each, at) => `- { addresses: ["${each}"], descriptors: reflection, services: [s${at}] }`,
+  );
+  const parts = await open(["upstreams:", ...items].join("\n"));
+  expect([...parts.upstreams.keys()]).toEqual(["unix:/a", "unix:/a#2", "unix:/a#2#2", "unix:/a#3"]);
+  await closeParts(parts, 0);
 });
 
 test("closing replaced parts drains the upstreams that are no longer used", async () => {

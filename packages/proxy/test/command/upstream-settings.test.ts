@@ -14,6 +14,6 @@ test.each([
     "authentication: { forward: false }",
   ].join("\n");
   const { upstreams } = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
-  const { select } = compileForwardRules("request", upstreams[0]?.forwarding.requestHeader);
+  const { select } = compileForwardRules("request", upstreams[0]?.requestHeader);
   expect(select(["Authorization", "Bearer a", "X-C", "1"], noAddedFields).fields).toEqual(["x-c", "1"]);
 });

@@ -5,7 +5,6 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import type { GatewayOptions, HttpEngine } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { createHttpEngine } from "../../../../../http-engine/src/index.ts";
-import { createIssuedCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
@@ -50,18 +49,15 @@ function upstreamRoutes(degreesCelsius: number): (router: ConnectRouter) => void
   };
 }
 
-const certificate = createIssuedCertificate("localhost");
-const [first, second, secure] = [21, 30, 21].map((degrees) => createTestGateway({ routes: upstreamRoutes(degrees) }));
+const [first, second] = [21, 30].map((degrees) => createTestGateway({ routes: upstreamRoutes(degrees) }));
 /** The upstreams' addresses. */
-let [address, otherAddress, secureAddress] = ["", "", ""];
+let [address, otherAddress] = ["", ""];
 beforeAll(async () => {
   address = `http://127.0.0.1:${(await first?.listen({ host: "127.0.0.1" }))?.port}`;
   otherAddress = `http://127.0.0.1:${(await second?.listen({ host: "127.0.0.1" }))?.port}`;
-  const { cert, key } = certificate;
-  secureAddress = `https://localhost:${(await secure?.listen({ tls: { cert, key } }))?.port}`;
 });
 afterAll(async () => {
-  for (const gateway of [first, second, secure]) await gateway?.close();
+  for (const gateway of [first, second]) await gateway?.close();
 });
 
 const greenhouse = descriptorSetOf(GreenhouseService.file);
@@ -196,12 +192,6 @@ const retry = { ...lookAgain, retryableCodes: [Code.Unavailable] };
 
 const upstreamEffects: EffectsOf<ProxiedUpstreamOptions> = {
   upstream: () => compareUpstreams({}, { upstream: otherAddress }, get(reading)),
-  tls: () =>
-    compareUpstreams(
-      { upstream: secureAddress },
-      { upstream: secureAddress, tls: { ca: certificate.authority } },
-      async (proxy) => String(await get(reading)(proxy)).startsWith("200"),
-    ),
   descriptors: () => compareUpstreams({}, { descriptors: descriptorSetOf(LibraryService.file) }, get(reading)),
   reflectionHeader: () => {
     const reflected = { descriptors: "reflection" } as const;

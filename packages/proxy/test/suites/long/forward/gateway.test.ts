@@ -171,12 +171,14 @@ test("CORS, trusted proxies, endpoints and onResponse work as in a gateway", asy
   expect(Buffer.from(data).toString()).toBe("local b");
 });
 
-test("an upstream address uses TLS with the certificates in its options", async () => {
+test("an upstream uses the certificates in its options for TLS", async () => {
   const { cert, key } = createCertificate("localhost");
   const handlers = { getReading: () => ({ degreesCelsius: 21 }) };
   await using upstream = await startGreenhouse(handlers, {}, { tls: { cert, key } });
-  const upstreamOptions = { tls: { ca: cert } };
-  await using proxy = await startProxy(`https://localhost:${upstream.address.port}`, files, { upstreamOptions });
+  const upstreamOptions = {
+    upstream: { addresses: `https://localhost:${upstream.address.port}`, tls: { ca: cert } },
+  };
+  await using proxy = await startProxy("", files, { upstreamOptions });
   expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
 });
 
