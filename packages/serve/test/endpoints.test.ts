@@ -33,7 +33,7 @@ const page: Endpoint = { path: "/page", open: true, handle: () => ({ httpStatus:
 const anyStatus: Endpoint = {
   path: "/status",
   open: true,
-  handle: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "" }),
+  handle: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "status" }),
 };
 const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
 
@@ -78,6 +78,17 @@ describe("an endpoint with methods other than GET", () => {
     ])("if it returns the status $httpStatus, sends a $want response", async ({ httpStatus, want }) => {
       const response = await gateway.ask(transport, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
       expect(response.httpStatus).toBe(want);
+    });
+
+    test.each([
+      { httpStatus: 204, lengths: [undefined] },
+      // A 205 response ends with its header, or has a length of 0 (RFC 9110 §15.3.6).
+      { httpStatus: 205, lengths: [undefined, "0"] },
+      { httpStatus: 304, lengths: [undefined] },
+    ])("sends a $httpStatus response without its body's length", async ({ httpStatus, lengths }) => {
+      const response = await gateway.ask(transport, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
+      expect([response.httpStatus, String(response.body)]).toEqual([httpStatus, ""]);
+      expect(lengths).toContain(fieldValue(response.header, "content-length"));
     });
 
     test("gets an empty body from a request without a body", async () => {

@@ -1,4 +1,4 @@
-import type { AbortReceiver, Exchange, Peer } from "./exchange.ts";
+import { type AbortReceiver, type Exchange, type Peer, statusesWithoutBody } from "./exchange.ts";
 import { type CommonHeaderFields, type HeaderFields, readHeaderField } from "./header-fields.ts";
 import type { HttpProblem } from "./http-problem.ts";
 import type { RequestBody } from "./request-body.ts";
@@ -74,7 +74,8 @@ export abstract class BaseExchange implements Exchange {
     requireFinalStatus(httpStatus);
     this.httpStatus = httpStatus;
     try {
-      this.sendResponse(httpStatus, fields, body, trailer);
+      // A dropped body has no Content-Length, which RFC 9110 §8.6 forbids for 204, and for 304 unless 200 has the same.
+      this.sendResponse(httpStatus, fields, statusesWithoutBody.has(httpStatus) ? undefined : body, trailer);
     } catch (error) {
       this.httpStatus = 0;
       throw error;

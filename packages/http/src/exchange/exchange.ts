@@ -41,8 +41,8 @@ export interface Exchange extends HeaderReader {
   /**
    * Sends a complete response. The body length is added to the `fields`.
    *
-   * @param httpStatus - an integer between 200 and 599
-   * @param body - absent if the status or the method does not allow a body, otherwise possibly empty
+   * @param httpStatus - an integer between 200 and 599. With {@link statusesWithoutBody}, the body is dropped
+   * @param body - absent if the method does not allow a body, otherwise possibly empty
    * @param trailer - absent if the response has no trailer section
    * @throws RangeError for an invalid status, or TypeError for a field that HTTP does not allow, before sending
    * anything, so that another response can follow

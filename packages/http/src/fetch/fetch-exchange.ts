@@ -9,7 +9,6 @@ import {
   type HeaderFields,
   type Peer,
   RequestBody,
-  statusesWithoutBody,
 } from "../exchange/index.ts";
 
 /** An exchange that consists of a Fetch `Request` and `Response`. */
@@ -78,14 +77,12 @@ export class FetchExchange extends BaseExchange implements BodySource {
     const headers = this.#toHeaders(fields);
     if (body !== undefined) headers.set("content-length", String(body.byteLength));
     // The cast is safe: the DOM types exclude shared memory, which the gateway does not use.
-    const content = this.#allowsBody(httpStatus) ? (body as Uint8Array<ArrayBuffer> | undefined) : null;
+    const content = this.httpMethod === "HEAD" ? null : (body as Uint8Array<ArrayBuffer> | undefined);
     this.#respond(new Response(content, responseInit(httpStatus, headers)));
   }
 
   protected sendHeader(httpStatus: number, fields: HeaderFields): void {
-    const headers = this.#toHeaders(fields);
-    const body = this.#allowsBody(httpStatus) ? this.#openBody() : null;
-    this.#respond(new Response(body, responseInit(httpStatus, headers)));
+    this.#respond(new Response(this.#openBody(), responseInit(httpStatus, this.#toHeaders(fields))));
   }
 
   protected sendPiece(piece: Uint8Array): boolean {
@@ -158,11 +155,6 @@ export class FetchExchange extends BaseExchange implements BodySource {
     };
     const strategy = new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax });
     return new ReadableStream({ start, pull, cancel: this.#onAbort }, strategy);
-  }
-
-  /** `Response` throws for a body if the status does not allow one (Fetch §2.2.3). */
-  #allowsBody(httpStatus: number): boolean {
-    return this.httpMethod !== "HEAD" && !statusesWithoutBody.has(httpStatus);
   }
 
   #toHeaders(fields: HeaderFields): Headers {
