@@ -330,34 +330,6 @@ test("drain serves one more request on an idle connection, then closes it", asyn
   await within(drained, "the end of the drain");
 });
 
-describe("the Content-Length of a response", () => {
-  test.each<{ name: string; header: Record<string, string>; httpStatus: number; body: string; want: string | null }>([
-    {
-      name: "a Content-Length of 2 for 5 bytes",
-      header: { "content-length": "2" },
-      httpStatus: 200,
-      body: "hello",
-      want: "5",
-    },
-    { name: "a body with status 204", header: {}, httpStatus: 204, body: "hello", want: null },
-    { name: "a body with status 205", header: {}, httpStatus: 205, body: "hello", want: "0" },
-  ])("is $want if the endpoint returns $name", async ({ header, httpStatus, body, want }) => {
-    await using greenhouse = await startGreenhouse(
-      {},
-      { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus, header, body }) }] },
-    );
-    using connection = await openHttp1(greenhouse.address);
-    for (let i = 0; i < 2; i++) {
-      connection.request({ httpMethod: "GET", path: "/page", header: [] });
-      const response = await connection.readResponse();
-      expect(response.httpStatus).toBe(httpStatus);
-      expect(response.header.filter(([name]) => name === "content-length").map(([, value]) => value)).toEqual(
-        want === null ? [] : [want],
-      );
-    }
-  });
-});
-
 describe("HEAD", () => {
   test.each([
     { name: "an endpoint", target: "/page", want: "6" },

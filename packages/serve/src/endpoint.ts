@@ -59,7 +59,7 @@ export interface EndpointRequest extends Pick<
 export interface EndpointResponse {
   /** The status, from 200 to 599. A status outside this range is reported as a fault, and the client gets 500. */
   readonly httpStatus: number;
-  /** The header fields, including `content-type`. The server adds `content-length`. */
+  /** The header fields, including `content-type`. `content-length`, `date` and connection fields are replaced. */
   readonly header?: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
 }

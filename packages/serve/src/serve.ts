@@ -14,7 +14,7 @@
  */
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues, UnaryRequest } from "@connectrpc/connect";
-import { type Exchange, toUtf8 } from "@plantstore/http";
+import { type Exchange, fieldsNotSentAsMetadata, toUtf8 } from "@plantstore/http";
 import {
   clientGoneError,
   type Reply,
@@ -199,6 +199,7 @@ function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
 
 function writeEndpoint(request: ServedRequest, { httpStatus, header = {}, body }: EndpointResponse): void {
   const bytes = typeof body === "string" ? toUtf8(body) : body;
-  exchangeOf(request).respond(httpStatus, Object.entries(header).flat(), bytes);
+  const fields = Object.entries(header).filter(([name]) => !fieldsNotSentAsMetadata.has(name.toLowerCase()));
+  exchangeOf(request).respond(httpStatus, fields.flat(), bytes);
   request.settle(undefined);
 }

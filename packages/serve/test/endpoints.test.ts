@@ -35,6 +35,16 @@ const anyStatus: Endpoint = {
   open: true,
   handle: ({ target }) => ({ httpStatus: Number(target.split("?")[1]), body: "status" }),
 };
+/** Returns header fields that only the server may set. */
+const transportFields: Endpoint = {
+  path: "/transport-fields",
+  open: true,
+  handle: () => ({
+    httpStatus: 200,
+    header: { "Content-Length": "2", connection: "x-odd", date: "x-odd", "transfer-encoding": "chunked", trailer: "a" },
+    body: "page",
+  }),
+};
 const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
 
 function sign(body: Uint8Array): Field {
@@ -47,7 +57,7 @@ describe("an endpoint with methods other than GET", () => {
   beforeAll(async () => {
     gateway = await openEveryTransport({
       ...kitchenSinkOptions,
-      endpoints: [hook, page, form, anyStatus],
+      endpoints: [hook, page, form, anyStatus, transportFields],
       onFault: () => {},
     });
   });
@@ -89,6 +99,16 @@ describe("an endpoint with methods other than GET", () => {
       const response = await gateway.ask(transport, { httpMethod: "GET", path: `/status?${httpStatus}`, header: [] });
       expect([response.httpStatus, String(response.body)]).toEqual([httpStatus, ""]);
       expect(lengths).toContain(fieldValue(response.header, "content-length"));
+    });
+
+    test("cannot set the fields that describe the connection and the length", async () => {
+      for (const httpMethod of ["GET", "HEAD", "GET"]) {
+        const response = await gateway.ask(transport, { httpMethod, path: "/transport-fields", header: [] });
+        const { httpStatus, header, body } = response;
+        expect([httpStatus, String(body)]).toEqual([200, httpMethod === "GET" ? "page" : ""]);
+        expect(header.filter(([name]) => name === "content-length")).toEqual([["content-length", "4"]]);
+        expect(header.flat()).not.toContain("x-odd");
+      }
     });
 
     test("gets an empty body from a request without a body", async () => {

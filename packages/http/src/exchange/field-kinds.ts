@@ -73,7 +73,7 @@ export const reservedResponseFields: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "content", "date"],
 });
 
-/** The fields that are not sent as call metadata: connection fields, and fields that the HTTP implementation sets. */
+/** The fields that neither call metadata nor endpoints set: connection fields, and fields that the HTTP server sets. */
 export const fieldsNotSentAsMetadata: ReadonlySet<string> = fieldNames({
   kinds: ["connection", "hop", "length", "date"],
 });
