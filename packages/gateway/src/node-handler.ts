@@ -87,9 +87,9 @@ export function createNodeHandler(current: CurrentNodeServer): NodeHandler {
       if (fallback !== undefined) return fallback(request, response);
     }
     const { socket } = request;
-    // An earlier response or an HTTP/2 client has closed the connection. No response can be sent, so the request must
-    // not be processed.
-    if (socket.writableEnded) return;
+    // An earlier response or the client has closed the connection. No response can be sent, so the request must not be
+    // processed. After a reset, node emits no further event that would cancel the call.
+    if (socket.writableEnded || socket.destroyed) return;
     // A pipelined HTTP/1.1 request must not be processed if an earlier response closes the connection. The request
     // waits until node assigns the socket to the request's response. After a closing response, node never assigns the
     // socket.

@@ -8,6 +8,7 @@ import {
   type Http2ServerRequest,
   type Http2ServerResponse,
 } from "node:http2";
+import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
@@ -491,6 +492,26 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
     const answer = await exchange(server.address, version, { ...water, header: [authority, json] });
     expect(answer.httpStatus).toBe(400);
   });
+});
+
+test.each<{ how: string; disconnect: (socket: Socket) => unknown }>([
+  { how: "closed", disconnect: (socket) => socket.destroy() },
+  { how: "reset", disconnect: (socket) => socket.resetAndDestroy() },
+])("the handler serves no request whose connection was $how before", async ({ disconnect }) => {
+  let requests = 0;
+  const handler = mount({ onRequest: () => (requests += 1) });
+  const arrived = Promise.withResolvers<void>();
+  const handled = Promise.withResolvers<void>();
+  await using server = await serve("1.1", (request, response) => {
+    request.socket.once("close", () => handled.resolve(handler(request, response)));
+    arrived.resolve();
+  });
+  using connection = await openHttp1(server.address);
+  connection.request({ httpMethod: "GET", path: "/sensors/s/reading", header: [] });
+  await within(arrived.promise, "the request");
+  disconnect(connection.socket);
+  await within(handled.promise, "the call of the handler");
+  expect(requests).toBe(0);
 });
 
 test("the handler does not change a response that the application already started", async () => {
