@@ -9,7 +9,7 @@ import { checkSqliteStore } from "./sqlite/check-store.ts";
 import { openLockedSqlite } from "./sqlite/locked-store.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
-import { openSqliteStore } from "./sqlite/open-once.ts";
+import { openSqliteStore } from "./sqlite/sqlite-store.ts";
 import type { PlantDatabase } from "./contract/plant-database.ts";
 import type { PlantStore } from "../service/index.ts";
 import type { DurableStoreOptions } from "./contract/durable-store-options.ts";
@@ -27,7 +27,7 @@ export { restore } from "./sqlite/restore.ts";
 export type { OnUpkeep, Upkeep } from "./contract/upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
 export { assertSameDatabase, readServerUrl } from "./postgres/server/server-url.ts";
-export { openSqliteStore } from "./sqlite/open-once.ts";
+export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
 /** A store's location: an SQLite file or a PostgreSQL database. */
 export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;

@@ -8,6 +8,7 @@ import { assertSingleName } from "./file-names.ts";
 import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
+import { isClaimed } from "./open-once.ts";
 import { assertUndamaged, storeErrorOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, retryWhileLocked } from "./transaction.ts";
 
@@ -39,22 +40,10 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
   return withUsablePath(options.file, (path) => {
     if (!creates) assertFileExists(path);
     if (existsSync(path)) assertSingleName(path);
-    repairLeftoverLog(path, options.lockTimeoutMs, onCheck);
+    // Another connection of this process has repaired the log. A repair would release that connection's locks.
+    if (!isClaimed(path)) repairLeftoverLog(path, options.lockTimeoutMs, onCheck);
     createPrivateFile(path);
     return connect(path, options, onMigrated);
-  });
-}
-
-/**
- * Opens another connection to a file that this process has open with {@link openDatabase}. The log is not repaired
- * again, because closing the log would release the first connection's locks.
- *
- * @throws StoreOpenError that names the file and describes the problem
- */
-export function openSecondConnection(file: string): DatabaseSync {
-  return withUsablePath(file, (path) => {
-    assertFileExists(path);
-    return connect(path, { file });
   });
 }
 

@@ -1,37 +1,28 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import type { PlantStore } from "../../service/index.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
-import { checkSqliteStoreOptions, openSqliteStore as openStore, type SqliteStoreOptions } from "./sqlite-store.ts";
 
-/** The real paths of the files that stores of this process have open. */
-const openPaths = new Set<string>();
+/** The number of stores and databases of this process that have a file open, by the file's real path. */
+const openCounts = new Map<string, number>();
 
 /**
- * Opens a store like {@link openStore}, but refuses a file that another store of this process has open.
+ * Counts a file as open in this process until the result is disposed of.
  *
- * The log's integrity check opens the -shm file, and closing any descriptor of that file releases all locks of the
- * process (POSIX fcntl). So closing one store would let other processes write during a commit of the other store, and
- * damage the file.
- *
- * @throws StoreOpenError that names the file and the problem; TypeError for unknown options
+ * The log's repair and integrity check open the -shm file, and closing any descriptor of that file releases all locks
+ * of the process (POSIX fcntl). Other processes could then write during a commit of this process, and damage the file.
  */
-export async function openSqliteStore(options: SqliteStoreOptions): Promise<PlantStore> {
-  checkSqliteStoreOptions(options);
-  const path = realPathOf(options.file);
-  if (openPaths.has(path)) {
-    throw new StoreOpenError(`cannot open ${options.file}: this process has already opened the file; share the store`);
-  }
-  openPaths.add(path);
-  const release = (): boolean => openPaths.delete(path);
-  const store = await openStore(options).catch((fault: unknown) => {
-    release();
-    throw fault;
-  });
-  const close = store.close.bind(store);
-  let closed: Promise<void> | undefined;
-  // A second call must not release the file of a later store.
-  return Object.assign(store, { close: () => (closed ??= close().finally(release)) });
+export function claimFile(file: string): Disposable {
+  const path = realPathOf(file);
+  const add = (change: number): void => void openCounts.set(path, (openCounts.get(path) ?? 0) + change);
+  add(1);
+  // Disposing twice must not release the claim of a later store.
+  const claim = new DisposableStack();
+  claim.defer(() => add(-1));
+  return claim;
+}
+
+/** Returns whether this process has a file open, see {@link claimFile}. */
+export function isClaimed(file: string): boolean {
+  return (openCounts.get(realPathOf(file)) ?? 0) > 0;
 }
 
 function realPathOf(file: string): string {

@@ -3,21 +3,24 @@ import { inChunks } from "../records/in-chunks.ts";
 import { wrapErrors } from "../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../contract/plant-database.ts";
 import type { Versions } from "../contract/schema-version.ts";
-import { idsIn, openSecondConnection, openDatabase, toBigInt } from "./database.ts";
+import { idsIn, openDatabase, toBigInt } from "./database.ts";
 import { startImport } from "./import.ts";
 import { versionOf } from "./migrate.ts";
+import { claimFile } from "./open-once.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /** Opens a store's file for commands, even while a server uses it. @throws StoreOpenError if it is not a store */
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
-  const db = openDatabase({ file });
+  const opened = new DisposableStack();
+  const db = opened.use(openDatabase({ file }));
+  opened.use(claimFile(file));
   return wrapErrors(file, (fault) => fileProblemOf(fault).text, {
-    startImport: async (options = {}) => startImport(openSecondConnection(file), options),
+    startImport: async (options = {}) => startImport(openDatabase({ file }), options),
     exportPlants: async function* () {
       yield* idsIn(db);
     },
     listDeletions: (filter = {}) => listDeletions(db, filter),
-    [Symbol.asyncDispose]: async () => db.close(),
+    [Symbol.asyncDispose]: async () => opened.dispose(),
   });
 }
 

@@ -10,6 +10,7 @@ import { toStorableText } from "../contract/storable-text.ts";
 import { checkDeletionsKept } from "../contract/retention.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { DeleteBatch, FileEnding } from "./delete-batch.ts";
+import { claimFile, isClaimed } from "./open-once.ts";
 import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
@@ -31,7 +32,7 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
 
 /**
  * Opens a plant store in an SQLite file. A separate thread owns the file. Creates a missing store only if `migrates` or
- * `plantsWhenCreated` is set.
+ * `plantsWhenCreated` is set. Refuses a file that this process has already opened.
  *
  * After a crash, the whole file is checked. The promise resolves without waiting for the check. During the check, the
  * store accepts deletions, but deletions wait until the check is finished.
@@ -42,15 +43,16 @@ const sqliteStoreOptionNames: OptionNames<SqliteStoreOptions> = {
  * @throws StoreOpenError that names the file and the problem; TypeError for unknown options
  */
 export async function openSqliteStore(storeOptions: SqliteStoreOptions): Promise<PlantStore> {
-  checkSqliteStoreOptions(storeOptions);
+  refuseUnknownOptions(storeOptions, sqliteStoreOptionNames, "openSqliteStore");
   const { onBatch, onUpkeep, ...options } = storeOptions;
+  const { file } = options;
   checkDeletionsKept(options.deletionsKeptMs);
-  return queuedStore(new SqliteBackend(options.file, await StorageThread.start(options, onUpkeep)), { onBatch });
-}
-
-/** @throws TypeError for unknown options */
-export function checkSqliteStoreOptions(options: SqliteStoreOptions): void {
-  refuseUnknownOptions(options, sqliteStoreOptionNames, "openSqliteStore");
+  if (isClaimed(file))
+    throw new StoreOpenError(`cannot open ${file}: this process has already opened the file; share the store`);
+  using opening = new DisposableStack();
+  opening.use(claimFile(file));
+  const thread = await StorageThread.start(options, onUpkeep);
+  return queuedStore(new SqliteBackend(file, thread, opening.move()), { onBatch });
 }
 
 class SqliteBackend implements Backend {
@@ -60,11 +62,13 @@ class SqliteBackend implements Backend {
     watchIntervalMs,
   });
   readonly #thread: StorageThread;
+  readonly #claim: Disposable;
   #isChecking = true;
 
-  constructor(file: string, thread: StorageThread) {
+  constructor(file: string, thread: StorageThread, claim: Disposable) {
     this.name = file;
     this.#thread = thread;
+    this.#claim = claim;
     void this.#watchThread();
   }
 
@@ -100,6 +104,7 @@ class SqliteBackend implements Backend {
   async close(): Promise<void> {
     this.#health.report({ text: "the store is closed", isTemporary: false });
     await this.#thread.close();
+    this.#claim[Symbol.dispose]();
   }
 
   async #watchThread(): Promise<void> {

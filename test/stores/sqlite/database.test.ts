@@ -9,6 +9,7 @@ import { ownSchema } from "../../../src/stores/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
 import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
+import { loadOtherProcess } from "../../support/plants/open-sqlite.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
@@ -255,7 +256,9 @@ describe("opening a database file", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const options = { file, plantsWhenCreated: { first: 1n, last: 2_000n }, lockTimeoutMs: waitLimitMs };
-    const stores = await Promise.all([1, 2, 3, 4].map(() => openSqliteStore(options)));
+    const processes = [openSqliteStore];
+    while (processes.length < 4) processes.push(await loadOtherProcess());
+    const stores = await Promise.all(processes.map((open) => open(options)));
     await Promise.all(stores.map((store) => store.close()));
     expect(plantsIn(file)).toHaveLength(2_000);
   });

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { openDatabase, openSecondConnection } from "../../../src/stores/sqlite/database.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
@@ -135,7 +135,7 @@ describe("committing a batch", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     using first = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } });
-    using second = openSecondConnection(file);
+    using second = openDatabase({ file });
     const [deleteInFirst, deleteInSecond] = [prepareDeleteBatch(first), prepareDeleteBatch(second)];
     deleteInFirst(batchOf(1n));
     deleteInSecond(batchOf(2n));

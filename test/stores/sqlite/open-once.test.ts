@@ -1,6 +1,6 @@
-import { symlinkSync } from "node:fs";
+import { readFileSync, statSync, symlinkSync } from "node:fs";
 import { expect, test } from "vitest";
-import { openPlantStore, openSqliteStore } from "../../../src/stores/index.ts";
+import { openPlantDatabase, openPlantStore, openSqliteStore } from "../../../src/stores/index.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 test("a process opens a file again only after closing its store", async () => {
@@ -33,4 +33,40 @@ test("a process can open a file again after opening has failed", async () => {
   const file = folder.file("plants.db");
   await expect(openSqliteStore({ file })).rejects.toThrow("file not found");
   await (await openSqliteStore({ file, migrates: true })).close();
+});
+
+/** Returns the locks of this process on a file (proc_locks(5)), without their numbers. */
+function locksOn(file: string): readonly string[] {
+  const { ino } = statSync(file);
+  const lines = readFileSync("/proc/locks", "utf8").split("\n");
+  return lines
+    .filter((line) => line.includes(` ${process.pid} `) && line.includes(`:${ino} `))
+    .map((line) => line.replace(/^\d+: /, ""));
+}
+
+test("a store keeps its locks when its process reads and imports plants", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("plants.db");
+  const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 3n } });
+  const locks = locksOn(`${file}-shm`);
+  expect(locks).not.toEqual([]);
+  const database = await openPlantDatabase({ kind: "sqlite", path: file });
+  const plantImport = await database.startImport();
+  await plantImport.add([4n]);
+  await plantImport[Symbol.asyncDispose]();
+  await database[Symbol.asyncDispose]();
+  expect(locksOn(`${file}-shm`)).toEqual(locks);
+  await store.close();
+});
+
+test("an open database keeps its locks when its process imports plants", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("plants.db");
+  await (await openSqliteStore({ file, migrates: true })).close();
+  await using database = await openPlantDatabase({ kind: "sqlite", path: file });
+  const locks = locksOn(`${file}-shm`);
+  expect(locks).not.toEqual([]);
+  await (await database.startImport())[Symbol.asyncDispose]();
+  expect(locksOn(`${file}-shm`)).toEqual(locks);
+  await expect(openSqliteStore({ file })).rejects.toThrow("this process has already opened the file");
 });

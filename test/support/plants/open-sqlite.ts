@@ -1,3 +1,4 @@
+import { vi } from "vitest";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import type { OpenWithDatabase, ProtectionSql } from "./opened-store.ts";
@@ -17,6 +18,12 @@ const protectionSql: ProtectionSql = {
      BEGIN SELECT RAISE(IGNORE); END`,
 };
 
+/** Returns `openSqliteStore` of another process, whose modules do not know the files that this process has open. */
+export async function loadOtherProcess(): Promise<typeof openSqliteStore> {
+  vi.resetModules();
+  return (await import("../../../src/stores/sqlite/sqlite-store.ts")).openSqliteStore;
+}
+
 /** Opens a store in a file that has the given plants, and only those. */
 export const openSqlite: OpenWithDatabase = async (plants) => {
   const folder = createTempFolder();
@@ -27,7 +34,7 @@ export const openSqlite: OpenWithDatabase = async (plants) => {
   return {
     store,
     plants: () => plantsIn(file),
-    reopen: (options) => openSqliteStore({ file, ...options }),
+    reopen: async (options) => (await loadOtherProcess())({ file, ...options }),
     database: {
       location: { kind: "sqlite", path: file },
       kill: async () => undefined,

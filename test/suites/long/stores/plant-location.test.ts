@@ -57,9 +57,9 @@ describe.each(places)("a store in $name", ({ locate, locateNone }) => {
     expect(from).toBe(0);
     expect(to).toBeGreaterThan(0);
     await expect(migratePlants(location)).resolves.toEqual({ from: to, to });
+    const store = await openPlantStore(location);
     await using database = await openPlantDatabase(location);
     await expect(importPlants(database, text())).resolves.toMatchObject({ added: 3, present: 0, deleted: 0 });
-    const store = await openPlantStore(location);
     await expect(store.delete(2n, deleteCall({ subject: "ann" }))).resolves.toBe(true);
     await store.close();
     await expect(importPlants(database, text())).resolves.toMatchObject({ added: 0, present: 2, deleted: 1 });
