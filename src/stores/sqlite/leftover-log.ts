@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, realpathSync, statSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, realpathSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { findDamage, repairAdvice } from "./problem.ts";
@@ -15,10 +15,9 @@ const partBytes = 4 * 2 ** 20;
  * was killed before a sync, or a sync failed. After a failed sync, the system marks the pages as written, and another
  * sync does not write them. So this function writes the whole log again, unchanged.
  *
- * The check is necessary, because SQLite copies any log with the right name into the file. The check is skipped if
- * another process has the file open, because the check would block its writes. Only the first connection rebuilds
- * the index (https://sqlite.org/src: unixLockSharedMemory), and a new index has no commits. The index's modification
- * time alone does not prove a rebuild, because commits of other processes also change the modification time.
+ * The check is necessary, because SQLite copies any log with the right name into the file. The check is skipped if a
+ * process has committed since the index was built from the log, because that process has done the check, which blocks
+ * writes. A process that only reads, such as `plantstore check`, may have built the index without the check.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the check, which reads the whole file
@@ -30,24 +29,20 @@ export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?
   const log = openLog(file);
   if (log === undefined) return;
   files.adopt(log, closeSync);
-  const index = `${realpathSync(file)}-shm`;
-  const initialMs = timeOf(index);
   // The connection is read-only. When the last writable connection closes, SQLite copies the log into the file and
   // deletes the log. The file would be damaged if a power loss then removed copied commits from the log.
   using reader = new DatabaseSync(file, { readOnly: true });
   retryWhileLocked(() => reader.exec("PRAGMA user_version"), lockTimeoutMs);
-  const hasBuiltIndex = timeOf(index) !== initialMs;
-  const isFirst = hasBuiltIndex && prepareIndexReader(files.adopt(openSync(index, "r"), closeSync))()?.commits === 0;
+  const index = `${realpathSync(file)}-shm`;
+  // SQLite does not read the log of an empty file, and then builds no index.
+  if (!existsSync(index)) return;
+  const readIndex = prepareIndexReader(files.adopt(openSync(index, "r"), closeSync));
   using writer = new DatabaseSync(file);
   rewriteLog(log, writer, lockTimeoutMs);
-  if (!isFirst || fstatSync(log).size === 0) return;
+  if (readIndex()?.commits !== 0 || fstatSync(log).size === 0) return;
   onCheck?.();
   // The transaction prevents other processes from writing during the check.
   runInTransaction(writer, () => assertLogFits(reader), lockTimeoutMs);
-}
-
-function timeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
 
 function rewriteLog(log: number, writer: DatabaseSync, lockTimeoutMs?: number): void {
