@@ -11,10 +11,12 @@ import { openUnfinishedCopy } from "./unfinished-copy.ts";
  * Copies a snapshot of a store's file. A server may use the store during the backup. The copy is also a plant store.
  * The copy's file is created only once the copy is complete and durable.
  *
- * @throws StoreOpenError if the store cannot be read, or the copy already exists or cannot be written
+ * @throws StoreOpenError if the store cannot be read, the copy cannot be written, or the copy, its log or journal exists
  */
 export function backUp(file: string, copy: string): void {
-  if (existsSync(copy)) throw new StoreOpenError(`cannot write ${copy}: the file already exists`);
+  // SQLite would write a leftover log or journal into the copy.
+  const existing = ["", "-wal", "-journal"].map((end) => `${copy}${end}`).find((path) => existsSync(path));
+  if (existing !== undefined) throw new StoreOpenError(`cannot write ${existing}: the file already exists`);
   using db = openDatabase({ file });
   let hasCopy = false;
   try {

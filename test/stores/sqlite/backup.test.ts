@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
@@ -14,4 +14,13 @@ test("a failed backup keeps a file created during the backup", () => {
     expect(() => backUp(file, copy)).toThrow(`cannot write ${copy}: `);
   }
   expect(readFileSync(copy, "utf8")).toBe("another backup");
+});
+
+test.each(["-wal", "-journal"])("a backup does not use a leftover %s file", (end) => {
+  using folder = createTempFolder();
+  const [file, copy] = [folder.file("plants.db"), folder.file("copy.db")];
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  folder.write(`copy.db${end}`, "left by a killed server");
+  expect(() => backUp(file, copy)).toThrow(`cannot write ${copy}${end}: the file already exists`);
+  expect(existsSync(copy)).toBe(false);
 });
