@@ -24,6 +24,9 @@ const prefixBytes = 5;
 /** The grpc-status for a method that the server does not implement. */
 const unimplementedStatus = "12";
 
+/** The HTTP status that gRPC maps to UNIMPLEMENTED. Connect servers send this status for unknown services. */
+const unimplementedHttpStatus = 404;
+
 /**
  * Watches a service's health on one connection while the connection accepts calls (gRFC A17). A server is healthy if it
  * reports SERVING or does not implement `grpc.health.v1`. A watch stream that ends is opened again with a backoff.
@@ -70,7 +73,8 @@ export class HealthWatch implements ResponseReceiver {
   }
 
   onHead({ fields, httpStatus }: ResponseSection, ended: boolean): void {
-    if (ended) this.#onStatus(fields);
+    if (httpStatus === unimplementedHttpStatus) this.#onNotFound(ended);
+    else if (ended) this.#onStatus(fields);
     else if (httpStatus !== 200) this.#reset();
   }
 
@@ -117,6 +121,15 @@ export class HealthWatch implements ResponseReceiver {
   #onStatus(trailer: readonly string[]): void {
     if (readHeaderField(trailer, "grpc-status") === unimplementedStatus) this.#onHealth(true);
     else this.onReset();
+  }
+
+  #onNotFound(ended: boolean): void {
+    const stream = this.#stream;
+    if (stream !== undefined && !ended) {
+      stream.receiver = undefined;
+      stream.reset(ErrorCode.cancel);
+    }
+    this.#onHealth(true);
   }
 
   #reset(): void {

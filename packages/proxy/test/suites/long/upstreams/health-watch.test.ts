@@ -146,6 +146,17 @@ test.each([
     want: "ok",
   },
   {
+    name: "responds 404 to the health watch gets calls",
+    first: (id: number) => [headersFrame(id, [[":status", "404"]], frameFlag.endStream)],
+    want: "ok",
+  },
+  {
+    name: "responds 404 with a text to the health watch gets calls",
+    first: (id: number) => [headersFrame(id, [[":status", "404"]]), dataFrame(id, Buffer.from("404 page not found"))],
+    want: "ok",
+    resets: 1,
+  },
+  {
     name: "sends GOAWAY gets no calls",
     first: () => [frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 11))],
     want: expect.stringMatching(/: the server did not respond with HTTP\/2 \(ENHANCE_YOUR_CALM\)$/),
