@@ -31,8 +31,9 @@ export function createCredentialInterceptor(
   auth: CredentialChecks,
   requireDefined: (method: DescMethod) => void,
 ): Interceptor {
-  // Each RPC's string is built once, because V8 would hash a new string in each call's lookup.
-  const procedures = new Map<DescMethod, string>();
+  // Each RPC's string is built once, because V8 would hash a new string in each call's lookup. The map is weak, because
+  // a proxy's descriptor reload replaces the methods.
+  const procedures = new WeakMap<DescMethod, string>();
   const procedureOf = (method: DescMethod): string => {
     let procedure = procedures.get(method);
     if (procedure === undefined) {

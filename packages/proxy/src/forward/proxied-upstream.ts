@@ -144,7 +144,7 @@ export class ProxiedUpstream {
   readonly #ownsConnections: boolean;
   readonly #call: CallOptions;
   readonly #settings: CallSettings;
-  readonly #retries = new Map<unknown, Retries>();
+  readonly #retries = new WeakMap<object, Retries>();
   readonly #requestFields: ForwardedFields;
   readonly #responseFields: ForwardedFields;
   readonly #at: number;
@@ -293,8 +293,9 @@ export class ProxiedUpstream {
     return this.#owners.mayServe(this.#at, name);
   }
 
-  /** Returns the retries for a policy. All methods with the same policy share one budget. */
+  /** Returns the retries for a policy. All methods with the same policy object share one budget. */
   #retriesOf(retry: ProxiedUpstreamOptions["retry"] = "transparent"): Retries {
+    if (typeof retry === "string") return new Retries(retry);
     const retries = this.#retries.get(retry) ?? new Retries(retry);
     this.#retries.set(retry, retries);
     return retries;

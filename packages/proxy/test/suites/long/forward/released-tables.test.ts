@@ -1,10 +1,18 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createBearerAuth } from "../../../../../auth/src/index.ts";
 import { collectGarbage } from "../../../../../testing/src/http/retained-bytes.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createProxy, createUpstream, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
+import {
+  createProxy,
+  createUpstream,
+  type MethodSettings,
+  type ProxyGateway,
+  type ProxyOptions,
+} from "../../../../src/create-proxy.ts";
 
 /** Resolves once none of the objects is in memory. A new WeakRef keeps its target until the turn ends. */
 async function expectReleased(objects: readonly WeakRef<object>[]): Promise<void> {
@@ -50,10 +58,21 @@ test.each([
   await shared.close();
 });
 
+const { interceptor } = createBearerAuth({ verify: () => ({ kind: "unknown", reason: "" }) }, { realm: "greenhouse" });
+
+/** Returns a new retry policy for each method. */
+function ownRetries(method: DescMethod): MethodSettings {
+  const delays = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+  return { retry: { maxAttempts: 2, retryableCodes: [14], ...delays, methods: (other) => other === method } };
+}
+
 test.each([
-  { name: "each reload", isReconfigured: false },
+  { name: "each reload" },
   { name: "each reload after reconfigure", isReconfigured: true },
-])("$name releases the previous descriptors and routes", async ({ isReconfigured }) => {
+  { name: "each reload with a retry policy per method", methodSettings: ownRetries },
+  { name: "each reload with an interceptor of createBearerAuth", interceptors: [interceptor] },
+])("$name releases the previous descriptors and routes", async (given) => {
+  const { isReconfigured = false, interceptors = [], methodSettings = () => undefined } = given;
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) });
   const [some, more] = [[GreenhouseService.file], [GreenhouseService.file, OrderService.file]];
   let current = descriptorSetOf(...some);
@@ -62,8 +81,10 @@ test.each([
       {
         upstream: `http://127.0.0.1:${greenhouse.address.port}`,
         descriptors: { read: () => Promise.resolve(current) },
+        methodSettings,
       },
     ],
+    interceptors,
   };
   const proxy = await createProxy(options);
   if (isReconfigured) await proxy.reconfigure(options);
