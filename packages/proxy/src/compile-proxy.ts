@@ -32,7 +32,7 @@ export function* compileProxy(
   descriptors: readonly UpstreamDescriptors[],
 ): Generator<void, CompiledTable> {
   const { routes: registerLocal, jsonOptions } = options;
-  const names = upstreams.map(({ connections }) => connections.authority);
+  const names = upstreams.map(({ connections }) => connections.name);
   const offers = descriptors.map((each, at) => ({
     descriptors: each,
     isUnlimited: upstreams[at]?.isReflected === true && (upstreams[at].options.services ?? []).length === 0,

@@ -115,6 +115,47 @@ test("reconfigure keeps the descriptors of an unreachable upstream whose service
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual(["a.A", GreenhouseService.typeName]);
 });
 
+test("an unreachable upstream with more services keeps its descriptors after reconfigure", async () => {
+  await using reflected = await startReflectedUpstream(
+    ...["a.A", "b.B"].map((name) => serviceWithRoutes(name, { Get: [] })),
+  );
+  const upstreamOf = (...services: readonly string[]): ProxyOptions["upstreams"][number] => ({
+    upstream: reflected.address,
+    descriptors: "reflection",
+    services,
+  });
+  const proxy = await createProxy({ upstreams: [upstreamOf("a.*"), upstreamOf("b.*")] });
+  onTestFinished(() => proxy.close());
+  await reflected.stop();
+  await proxy.reconfigure({ upstreams: [upstreamOf("a.*"), upstreamOf("b.*", "c.*")] });
+  expect(proxy.services.map(({ typeName }) => typeName)).toEqual(["a.A", "b.B"]);
+});
+
+test.each([{ name: "the same services" }, { name: "other services", services: ["a.*"] }])(
+  "reconfigure does not keep descriptors from another Unix socket for $name",
+  async ({ services = [] }) => {
+    const set = descriptorSetOf(serviceWithRoutes("a.A", { Get: [] }).file);
+    const proxy = await createProxy({ upstreams: [{ upstream: "unix:/none/a", descriptors: set, services: [] }] });
+    onTestFinished(() => proxy.close());
+    const source = { read: () => Promise.reject(new ConnectError("gone", Code.Unavailable)) };
+    const unreachable = { upstream: "unix:/none/b", descriptors: source, services };
+    await proxy.reconfigure({ upstreams: [unreachable, { upstream: "unix:/none/c", descriptors }] });
+    expect(proxy.services.map(({ typeName }) => typeName)).toEqual([GreenhouseService.typeName]);
+  },
+);
+
+test("conflicts name the Unix socket of the upstream that serves the service", async () => {
+  const set = descriptorSetOf(GreenhouseService.file, serviceWithRoutes("a.A", { Get: [] }).file);
+  const upstreams = [
+    { upstream: "unix:/none/greenhouse.sock", descriptors: set, services: ["greenhouse.*"] },
+    { upstream: "unix:/none/others.sock", descriptors: set },
+  ];
+  const proxy = await createProxy({ upstreams });
+  onTestFinished(() => proxy.close());
+  const belongs = `service ${GreenhouseService.typeName} belongs to unix:/none/greenhouse.sock`;
+  expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([[], [belongs]]);
+});
+
 test("a call in flight keeps its hooks and visibility rules after reconfigure", async () => {
   const started = Promise.withResolvers<void>();
   const failed = Promise.withResolvers<never>();

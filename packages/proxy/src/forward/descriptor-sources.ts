@@ -60,7 +60,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
         omitted = reflected.omitted;
         return await runInTurns(encode(reflected.files));
       } catch (error) {
-        throw new Error(`${upstream.authority}: ${messageOf(error)}`, { cause: error });
+        throw new Error(`${upstream.name}: ${messageOf(error)}`, { cause: error });
       }
     },
     watch: (changed) => {

@@ -16,16 +16,13 @@ export function knownDescriptorsOf(
     const next = upstreams[at];
     if (next === undefined) return undefined;
     const { connections } = next;
-    const isSame = (old: ProxiedUpstream): boolean => old.connections === connections;
-    const hasSameAddress = (old: ProxiedUpstream): boolean => old.connections.authority === connections.authority;
+    const hasSameAddress = (old: ProxiedUpstream): boolean => old.connections.name === connections.name;
     // Several upstreams may have one address, and the descriptors of each have only its services.
     const isOwn = (old: ProxiedUpstream): boolean => hasSameServices(old, next);
     const isUnclaimed = (old: ProxiedUpstream): boolean =>
       !upstreams.some((other) => hasSameAddress(other) && hasSameServices(old, other));
     return previous?.knownOf([
-      (old) => isSame(old) && isOwn(old),
       (old) => hasSameAddress(old) && isOwn(old),
-      (old) => isSame(old) && isUnclaimed(old),
       (old) => hasSameAddress(old) && isUnclaimed(old),
     ]);
   };

@@ -229,7 +229,7 @@ export class ProxyTable {
     }
     // A server that sends descriptors has been reached, even if the descriptors cannot be used.
     if (this.descriptorSets[at] === noBytes) this.#setUnknown(described, at, false);
-    return withCode(new Error(this.#withAuthority(at, problems).join("\n")), "ERR_DESCRIPTORS");
+    return withCode(new Error(this.#withName(at, problems).join("\n")), "ERR_DESCRIPTORS");
   }
 
   /**
@@ -251,7 +251,7 @@ export class ProxyTable {
     const { routes, services } = this.#compiled;
     if (this.current !== undefined) this.current.server = { ...this.current.server, routes };
     this.services = services.flat();
-    this.omitted = descriptors.flatMap(({ omitted }, at) => this.#withAuthority(at, [...omitted.values()]));
+    this.omitted = descriptors.flatMap(({ omitted }, at) => this.#withName(at, [...omitted.values()]));
     this.#unknownPaths.setKnown(this.services, routes);
     return undefined;
   }
@@ -299,7 +299,7 @@ export class ProxyTable {
 
   #conflictsOf(at: number): readonly string[] {
     const foreign = [...(this.#upstreams[at]?.foreignServices ?? [])].map(([service, owner]) => {
-      return `service ${toShortLine(service)} belongs to ${this.#upstreams[owner]?.connections.authority}`;
+      return `service ${toShortLine(service)} belongs to ${this.#upstreams[owner]?.connections.name}`;
     });
     return [...foreign, ...(this.#compiled?.conflicts[at] ?? [])];
   }
@@ -337,8 +337,8 @@ export class ProxyTable {
     return report;
   }
 
-  #withAuthority(at: number, lines: readonly string[]): readonly string[] {
-    return lines.map((line) => `${this.#upstreams[at]?.connections.authority}: ${line}`);
+  #withName(at: number, lines: readonly string[]): readonly string[] {
+    return lines.map((line) => `${this.#upstreams[at]?.connections.name}: ${line}`);
   }
 }
 

@@ -38,7 +38,7 @@ export class CallQueue {
   /** How many calls were refused, by reason. */
   readonly refusals: Record<RefusalReason, number> = { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 };
   readonly #limits: UpstreamLimits;
-  readonly #authority: string;
+  readonly #upstreamName: string;
   /** The queued calls with their queueing times, in `performance.now()` milliseconds and in ascending order. */
   readonly #calls = new Map<PendingCall, number>();
   /** The iterator that {@link shift} reuses, because a new iterator would skip all removed entries again. */
@@ -46,9 +46,9 @@ export class CallQueue {
   /** When a server started serving, so that calls now wait only for a stream. Undefined while no server is serving. */
   #servingSinceMs: number | undefined;
 
-  constructor(limits: UpstreamLimits, authority: string) {
+  constructor(limits: UpstreamLimits, upstreamName: string) {
     this.#limits = limits;
-    this.#authority = authority;
+    this.#upstreamName = upstreamName;
   }
 
   /** How many calls are queued. */
@@ -106,7 +106,7 @@ export class CallQueue {
   /** Refuses a call. @param why - the reason for operators, without varying values, so that logs detect repetitions */
   refuse(call: PendingCall, reason: RefusalReason, why: string): void {
     this.refusals[reason]++;
-    const cause = new Error(`${this.#authority}: ${why}`);
+    const cause = new Error(`${this.#upstreamName}: ${why}`);
     call.refuse(problem("ERR_UPSTREAM_BUSY", refusalMessages[reason], { cause }));
   }
 }

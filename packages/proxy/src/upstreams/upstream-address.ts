@@ -42,7 +42,8 @@ export function readUpstreamAddress(text: string, secure: boolean = false): Upst
 
 const defaultPorts = { http: 80, https: 443 };
 
-/** Returns an address for error messages. A resolved address includes its name, as in `orders:50051 (10.0.0.1)`. */
+/** Returns an address for messages. A resolved address includes its name, as in `orders:50051 (10.0.0.1)`. */
 export function nameAddress({ authority, target, host }: UpstreamAddress): string {
-  return "host" in target && target.host !== host ? `${authority} (${target.host})` : authority;
+  if ("path" in target) return `unix:${target.path}`;
+  return target.host === host ? authority : `${authority} (${target.host})`;
 }

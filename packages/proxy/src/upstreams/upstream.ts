@@ -4,7 +4,7 @@ import { AddressResolver } from "./address-resolver.ts";
 import { CallQueue, type PendingCall, type RefusalReason } from "./call-queue.ts";
 import { prepareTls } from "./open-socket.ts";
 import { pickServer } from "./pick-server.ts";
-import { readUpstreamAddress, type UpstreamAddress } from "./upstream-address.ts";
+import { nameAddress, readUpstreamAddress, type UpstreamAddress } from "./upstream-address.ts";
 import type { ServerSettings, UpstreamConnection } from "./upstream-connection.ts";
 import { toClientLimits, type UpstreamLimits } from "./upstream-limits.ts";
 import { readUpstreamOptions, upstreamOptionNames, type UpstreamOptions } from "./upstream-options.ts";
@@ -42,6 +42,8 @@ export class Upstream implements AsyncDisposable {
   readonly scheme: "http" | "https";
   /** The `:authority` of requests. */
   readonly authority: string;
+  /** The first address in messages, such as `orders:50051` or `unix:/run/orders.sock`. */
+  readonly name: string;
   readonly #limits: UpstreamLimits;
   readonly #settings: ServerSettings;
   readonly #budget = new BacklogBudget(Number.POSITIVE_INFINITY);
@@ -74,8 +76,9 @@ export class Upstream implements AsyncDisposable {
     const [first, ...others] = readAddresses(settings.addresses, tls !== undefined);
     this.scheme = first.scheme;
     this.authority = first.authority;
+    this.name = nameAddress(first);
     this.#limits = limits;
-    this.#queue = new CallQueue(limits, this.authority);
+    this.#queue = new CallQueue(limits, this.name);
     this.#settings = {
       tls: first.scheme === "https" ? prepareTls(tls) : undefined,
       connections,
