@@ -1,4 +1,4 @@
-/** Parses a program's command line, prints its help, and reports its errors. */
+/** Parses a program's command line, prints its help, and reports its errors. Values are read by setting types. */
 export {
   type CommandOf,
   type Flag,
@@ -12,7 +12,7 @@ export {
   UsageError,
 } from "./command.ts";
 export { formatFlag, formatColumns, type Row, usageOf } from "./help.ts";
-export { parseCommand } from "./parse-command.ts";
+export { parseCommand, readFlag, readValue } from "./parse-command.ts";
 export { type CommandOutput, runProgram } from "./program.ts";
 export { firstStopSignal } from "./stop-signals.ts";
 export {

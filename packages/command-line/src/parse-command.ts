@@ -1,6 +1,7 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
 import { nearestName } from "@plantstore/http";
-import { type CommandOf, type Flag, flagsOf, type ParsedFlags, UsageError } from "./command.ts";
+import { type CommandOf, type Flag, flagsOf, type ParsedFlags, textOf, UsageError } from "./command.ts";
+import { ofSource, type SettingType } from "./settings/index.ts";
 
 /**
  * Parses the words after a command name into its flags and operands.
@@ -24,6 +25,20 @@ export function parseCommand<Terminal>(
       cause: reason,
     });
   }
+}
+
+/** Returns a flag's value, or `undefined` if the flag is missing. @throws UsageError for an invalid value */
+export function readFlag<T>(flags: ParsedFlags, name: string, type: SettingType<T>): T | undefined {
+  const given = textOf(flags[name]);
+  return given === undefined ? undefined : readValue(type, `--${name}`, given);
+}
+
+/** Returns the value of a single flag or environment variable. @throws UsageError for an invalid value */
+export function readValue<T>(type: SettingType<T>, source: string, given: string): T {
+  const problems: string[] = [];
+  const value = type.read(ofSource("", source, given), (_, problem) => problems.push(problem));
+  if (value === undefined) throw new UsageError(`${source} ${problems.join(", ")}`);
+  return value;
 }
 
 function optionsOf(flags: Readonly<Record<string, Flag>>): ParseArgsOptionsConfig {

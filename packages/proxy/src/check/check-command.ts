@@ -1,5 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { type CommandOf, type CommandOutput, type ParsedFlags, textOf, textsOf } from "@plantstore/command-line";
+import type { CommandOf, CommandOutput, ParsedFlags } from "@plantstore/command-line";
+import { readFlag, textOf, textsOf, UsageError } from "@plantstore/command-line";
+import { formatted, oneOf } from "@plantstore/command-line/settings";
 import { messageOf } from "@plantstore/http";
 import { createNameFilter, describeBinding, selectorOf, withoutRpcs } from "@plantstore/protocols";
 import { writeAnnotations, writeChanges } from "../compare/index.ts";
@@ -10,14 +12,7 @@ import { readRules } from "./read-rules.ts";
 import { InputError } from "./input-error.ts";
 import { type ReadServices, readServices } from "./read-services.ts";
 import { writeReport } from "./report.ts";
-import {
-  parseEmptyResponse,
-  parseProfile,
-  parseSwitches,
-  profileNames,
-  switchNames,
-  toRestOptions,
-} from "./rest-switches.ts";
+import { parseSwitches, profileNames, switchNames, toRestOptions } from "./rest-switches.ts";
 import { type CheckResult, checkServices } from "./check-services.ts";
 import { describeUnusedRules } from "./unused-names.ts";
 import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
@@ -80,6 +75,7 @@ export const checkCommand: CommandOf<CommandOutput> = {
     try {
       return await check(file, flags, terminal);
     } catch (error) {
+      if (error instanceof UsageError) throw error;
       // Unexpected errors are printed as messages, because a stack trace does not help users who check a definition.
       terminal.err(error instanceof InputError ? error.message : `cannot check the definition: ${messageOf(error)}`);
       return 2;
@@ -87,10 +83,14 @@ export const checkCommand: CommandOf<CommandOutput> = {
   },
 };
 
+const emptyStatus = formatted<200 | 204>("status", "200 or 204", (text) =>
+  text === "200" ? 200 : text === "204" ? 204 : undefined,
+);
+
 async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutput): Promise<number> {
   const switches = parseSwitches(textsOf(flags["rest"]));
-  const profile = parseProfile(textOf(flags["rest-profile"]) ?? "strict");
-  const emptyResponse = parseEmptyResponse(textOf(flags["empty-response"]) ?? "200");
+  const profile = readFlag(flags, "rest-profile", oneOf(profileNames));
+  const emptyResponse = readFlag(flags, "empty-response", emptyStatus) ?? 200;
   const isSelected = createNameFilter(textsOf(flags["service"]));
   const rulesFile = textOf(flags["rules"]);
   const against = textOf(flags["against"]);

@@ -12,7 +12,6 @@ export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
 export { type ReadServices, readServices, servicesOf } from "./read-services.ts";
 export {
-  parseProfile,
   profileNames,
   parseSwitches,
   splitSwitches,

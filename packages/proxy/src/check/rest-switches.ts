@@ -1,5 +1,6 @@
 import type { RestOptions, RestProfile, RestServiceOptions } from "@plantstore/protocols";
-import { InputError } from "./input-error.ts";
+import { readValue } from "@plantstore/command-line";
+import { oneOf } from "@plantstore/command-line/settings";
 
 /** The names of a type's boolean members. */
 type BooleansOf<Options> = {
@@ -41,18 +42,9 @@ export function splitSwitches(values: readonly string[]): readonly string[] {
   return values.flatMap((text) => text.split(",")).map((name) => name.replace(/^rest\./, ""));
 }
 
-/**
- * Parses the names in values of `--rest`.
- *
- * @throws InputError that lists all names
- */
+/** Parses the names in values of `--rest`. @throws UsageError that lists all names */
 export function parseSwitches(values: readonly string[]): ReadonlySet<SwitchName> {
-  return new Set(
-    splitSwitches(values).map((name) => {
-      if (!isSwitchName(name)) throw new InputError(`--rest must be one of ${switchNames.join(", ")}, got "${name}"`);
-      return name;
-    }),
-  );
+  return new Set(splitSwitches(values).map((name) => readValue(oneOf(switchNames), "--rest", name)));
 }
 
 /** Returns a profile's REST options, with some switches enabled for every service. */
@@ -63,20 +55,5 @@ export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfi
   return { profile, service: () => ofServices, fullyDecodeReservedExpansion };
 }
 
-/** Parses a profile's name. @throws InputError that lists all names */
-export function parseProfile(name: string): RestProfile {
-  const profileName = profileNames.find((each) => each === name);
-  if (profileName === undefined)
-    throw new InputError(`--rest-profile must be one of ${profileNames.join(", ")}, got "${name}"`);
-  return profileName;
-}
-
 /** The names of all profiles. */
 export const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];
-
-/** Parses the status for a google.protobuf.Empty response. @throws InputError unless the text is 200 or 204 */
-export function parseEmptyResponse(text: string): 200 | 204 {
-  if (text === "200") return 200;
-  if (text === "204") return 204;
-  throw new InputError(`--empty-response must be 200 or 204, got "${text}"`);
-}

@@ -113,7 +113,7 @@ function openMetadata(
   if (publicUrl === undefined) return undefined;
   return createResourceMetadata({
     name: realm,
-    publicUrl: new URL(publicUrl),
+    publicUrl,
     issuers: jwt.map(({ issuer }) => issuer),
     scopes: [...new Set(Object.values(scopes).flatMap((each) => each.split(" ")))],
     paths,

@@ -1,11 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { serializeDocument } from "@plantstore/docs-page";
 import { createOpenApi, type OpenApiOptions } from "@plantstore/gateway";
-import { type ParsedFlags, textOf, textsOf, UsageError } from "@plantstore/command-line";
+import { type ParsedFlags, readFlag, textOf, textsOf } from "@plantstore/command-line";
+import { oneOf } from "@plantstore/command-line/settings";
 import { createNameFilter, type RestOptions, withoutRpcs } from "@plantstore/protocols";
 import {
   InputError,
-  parseProfile,
+  profileNames,
   parseSwitches,
   type ReadServices,
   readRules,
@@ -14,16 +15,14 @@ import {
 import { type DocumentBase, readBaseFile } from "./base-file.ts";
 import { describeServices } from "./swagger-base.ts";
 
-const versions: Readonly<Record<string, OpenApiOptions["openapi"]>> = { "3.1": "3.1.0", "3.2": "3.2.0" };
+const versions = oneOf(["3.1", "3.2"]);
 
 /** An OpenAPI document's file format. */
 export type DocumentFormat = "json" | "yaml";
 
 /** Returns the format for the flags and the path of the output file. @throws UsageError for an unknown format */
 export function formatOf(flags: ParsedFlags, path: string | undefined): DocumentFormat {
-  const format = textOf(flags["format"]) ?? (/\.ya?ml$/.test(path ?? "") ? "yaml" : "json");
-  if (format !== "json" && format !== "yaml") throw new UsageError(`--format must be json or yaml, got "${format}"`);
-  return format;
+  return readFlag(flags, "format", oneOf(["json", "yaml"])) ?? (/\.ya?ml$/.test(path ?? "") ? "yaml" : "json");
 }
 
 /**
@@ -38,10 +37,7 @@ export async function createDocument(
   format: DocumentFormat,
   warn: (text: string) => void,
 ): Promise<Uint8Array> {
-  const version = textOf(flags["version"]) ?? "3.1";
-  const openapi = Object.hasOwn(versions, version) ? versions[version] : undefined;
-  if (openapi === undefined)
-    throw new UsageError(`--version must be one of ${Object.keys(versions).join(", ")}, got "${version}"`);
+  const openapi = readFlag(flags, "version", versions) ?? "3.1";
   const isSelected = createNameFilter(textsOf(flags["service"]));
   const services = read.services.filter(({ typeName }) => isSelected?.(typeName) ?? true);
   if (services.length === 0) throw new InputError("no service of the definition matches --service");
@@ -50,7 +46,7 @@ export async function createDocument(
   const mcp = tools.length > 0 && (await import("@plantstore/mcp")).createMcp({ tools });
   const validation = flags["validate"] === true && (await (await import("@plantstore/validation")).openValidation());
   const document = createOpenApi(services, {
-    openapi,
+    openapi: `${openapi}.0`,
     ...(await baseOf(services, flags)),
     rest: withoutRpcs(await restOptionsOf(flags), read.hiddenRpcs),
     ...(mcp !== false && { mcp }),
@@ -77,7 +73,7 @@ async function baseOf(
 }
 
 async function restOptionsOf(flags: ParsedFlags): Promise<RestOptions> {
-  const profile = parseProfile(textOf(flags["rest-profile"]) ?? "strict");
+  const profile = readFlag(flags, "rest-profile", oneOf(profileNames));
   return {
     ...toRestOptions(parseSwitches(textsOf(flags["rest"])), profile),
     omit: textsOf(flags["omit"]),

@@ -1,7 +1,7 @@
 import { type IntrospectionSource, jwtAlgorithms, type JwtSource, openOptionProblem } from "@plantstore/auth";
-import type { SettingType } from "./setting.ts";
 import { secret } from "./secret-types.ts";
-import { boolean, list, mapping, oneOf, record, text } from "./setting-types.ts";
+import type { SettingType } from "@plantstore/command-line/settings";
+import { boolean, formatted, list, mapping, oneOf, publicUrl, record, text } from "@plantstore/command-line/settings";
 
 /** Settings for authenticating callers. */
 export interface AuthenticationSection {
@@ -11,7 +11,7 @@ export interface AuthenticationSection {
   readonly jwt: readonly JwtSection[];
   readonly introspection: IntrospectionSection | undefined;
   readonly open: readonly string[];
-  readonly publicUrl: string | undefined;
+  readonly publicUrl: URL | undefined;
   /** The scopes that RPCs require, by selector. */
   readonly scopes: Readonly<Record<string, string>>;
   readonly forward: boolean;
@@ -59,10 +59,7 @@ const introspection = mapping<IntrospectionSection>({
   },
 });
 
-const realm = text("text", (value) => {
-  if (/^[\x20-\x7e]*$/.test(value)) return value;
-  throw new Error(`must be printable ASCII, got ${JSON.stringify(value)}`);
-});
+const realm = formatted("text", "printable ASCII", (value) => (/^[\x20-\x7e]*$/.test(value) ? value : undefined));
 
 const openName = text("text", (value) => {
   const problem = openOptionProblem(value);
@@ -70,30 +67,18 @@ const openName = text("text", (value) => {
   throw new Error(problem);
 });
 
-const publicUrl = text("URL", (value) => {
-  const url = URL.canParse(value) ? new URL(value) : undefined;
-  const isPlain = url !== undefined && /^https?:$/.test(url.protocol) && url.username + url.password === "";
-  if (isPlain && !/[?#]/.test(value)) return value;
-  throw new Error(`must be an http or https URL without a query, such as https://api.example, got ${quote(value)}`);
-});
-
 /** One or more scope-tokens (RFC 6749 §3.3). */
-const scope = text("scope", (value) => {
-  if (/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value)) return value;
-  throw new Error(
-    `must be scopes of printable ASCII without quotes and backslashes, separated by a space, got ${quote(value)}`,
-  );
-});
+const scope = formatted(
+  "scope",
+  "scopes of printable ASCII without quotes and backslashes, separated by a space",
+  (value) => (/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value) ? value : undefined),
+);
 
 const scopes = record(scope, (name) =>
   /^(?:\w+\.)*(?:\w+\*?|\*)$/.test(name)
     ? undefined
     : "is not the name of an RPC; names are similar to shop.v1.OrderService.GetOrder or shop.v1.*",
 );
-
-function quote(value: string): string {
-  return JSON.stringify(value);
-}
 
 /** The type for the setting `authentication`. */
 export const authenticationType: SettingType<AuthenticationSection> = mapping<AuthenticationSection>({

@@ -1,8 +1,7 @@
+import { formatted, isOrigin, record, type SettingType } from "@plantstore/command-line/settings";
 import { isToken, requireField } from "@plantstore/http";
 import { isSettable } from "../upstreams/index.ts";
 import { textOrSecret } from "./secret-types.ts";
-import type { SettingType } from "./setting.ts";
-import { record, text } from "./setting-types.ts";
 
 const values = record(textOrSecret);
 
@@ -26,22 +25,21 @@ export const fieldValues: SettingType<Readonly<Record<string, string>>> = {
 };
 
 /** A forwarded header field's new name. */
-export const newFieldName: SettingType<string> = text("text", (name) => {
-  if (isSettable(name.toLowerCase())) return name;
-  throw new Error(`must be a field that can be set, got ${JSON.stringify(name)}`);
-});
+export const newFieldName: SettingType<string> = formatted("text", "a field that can be set", (name) =>
+  isSettable(name.toLowerCase()) ? name : undefined,
+);
 
 /** A header field's name, for CORS. */
-export const fieldName: SettingType<string> = text("text", (name) => {
-  if (isToken(name)) return name;
-  throw new Error(`must be the name of a header field, got ${JSON.stringify(name)}`);
-});
+export const fieldName: SettingType<string> = formatted("text", "the name of a header field", (name) =>
+  isToken(name) ? name : undefined,
+);
 
-/** An origin, or `*`. An origin with a path or capital letters would never match (RFC 6454 §6.2). */
-export const originOrAny: SettingType<string> = text("text", (origin) => {
-  if (origin === "*" || URL.parse(origin)?.origin === origin) return origin;
-  throw new Error(`must be * or an origin such as https://shop.example, got ${JSON.stringify(origin)}`);
-});
+/** An origin, or `*`. */
+export const originOrAny: SettingType<string> = formatted(
+  "text",
+  "* or an origin such as https://shop.example",
+  (origin) => (origin === "*" || isOrigin(origin) ? origin : undefined),
+);
 
 /** Returns whether HTTP allows a field value (RFC 9110 §5.5). */
 function isFieldValue(value: string): boolean {

@@ -2,7 +2,7 @@
  * How is the proxy configured? The reader, the JSON Schema, the reference page and the flags are derived from one table
  * (`setting-table.ts` and the tables that it includes).
  *
- * Flow: YAML → values with their lines (`located.ts`) → replaced by flag values → read by setting types. The module
+ * Flow: YAML → values with their lines (`Located`) → replaced by flag values → read by setting types. The module
  * opens no sockets, and reads only secret files.
  */
 export type { AuthenticationSection } from "./authentication-table.ts";

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import type { SettingType } from "./setting.ts";
-import { integer, list, mapping, positiveNumber, text } from "./setting-types.ts";
+import type { SettingType } from "@plantstore/command-line/settings";
+import { formatted, integer, list, mapping, positiveNumber, text } from "@plantstore/command-line/settings";
 
 /** A `methodConfig` item, as in gRPC's service config. */
 export interface MethodConfigSection {
@@ -25,10 +25,9 @@ export interface RetryPolicySection {
 }
 
 /** A google.protobuf.Duration in JSON, read as milliseconds. */
-const duration = text("duration, such as `1.5s`", (value) => {
+const duration = formatted("duration, such as `1.5s`", "a duration between 0.001s and 86400s", (value) => {
   const ms = /^[0-9]{1,9}(?:\.[0-9]{1,9})?s$/.test(value) ? Number(value.slice(0, -1)) * 1_000 : Number.NaN;
-  if (ms >= 1 && ms <= 86_400_000) return Math.round(ms);
-  throw new Error(`must be a duration between 0.001s and 86400s, got ${JSON.stringify(value)}`);
+  return ms >= 1 && ms <= 86_400_000 ? Math.round(ms) : undefined;
 });
 
 const codeNames = new Map(
@@ -47,11 +46,9 @@ const codeNames = new Map(
   ),
 );
 
-const codeName = text<Code>("name", (value) => {
-  const code = codeNames.get(value.toUpperCase());
-  if (code !== undefined) return code;
-  throw new Error(`must be one of ${[...codeNames.keys()].join(", ")}, got ${JSON.stringify(value)}`);
-});
+const codeName = formatted<Code>("name", `one of ${[...codeNames.keys()].join(", ")}`, (value) =>
+  codeNames.get(value.toUpperCase()),
+);
 
 const codeNumber = integer(Code.Canceled, Code.Unauthenticated);
 

@@ -1,8 +1,8 @@
 import { type ParsedFlags, textsOf } from "@plantstore/command-line";
+import type { Located, Members, SettingFlag } from "@plantstore/command-line/settings";
+import { findLocated, memberPath, ofSource, subjectOf } from "@plantstore/command-line/settings";
 import { readLocatedYaml, YamlProblem, type YamlValue } from "../service-config/index.ts";
-import { findLocated, type Located, memberPath, ofFlag, subjectOf } from "./located.ts";
 import type { ProxyConfiguration } from "./proxy-configuration.ts";
-import type { Members, SettingFlag } from "./setting.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 
 /** The error for settings that are not valid. The message has a line for each problem, with its place. */
@@ -35,7 +35,7 @@ const problemsMax = 100;
  * the flag
  */
 export function readProxyConfiguration(file: ConfigurationText | undefined, flags: ParsedFlags = {}): ReadSettings {
-  const root = file === undefined ? ofNothing() : locate(file);
+  const root = file === undefined ? ofSource("", undefined, new Map()) : locate(file);
   const problems: string[] = [];
   const report = (at: Located, problem: string): void => {
     const isLast = problems.length === problemsMax;
@@ -47,18 +47,14 @@ export function readProxyConfiguration(file: ConfigurationText | undefined, flag
   if (problems.length > 0 || settings === undefined) throw new SettingsProblem(problems.join("\n"));
   return {
     settings,
-    flagOf: (path) => findLocated(root, path).flag,
+    flagOf: (path) => findLocated(root, path).source,
     problemAt: (path, problem) => {
       const found = findLocated(root, path);
       // For a setting that is not set, the message has the parent's file position.
-      const at = found.path === path ? found : { ...found, path, flag: undefined };
+      const at = found.path === path ? found : { ...found, path, source: undefined };
       return new SettingsProblem(`${subjectOf(at)} ${problem}`);
     },
   };
-}
-
-function ofNothing(): Located {
-  return { path: "", place: undefined, keyPlace: undefined, flag: undefined, value: new Map() };
 }
 
 function locate({ name, text }: ConfigurationText): Located {
@@ -76,7 +72,7 @@ function toLocated(
   file: string,
 ): Located {
   const keyPlace = key.keyLine === undefined ? undefined : `${file}:${key.keyLine}:${key.keyColumn}`;
-  const at = { path, place: `${file}:${line}:${column}`, keyPlace, flag: undefined };
+  const at = { path, place: `${file}:${line}:${column}`, keyPlace, source: undefined };
   if (value instanceof Map) {
     const members = [...value].map(([name, each]): [string, Located] => [
       name,
@@ -115,8 +111,8 @@ function applyFlag(
   if (!(value instanceof Map)) return;
   const read = toValue(flag, given, memberPath(path, name), value);
   if (read === undefined) return;
-  if (read instanceof Error) report(ofFlag(path, `--${flag.name}`, null), read.message);
-  else value.set(name, ofFlag(memberPath(path, name), `--${flag.name}`, read));
+  if (read instanceof Error) report(ofSource(path, `--${flag.name}`, null), read.message);
+  else value.set(name, ofSource(memberPath(path, name), `--${flag.name}`, read));
 }
 
 function toValue(
@@ -129,7 +125,7 @@ function toValue(
   if (flag.placeholder === undefined) return flag.value ?? true;
   if (flag.toValue !== undefined) return flag.toValue(texts, path, members);
   if (flag.multiple !== true) return texts.at(-1) ?? "";
-  return texts.map((each, at) => ofFlag(`${path}[${at}]`, `--${flag.name}`, each));
+  return texts.map((each, at) => ofSource(`${path}[${at}]`, `--${flag.name}`, each));
 }
 
 function hasFlagIn(members: Members, flags: ParsedFlags): boolean {
@@ -148,7 +144,7 @@ function membersOf(targets: readonly Located[], name: string): Located[] {
       path: memberPath(path, name),
       place,
       keyPlace,
-      flag: undefined,
+      source: undefined,
       value: new Map(),
     };
     value.set(name, member);

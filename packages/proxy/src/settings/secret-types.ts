@@ -1,8 +1,7 @@
 import { withoutLineEnd } from "@plantstore/auth/inputs";
 import { messageOf } from "@plantstore/http";
 import { readRegularFileSync } from "@plantstore/command-line";
-import type { Located } from "./located.ts";
-import type { ReportProblem, SettingType } from "./setting.ts";
+import type { Located, ReportProblem, SettingType } from "@plantstore/command-line/settings";
 
 /** Maximum secret size in bytes. 64 KiB is longer than any header field that servers accept. */
 const secretMaxBytes = 64 * 1024;

@@ -1,8 +1,9 @@
+import type { SettingType } from "@plantstore/command-line/settings";
+import { boolean, integer, list, mapping, number, ofSource, oneOf, text } from "@plantstore/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
 import { profileNames, splitSwitches, switchNames } from "../check/index.ts";
 import { authenticationType } from "./authentication-table.ts";
 import { fieldName, originOrAny } from "./field-types.ts";
-import { ofFlag } from "./located.ts";
 import { methodConfigType } from "./method-config-table.ts";
 import type {
   CorsSection,
@@ -13,10 +14,8 @@ import type {
   RestSection,
   RestServiceSection,
 } from "./proxy-configuration.ts";
-import type { SettingType } from "./setting.ts";
 import { defaultReadMaxBytes } from "@plantstore/http";
 import { upstreamLimits } from "../upstreams/index.ts";
-import { boolean, integer, list, mapping, number, oneOf, text } from "./setting-types.ts";
 import { upstreamType } from "./upstream-table.ts";
 
 /** The upper bound for message sizes in bytes. Most messages are held in memory, and protobuf's limit is 2 GiB. */
@@ -93,7 +92,7 @@ const rest = mapping<RestSection>({
         name: "rest",
         placeholder: "OPTION",
         multiple: true,
-        toValue: (texts, path) => splitSwitches(texts).map((name, at) => ofFlag(`${path}[${at}]`, "--rest", name)),
+        toValue: (texts, path) => splitSwitches(texts).map((name, at) => ofSource(`${path}[${at}]`, "--rest", name)),
       },
     ],
   },
@@ -177,14 +176,14 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
           "Where the service is: `dns:host:port`, `http://host:port`, `https://host:port` or `unix:/path`; repeat it for several, each with reflection and `--service ADDRESS=NAME`.",
         toValue: (addresses, path) =>
           addresses.map((address, at) =>
-            ofFlag(
+            ofSource(
               `${path}[${at}]`,
               "--upstream",
               new Map([
                 [
                   "addresses",
-                  ofFlag(`${path}[${at}].addresses`, "--upstream", [
-                    ofFlag(`${path}[${at}].addresses[0]`, "--upstream", address),
+                  ofSource(`${path}[${at}].addresses`, "--upstream", [
+                    ofSource(`${path}[${at}].addresses[0]`, "--upstream", address),
                   ]),
                 ],
               ]),

@@ -1,7 +1,6 @@
-import { type Located, memberPath, ofFlag } from "./located.ts";
+import type { Located, SettingType } from "@plantstore/command-line/settings";
+import { integer, list, mapping, memberPath, ofSource, oneOf, record, text } from "@plantstore/command-line/settings";
 import { fieldValues, newFieldName } from "./field-types.ts";
-import type { SettingType } from "./setting.ts";
-import { integer, list, mapping, oneOf, record, text } from "./setting-types.ts";
 
 /** A gRPC service behind the proxy. */
 export interface UpstreamSection {
@@ -191,7 +190,9 @@ function parseHeaderFields(fields: readonly string[], path: string): Located["va
       return new Error('must be a name, a colon and a value, such as "Authorization: Bearer …"');
     }
   }
-  return new Map([...header].map(([name, value]) => [name, ofFlag(memberPath(path, name), "--reflect-header", value)]));
+  return new Map(
+    [...header].map(([name, value]) => [name, ofSource(memberPath(path, name), "--reflect-header", value)]),
+  );
 }
 
 /** Parses service names, and selects the names for one upstream. */
@@ -204,7 +205,7 @@ function toServices(
   const own = new Set(Array.isArray(addresses) ? addresses.map((each: Located) => each.value) : []);
   const names = texts.map(parseServiceFlag).filter(({ address }) => address === undefined || own.has(address));
   if (names.length === 0) return undefined;
-  return names.map(({ name }, at) => ofFlag(`${path}[${at}]`, "--service", name));
+  return names.map(({ name }, at) => ofSource(`${path}[${at}]`, "--service", name));
 }
 
 /** Splits `ADDRESS=NAME`. Names do not contain `=`, but a Unix socket's path may. */

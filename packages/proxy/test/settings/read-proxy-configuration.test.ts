@@ -165,12 +165,12 @@ describe("proxy.yaml", () => {
       name: "a public URL with a query",
       text: `${upstream}authentication: { publicUrl: "https://api.example/?a=1" }\n`,
       problem:
-        'proxy.yaml:4:30: authentication.publicUrl must be an http or https URL without a query, such as https://api.example, got "https://api.example/?a=1"',
+        'proxy.yaml:4:30: authentication.publicUrl must be an http or https URL without a query, fragment or credentials, such as https://api.example, got "https://api.example/?a=1"',
     },
     {
       name: "a public URL with a password",
       text: `${upstream}authentication: { publicUrl: "https://a:b@api.example" }\n`,
-      problem: expect.stringContaining("authentication.publicUrl must be an http or https URL without a query"),
+      problem: expect.stringContaining('such as https://api.example, got "https://…@api.example"'),
     },
     {
       name: "a public URL without a scheme",

@@ -257,7 +257,7 @@ describe("plantstore-proxy check", () => {
     {
       name: "an unknown --rest option",
       args: [orders, "--rest", "loose"],
-      message: "--rest must be one of lenient, ",
+      message: "plantstore-proxy: --rest must be one of lenient, ",
     },
     {
       name: "an unknown --rest-profile",

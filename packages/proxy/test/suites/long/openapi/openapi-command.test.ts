@@ -110,13 +110,13 @@ describe("the openapi command", () => {
       name: "an unknown version",
       args: ["--version", "3.0"],
       code: 2,
-      says: '--version must be one of 3.1, 3.2, got "3.0"',
+      says: '--version must be 3.1 or 3.2, got "3.0"',
     },
     {
       name: "the version toString",
       args: ["--version", "toString"],
       code: 2,
-      says: "--version must be one of",
+      says: "--version must be 3.1 or 3.2",
     },
     {
       name: "a service that does not exist",

@@ -54,7 +54,7 @@ describe("the protoc plugin", () => {
   });
 
   test.each([
-    { parameter: "version=4", says: "--version must be one of 3.1, 3.2" },
+    { parameter: "version=4", says: "--version must be 3.1 or 3.2" },
     { parameter: "titel=a", says: 'unknown flag "--titel"' },
   ])("reports the invalid option $parameter in its response", async ({ parameter, says }) => {
     const { file } = fromBinary(FileDescriptorSetSchema, readFileSync(orders));

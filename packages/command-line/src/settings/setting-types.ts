@@ -1,5 +1,6 @@
-import { nearestName } from "@plantstore/http";
+import { messageOf, nearestName } from "@plantstore/http";
 import { type Located, memberPath } from "./located.ts";
+import { quote } from "./quote.ts";
 import type { Members, MembersOf, ReportProblem, SettingType } from "./setting.ts";
 
 /**
@@ -17,57 +18,60 @@ export function text(label: string = "text", read: (text: string) => unknown = (
       try {
         return read(at.value);
       } catch (error) {
-        report(at, error instanceof Error ? error.message : String(error));
+        report(at, messageOf(error));
         return undefined;
       }
     },
   };
 }
 
+/**
+ * Text in a format.
+ *
+ * @param format - what the text must be, for messages, such as `a file mode`
+ * @param read - returns the value, or `undefined` for text in another format
+ */
+export function formatted<T>(label: string, format: string, read: (text: string) => T | undefined): SettingType<T> {
+  return text(label, (given) => {
+    const value = read(given);
+    if (value !== undefined) return value;
+    throw new Error(`must be ${format}, got ${quote(given)}`);
+  });
+}
+
 /** An integer between two bounds, both included. */
 export function integer(least: number, most: number): SettingType<number> {
-  const { isWithin, ...range } = between(least, most);
-  return numeric("integer", { ...range, isWithin: (value) => isWithin(value) && Number.isSafeInteger(value) });
+  const isWithin = (value: number): boolean => value >= least && value <= most && Number.isSafeInteger(value);
+  return numeric("integer", `between ${least} and ${most}`, { minimum: least, maximum: most }, isWithin);
 }
 
 /** A number between two bounds, both included. */
 export function number(least: number, most: number): SettingType<number> {
-  return numeric("number", between(least, most));
+  const isWithin = (value: number): boolean => value >= least && value <= most;
+  return numeric("number", `a number between ${least} and ${most}`, { minimum: least, maximum: most }, isWithin);
 }
 
 /** A number above 0. */
 export function positiveNumber(most: number): SettingType<number> {
-  return numeric("number", {
-    schema: { exclusiveMinimum: 0, maximum: most },
-    label: `above 0 and at most ${most}`,
-    isWithin: (value) => value > 0 && value <= most,
-  });
+  const isWithin = (value: number): boolean => value > 0 && value <= most;
+  return numeric("number", `a number above 0 and at most ${most}`, { exclusiveMinimum: 0, maximum: most }, isWithin);
 }
 
-/** The numbers that a setting accepts. */
-interface NumberRange {
-  readonly schema: Readonly<Record<string, number>>;
-  readonly label: string;
-  readonly isWithin: (value: number) => boolean;
-}
-
-function between(least: number, most: number): NumberRange {
-  return {
-    schema: { minimum: least, maximum: most },
-    label: `between ${least} and ${most}`,
-    isWithin: (value) => value >= least && value <= most,
-  };
-}
-
-function numeric(type: "integer" | "number", { schema, label, isWithin }: NumberRange): SettingType<number> {
+function numeric(
+  type: "integer" | "number",
+  requirement: string,
+  bounds: Readonly<Record<string, number>>,
+  isWithin: (value: number) => boolean,
+): SettingType<number> {
   return {
     label: type,
-    schema: { type, ...schema },
+    schema: { type, ...bounds },
     read: (at, report) => {
-      const { value, flag } = at;
-      const isDigits = flag !== undefined && typeof value === "string" && /^[0-9]{1,15}$/.test(value);
+      const { value, source } = at;
+      // Uses a pattern, because Number() would also accept "", " 7", "0x7" and "1e3".
+      const isDigits = source !== undefined && typeof value === "string" && /^(0|[1-9][0-9]*)$/.test(value);
       const read = typeof value === "number" || isDigits ? Number(value) : Number.NaN;
-      return isWithin(read) ? read : refuse(at, report, `must be ${type === "integer" ? "" : "a number "}${label}`);
+      return isWithin(read) ? read : refuse(at, report, `must be ${requirement}`);
     },
   };
 }
@@ -81,12 +85,13 @@ export const boolean: SettingType<boolean> = {
 
 /** A name from a list. */
 export function oneOf<const Name extends string>(names: readonly Name[]): SettingType<Name> {
+  const requirement = names.length === 2 ? names.join(" or ") : `one of ${names.join(", ")}`;
   return {
     label: names.map((name) => `\`${name}\``).join(", "),
     schema: { enum: names },
     read: (at, report) => {
       const found = names.find((name) => name === at.value);
-      return found ?? refuse(at, report, `must be one of ${names.join(", ")}`);
+      return found ?? refuse(at, report, `must be ${requirement}`);
     },
   };
 }
@@ -148,9 +153,9 @@ export function mapping(members: Members): SettingType<unknown> {
     members,
     isSecret,
     read: (at, report) => {
-      if (!(at.value instanceof Map)) return refuse(at, report, "must be a mapping", isSecret);
-      reportUnknown(at.value, members, report);
       const { value } = at;
+      if (!(value instanceof Map)) return refuse(at, report, "must be a mapping", isSecret);
+      reportUnknown(value, members, report);
       const read = Object.entries(members).map(([name, { type, fallback, required: isRequired, implied }]) => {
         const member = value.get(name) ?? (implied && { ...at, path: memberPath(at.path, name), value: new Map() });
         if (member !== undefined) return [name, type.read(member, report)];
@@ -195,10 +200,10 @@ function describeKind({ value }: Located): string {
   return typeof value === "object" ? describe({ value }) : `a ${typeof value}`;
 }
 
-/** Describes a value for a message. Text with more than 100 characters is shortened. */
+/** Describes a value for a message. */
 function describe({ value }: Pick<Located, "value">): string {
   if (value === null) return "nothing";
-  if (typeof value === "string") return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  if (typeof value === "string") return quote(value);
   if (typeof value !== "object") return String(value);
   return value instanceof Map ? "a mapping" : "a list";
 }
