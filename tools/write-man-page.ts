@@ -1,8 +1,8 @@
 import type { Command } from "../src/command/command.ts";
 import { commands } from "../src/command/commands.ts";
 import { formatFlag, usageOf } from "../packages/command-line/src/index.ts";
-import { namesOf } from "../src/command/setting-flags.ts";
-import { type Setting, settingGroups } from "../src/server/index.ts";
+import { descriptionOf, namesOf } from "../src/command/setting-flags.ts";
+import { type PlantSetting, settingGroups } from "../src/server/index.ts";
 
 // Prints the man page from the same table as `plantstore --help`. `npm run generate` writes it to man/plantstore.1.
 
@@ -40,9 +40,8 @@ function section({ name, summary, operands = [], flags = {}, notes = [], setting
   ];
 }
 
-function settingItem(setting: Setting<unknown>): string[] {
-  const { help, fallback } = setting;
-  return item(namesOf(setting), fallback === undefined ? help : `${help} (${fallback})`);
+function settingItem(setting: PlantSetting): string[] {
+  return item(namesOf(setting), descriptionOf(setting));
 }
 
 /** Returns a term in bold, with its meaning below it. */

@@ -1,7 +1,11 @@
-import { createPlantStoreOpenApi, settings } from "../server/index.ts";
-import { exitCode, type Command, textOf, UsageError } from "./command.ts";
+import { createPlantStoreOpenApi, defaultText, settings } from "../server/index.ts";
+import { readFlag, readValue } from "@plantstore/command-line";
+import { publicUrl } from "@plantstore/command-line/settings";
+import { exitCode, type Command } from "./command.ts";
 
-const { publicUrl, host, port } = settings;
+const { variable } = settings.publicUrl;
+
+const defaultUrl = `http://${defaultText(settings.host)}:${defaultText(settings.port)}`;
 
 /** The `openapi` command, which prints the OpenAPI description for the REST interface. */
 export const openApiCommand: Command = {
@@ -10,17 +14,14 @@ export const openApiCommand: Command = {
   flags: {
     "public-url": {
       value: "URL",
-      about: `base URL for clients; default ${publicUrl.variable}, or http://${host.fallback}:${port.fallback}`,
+      about: `base URL for clients; default ${variable}, or ${defaultUrl}`,
     },
   },
   run: async (flags, _operands, terminal) => {
-    const flag = textOf(flags["public-url"]);
-    const url = flag ?? (terminal.environment[publicUrl.variable] || `http://${host.fallback}:${port.fallback}`);
-    const reading = publicUrl.read(url);
-    const source = flag === undefined ? publicUrl.variable : "--public-url";
-    if (reading.kind === "problems") throw new UsageError(`${source} must ${reading.problems.join(", ")}`);
+    const text = terminal.environment[variable] || defaultUrl;
+    const { href } = readFlag(flags, "public-url", publicUrl) ?? readValue(publicUrl, variable, text);
     // Removes trailing slashes, because the paths start with a slash.
-    terminal.out(JSON.stringify(createPlantStoreOpenApi(reading.value.href.replace(/\/+$/, "")), undefined, 2));
+    terminal.out(JSON.stringify(createPlantStoreOpenApi(href.replace(/\/+$/, "")), undefined, 2));
     return exitCode.ok;
   },
 };

@@ -1,11 +1,18 @@
 import type { SettingFlags } from "@plantstore/command-line";
-import { type ConfigurationSources, flagOf, type Setting, settingGroups, settings } from "../server/index.ts";
+import {
+  type ConfigurationSources,
+  defaultText,
+  flagOf,
+  type PlantSetting,
+  settingGroups,
+  settings,
+} from "../server/index.ts";
 import { type Flag, type ParsedFlags, type Terminal, textOf } from "./command.ts";
 
 const flags: Readonly<Record<string, Flag>> = Object.fromEntries(
   Object.values(settings).flatMap((setting) => {
     const flag = flagOf(setting);
-    return flag === undefined ? [] : [[flag, { value: "VALUE", about: setting.help }]];
+    return flag === undefined ? [] : [[flag, { value: "VALUE", about: setting.about }]];
   }),
 );
 
@@ -24,13 +31,17 @@ export const acceptedSettings: SettingFlags = {
   help: ['The settings are those of serve; run "plantstore help serve" to list them.'],
 };
 
-function describe(setting: Setting<unknown>): string[] {
-  const { help, fallback } = setting;
-  return [`  ${namesOf(setting)}`, `      ${help}${fallback === undefined ? "" : ` (${fallback})`}`];
+function describe(setting: PlantSetting): string[] {
+  return [`  ${namesOf(setting)}`, `      ${descriptionOf(setting)}`];
+}
+
+/** Returns a setting's description, with the default if any. */
+export function descriptionOf(setting: PlantSetting): string {
+  return setting.fallback === undefined ? setting.about : `${setting.about} (${defaultText(setting)})`;
 }
 
 /** Returns the flag and the variable for a setting. Some settings have no flag. */
-export function namesOf(setting: Setting<unknown>): string {
+export function namesOf(setting: PlantSetting): string {
   const flag = flagOf(setting);
   return flag === undefined ? setting.variable : `--${flag}, ${setting.variable}`;
 }

@@ -10,6 +10,8 @@ import {
   restore,
   settings,
 } from "../server/index.ts";
+import { readFlag } from "@plantstore/command-line";
+import { formatted } from "@plantstore/command-line/settings";
 import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 import { formatInteger, showProgress } from "./import-progress.ts";
@@ -17,6 +19,8 @@ import { startClock } from "./start-clock.ts";
 
 const { variable } = settings.database;
 const { variable: fileVariable } = settings.databaseUrlFile;
+
+const plantId = formatted("id", "a 64-bit integer", parseId);
 
 /** The flag that selects the store for a command. */
 const databaseFlag: Readonly<Record<string, Flag>> = {
@@ -104,7 +108,7 @@ export const deletionsCommand: Command = {
     ...databaseFlag,
   },
   run: async (flags, _operands, terminal) => {
-    const filter = { since: readSince(flags), plantId: plantOf(flags) };
+    const filter = { since: readFlag(flags, "since", time), plantId: readFlag(flags, "plant", plantId) };
     await using database = await openPlantDatabase(databaseOf(flags, terminal));
     for await (const run of database.listDeletions(filter)) {
       // The id is a string, because a large JSON number loses digits.
@@ -118,29 +122,17 @@ export const deletionsCommand: Command = {
 // Matches an RFC 3339 time, or a date at midnight UTC. Date.parse would also accept "5" and "tomorrow 12".
 const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
 
-function readSince(flags: ParsedFlags): Date | undefined {
-  const text = textOf(flags["since"]);
-  if (text === undefined) return undefined;
+const time = formatted("time", "a duration such as 24h or a time such as 2030-01-31T12:00:00Z", (text) => {
   const agoMs = parseDurationMs(text);
   if (agoMs !== undefined) return new Date(Date.now() - agoMs);
   const since = new Date(text);
-  if (dateTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length))) return since;
-  throw new UsageError(
-    `--since must be a duration such as 24h or a time such as 2030-01-31T12:00:00Z, got ${JSON.stringify(text)}`,
-  );
-}
+  const isTime = dateTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length));
+  return isTime ? since : undefined;
+});
 
 // Date converts February 31 to a day in March. A date that changes in a round trip is invalid.
 function isDay(text: string): boolean {
   return new Date(text).toISOString().startsWith(text);
-}
-
-function plantOf(flags: ParsedFlags): bigint | undefined {
-  const text = textOf(flags["plant"]);
-  if (text === undefined) return undefined;
-  const id = parseId(text);
-  if (id === undefined) throw new UsageError(`--plant must be a 64-bit integer, got ${JSON.stringify(text)}`);
-  return id;
 }
 
 /** The `backup` command, which copies an SQLite store while a server may use the store. */

@@ -2,7 +2,7 @@ import { type BoundAddress, createGateway, type Endpoint } from "@plantstore/gat
 import type { Log } from "@plantstore/telemetry/logs";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
-import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
+import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 
 /** The server's current problems, by the component's name. The texts are for operators. */
 export type ServerProblems = Readonly<Record<string, string>>;

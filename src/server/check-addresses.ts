@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { dirname } from "node:path";
 import { explainSystemError } from "@plantstore/auth/inputs";
 import { ConfigurationError } from "./configuration-error.ts";
-import { socketPathOf } from "./setting-readers.ts";
+import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 
 /**

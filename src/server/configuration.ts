@@ -1,8 +1,10 @@
 import { isLoopback, withoutLineEnd } from "@plantstore/auth/inputs";
+import type { Located, ReportProblem } from "@plantstore/command-line/settings";
+import { mapping, ofSource, quote, subjectOf, withoutPassword } from "@plantstore/command-line/settings";
 import { ConfigurationError } from "./configuration-error.ts";
 import { credentialConflicts, verifierSettings } from "./credential-settings.ts";
-import { alternatives, flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
-import { type Configuration, settings } from "./settings.ts";
+import { alternatives, defaultText, flagOf, type PlantSetting, socketPathOf } from "./setting-types.ts";
+import { type Configuration, settings, type SettingValues } from "./settings.ts";
 import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 
@@ -24,15 +26,13 @@ export interface ConfigurationSources {
  */
 export function readConfiguration(sources: ConfigurationSources): Configuration {
   const problems: string[] = [];
-  const entries = Object.entries(settings).map(([key, setting]) => [key, readSetting(setting, sources, problems)]);
-  // The configuration has the type `Configuration` only if no setting has a problem.
-  const read: Configuration = Object.fromEntries(entries);
-  // If `DATABASE_URL` is not set, the URL in `DATABASE_URL_FILE` is used.
-  const configuration: Configuration = { ...read, database: read.database ?? read.databaseUrlFile };
+  const report: ReportProblem = (at, problem) => void problems.push(`${subjectOf(at)} ${problem}`);
+  const read = mapping<SettingValues>(settings).read(locate(sources, report), report);
+  const database = read?.database ?? read?.databaseUrlFile;
   const unknown = unknownVariables(sources.environment, settingVariables);
-  const allProblems = [...problems, ...settingConflicts(configuration, sources), ...unknown];
-  if (allProblems.length > 0) throw new ConfigurationError(allProblems);
-  return configuration;
+  const allProblems = [...problems, ...settingConflicts({ ...read, database }, sources), ...unknown];
+  if (allProblems.length > 0 || read === undefined || database === undefined) throw new ConfigurationError(allProblems);
+  return { ...read, database };
 }
 
 const settingVariables = Object.values(settings).map(({ variable }) => variable);
@@ -45,15 +45,16 @@ interface EffectiveText {
   readonly source: string;
 }
 
-function effectiveText(setting: Setting<unknown>, sources: ConfigurationSources): EffectiveText {
+function effectiveText(setting: PlantSetting, sources: ConfigurationSources): EffectiveText {
   const { rawValue, source } = rawText(setting, sources);
   const text = withoutLineEnd(rawValue);
-  return text === "" && source === setting.variable ? { text: setting.fallback, source: "default" } : { text, source };
+  if (text !== "" || source !== setting.variable) return { text, source };
+  return { text: defaultText(setting), source: "default" };
 }
 
 /** Returns a setting's raw text from its flag. Without a flag, returns the text from the setting's variable. */
 function rawText(
-  setting: Setting<unknown>,
+  setting: PlantSetting,
   { environment, flags }: ConfigurationSources,
 ): { readonly rawValue: string; readonly source: string } {
   const flag = flagOf(setting);
@@ -64,28 +65,24 @@ function rawText(
 
 /** Returns the flags and variables whose values ended with a line break. The order is the order in `settings`. */
 export function trimmedSettings(sources: ConfigurationSources): readonly string[] {
-  return Object.values(settings).flatMap((setting: Setting<unknown>) => {
+  return Object.values(settings).flatMap((setting: PlantSetting) => {
     const { rawValue, source } = rawText(setting, sources);
     return rawValue === withoutLineEnd(rawValue) ? [] : [source];
   });
 }
 
-function readSetting(setting: Setting<unknown>, sources: ConfigurationSources, problems: string[]): unknown {
-  const { text, source } = effectiveText(setting, sources);
-  if (text === undefined) return undefined;
-  const read = setting.read(text);
-  const unquoted = refuseQuotesAndSpaces(text);
-  // Prefers the problem from the setting's reader, because that problem is more specific.
-  const result = read.kind === "value" && unquoted.kind === "problems" ? unquoted : read;
-  if (result.kind === "value") return result.value;
-  const quoted = setting.secret === undefined ? `, got ${JSON.stringify(withoutPassword(text))}` : "";
-  problems.push(`${source} must ${result.problems.join(", ")}${quoted}`);
-  return undefined;
-}
-
-/** Removes users and passwords from the URLs in a text, for messages. */
-function withoutPassword(text: string): string {
-  return text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
+/** Returns the settings that are set. Reports values in quotes or white space. */
+function locate(sources: ConfigurationSources, report: ReportProblem): Located {
+  const values = new Map<string, Located>();
+  for (const [key, setting] of Object.entries(settings)) {
+    const { text = "", source } = effectiveText(setting, sources);
+    const at = ofSource(key, source, text);
+    const unquoted = refuseQuotesAndSpaces(text);
+    if (unquoted.kind === "problems")
+      report(at, `must ${unquoted.problems.join(", ")}${setting.secret === undefined ? `, got ${quote(text)}` : ""}`);
+    else if (source !== "default") values.set(key, at);
+  }
+  return ofSource("", undefined, values);
 }
 
 /** A setting for display. For a secret, `text` contains only the public part. */
@@ -95,33 +92,33 @@ export interface ShownSetting extends EffectiveText {
 
 /** Returns every setting with its effective text, in table order. Removes secrets, and passwords in URLs. */
 export function showConfiguration(sources: ConfigurationSources): readonly ShownSetting[] {
-  return Object.values(settings).map((setting: Setting<unknown>) => {
+  return Object.values(settings).map((setting: PlantSetting) => {
     const { text, source } = effectiveText(setting, sources);
     return { variable: setting.variable, text: text && shownText(setting, text), source };
   });
 }
 
-function shownText({ secret }: Setting<unknown>, text: string): string {
+function shownText({ secret }: PlantSetting, text: string): string {
   if (secret === "hidden") return "(hidden)";
   // A query may contain an API key.
   return secret?.(text) ?? withoutPassword(text).replaceAll(/\?[^,\s]*/g, "?…");
 }
 
 /** Returns whether the admin address and the service have the same port on overlapping addresses. */
-function sharesPort({ host, port, adminAddress }: Partial<Configuration>): boolean {
+function sharesPort({ host, port, adminAddress }: Partial<SettingValues>): boolean {
   if (host === undefined || adminAddress === undefined || port !== adminAddress.port || port === 0) return false;
   const hosts = [host, adminAddress.host].map((each) => (each === "localhost" ? "127.0.0.1" : each));
   const hostsOverlap = hosts[0] === hosts[1] || hosts.includes("0.0.0.0") || hosts.includes("::");
   return hostsOverlap && socketPathOf(host) === undefined;
 }
 
-function sharesSocket({ host, adminAddress }: Partial<Configuration>): boolean {
+function sharesSocket({ host, adminAddress }: Partial<SettingValues>): boolean {
   return host !== undefined && socketPathOf(host) !== undefined && host === adminAddress?.host;
 }
 
 // An invalid setting is undefined in `configuration`, so rules check whether a setting is set, and not its value.
-function settingConflicts(configuration: Partial<Configuration>, sources: ConfigurationSources): string[] {
-  const isSet = (setting: Setting<unknown>): boolean => effectiveText(setting, sources).source !== "default";
+function settingConflicts(configuration: Partial<SettingValues>, sources: ConfigurationSources): string[] {
+  const isSet = (setting: PlantSetting): boolean => effectiveText(setting, sources).source !== "default";
   const hasSetting = (key: keyof Configuration): boolean => isSet(settings[key]);
   const { host, database, workers = 1, proxyProtocol } = configuration;
   const isExposed = host !== undefined && !isLoopback(host);

@@ -10,8 +10,8 @@ import {
   type StaticToken,
   type TokenSources,
 } from "@plantstore/auth";
-import { withProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
-import { alternatives, oneOf, readableFile, type Setting } from "./setting-readers.ts";
+import { formatted, oneOf, text } from "@plantstore/command-line/settings";
+import { alternatives, commaSeparated, type PlantSetting, type PlantSettings, readableFile } from "./setting-types.ts";
 
 /** The credential configuration. */
 export interface CredentialConfiguration {
@@ -35,106 +35,108 @@ export interface CredentialConfiguration {
   readonly introspectionSubjectClaim: string | undefined;
 }
 
-const texts = listOf("be a comma-separated list without empty items", (text) => text || undefined);
+const texts = commaSeparated("a comma-separated list without empty items", (item) => item || undefined);
 
-const safeUrl = "be an https URL, or an http URL of a loopback address";
+const plainTokens = text("list", (given) => {
+  const tokens = parsePlainTokens(given);
+  if (tokens.kind === "value") return tokens.value;
+  throw new Error(`must be a comma-separated list of bearer tokens: ${tokens.problems.join(", ")}`);
+});
 
 /** The credential settings. */
-export const credentialSettings: {
-  readonly [Key in keyof CredentialConfiguration]: Setting<NonNullable<CredentialConfiguration[Key]>>;
-} = {
+export const credentialSettings: PlantSettings<CredentialConfiguration> = {
   tokens: {
     title: "Your own tokens",
     variable: "PLANTSTORE_TOKENS",
-    help: "plain bearer tokens, separated by commas, for development",
+    about: "plain bearer tokens, separated by commas, for development",
     secret: "hidden",
-    read: readTokens,
+    type: plainTokens,
   },
   tokenHashesFile: {
     variable: "PLANTSTORE_TOKEN_HASHES_FILE",
-    help: "file of token hashes, written by `plantstore token create`",
-    read: readableFile,
+    about: "file of token hashes, written by `plantstore token create`",
+    type: readableFile,
   },
   jwtIssuers: {
     title: "JSON Web Tokens",
     variable: "PLANTSTORE_JWT_ISSUERS",
-    help: "issuers whose JWTs are accepted, separated by commas, spelled exactly as in `iss`",
-    read: texts,
+    about: "issuers whose JWTs are accepted, separated by commas, spelled exactly as in `iss`",
+    type: texts,
   },
   jwtAudiences: {
     variable: "PLANTSTORE_JWT_AUDIENCES",
-    help: "audiences, separated by commas; a JWT must contain one of them",
-    read: texts,
+    about: "audiences, separated by commas; a JWT must contain one of them",
+    type: texts,
   },
   jwtAudienceClaim: {
     variable: "PLANTSTORE_JWT_AUDIENCE_CLAIM",
-    help: "claim that must contain an audience if a JWT has no `aud`: `client_id` for Amazon Cognito; by default, these JWTs are refused",
-    read: parsed,
+    about:
+      "claim that must contain an audience if a JWT has no `aud`: `client_id` for Amazon Cognito; by default, these JWTs are refused",
+    type: text(),
   },
   jwtKeysUrls: {
     variable: "PLANTSTORE_JWT_KEYS_URLS",
-    help: "URLs of the issuers' key sets (JWKS), separated by commas, in the order of the issuers; by default taken from each issuer's metadata",
-    read: listOf("be a comma-separated list of https URLs, or http URLs of a loopback address", providerUrl),
+    about:
+      "URLs of the issuers' key sets (JWKS), separated by commas, in the order of the issuers; by default taken from each issuer's metadata",
+    type: commaSeparated("a comma-separated list of https URLs, or http URLs of a loopback address", providerUrl),
   },
   jwtKeysFile: {
     variable: "PLANTSTORE_JWT_KEYS_FILE",
-    help: "file with the key set (JWKS) of a single issuer; reloaded when it changes",
-    read: readableFile,
+    about: "file with the key set (JWKS) of a single issuer; reloaded when it changes",
+    type: readableFile,
   },
   jwtAlgorithms: {
     variable: "PLANTSTORE_JWT_ALGORITHMS",
-    help: "accepted signature algorithms, separated by commas",
-    fallback: "RS256,PS256,ES256,EdDSA",
-    read: listOf(`be a comma-separated list of ${alternatives(jwtAlgorithms)}`, (text) =>
-      isJwtAlgorithm(text) ? text : undefined,
+    about: "accepted signature algorithms, separated by commas",
+    fallback: ["RS256", "PS256", "ES256", "EdDSA"],
+    type: commaSeparated(`a comma-separated list of ${alternatives(jwtAlgorithms)}`, (item) =>
+      isJwtAlgorithm(item) ? item : undefined,
     ),
   },
   jwtType: {
     variable: "PLANTSTORE_JWT_TYPE",
-    help: "required `typ` of JWTs: any, or at+jwt (RFC 9068)",
+    about: "required `typ` of JWTs: any, or at+jwt (RFC 9068)",
     fallback: "any",
-    read: oneOf(["any", "at+jwt"]),
+    type: oneOf(["any", "at+jwt"]),
   },
   providerScopes: {
     variable: "PLANTSTORE_PROVIDER_SCOPES",
-    help: "whether the scopes of tokens from identity providers are ignored or enforced",
+    about: "whether the scopes of tokens from identity providers are ignored or enforced",
     fallback: "ignored",
-    read: oneOf(["ignored", "enforced"]),
+    type: oneOf(["ignored", "enforced"]),
   },
   jwtScopeClaims: {
     variable: "PLANTSTORE_JWT_SCOPE_CLAIMS",
-    help: "JWT claims that contain the scopes, separated by commas",
-    fallback: "scope,scp",
-    read: texts,
+    about: "JWT claims that contain the scopes, separated by commas",
+    fallback: ["scope", "scp"],
+    type: texts,
   },
   introspectionUrl: {
     title: "Token introspection",
     variable: "PLANTSTORE_INTROSPECTION_URL",
-    help: "introspection endpoint for all other tokens (RFC 7662)",
-    read: (text) => {
-      const url = providerUrl(text);
-      return url === undefined ? withProblems(safeUrl) : parsed(url);
-    },
+    about: "introspection endpoint for all other tokens (RFC 7662)",
+    type: formatted("URL", "an https URL, or an http URL of a loopback address", providerUrl),
   },
   introspectionClientId: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_ID",
-    help: "client id for the introspection endpoint",
-    read: parsed,
+    about: "client id for the introspection endpoint",
+    type: text(),
   },
   introspectionClientSecretFile: {
     variable: "PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE",
-    help: "file with the client secret for the introspection endpoint; reloaded when it changes",
-    read: readableFile,
+    about: "file with the client secret for the introspection endpoint; reloaded when it changes",
+    type: readableFile,
   },
   introspectionAudiences: {
     variable: "PLANTSTORE_INTROSPECTION_AUDIENCES",
-    help: "audiences, separated by commas; an introspected token must contain one of them",
-    read: texts,
+    about: "audiences, separated by commas; an introspected token must contain one of them",
+    type: texts,
   },
   introspectionSubjectClaim: {
     variable: "PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM",
-    help: "claim that identifies the caller if an introspected token has no `sub`, such as `client_id`; by default, these tokens are refused",
-    read: parsed,
+    about:
+      "claim that identifies the caller if an introspected token has no `sub`, such as `client_id`; by default, these tokens are refused",
+    type: text(),
   },
 };
 
@@ -183,7 +185,7 @@ export function credentialConflicts(
 }
 
 /** The settings for credential sources. A server on an exposed address requires at least one credential source. */
-export const verifierSettings: readonly Setting<unknown>[] = [
+export const verifierSettings: readonly PlantSetting[] = [
   credentialSettings.tokenHashesFile,
   credentialSettings.tokens,
   credentialSettings.jwtIssuers,
@@ -245,24 +247,6 @@ function introspectionOf(configuration: CredentialConfiguration): IntrospectionS
   return { url, clientId, clientSecretFile, audiences, subjectClaim, enforceScopes };
 }
 
-function readTokens(text: string): ParseResult<readonly StaticToken[]> {
-  const tokens = parsePlainTokens(text);
-  return tokens.kind === "value"
-    ? parsed(tokens.value)
-    : withProblems(`be a comma-separated list of bearer tokens: ${tokens.problems.join(", ")}`);
-}
-
-function listOf<T>(
-  requirement: string,
-  read: (text: string) => T | undefined,
-): (text: string) => ParseResult<readonly T[]> {
-  return (text) => {
-    const items = text.split(",").map((item) => read(item.trim()));
-    const valid = items.filter((item) => item !== undefined);
-    return valid.length === items.length ? parsed(valid) : withProblems(requirement);
-  };
-}
-
-function providerUrl(text: string): string | undefined {
-  return parseProviderUrl(text).kind === "value" ? text : undefined;
+function providerUrl(url: string): string | undefined {
+  return parseProviderUrl(url).kind === "value" ? url : undefined;
 }

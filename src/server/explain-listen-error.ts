@@ -1,4 +1,4 @@
-import { socketPathOf } from "./setting-readers.ts";
+import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 
 /**

@@ -30,7 +30,7 @@ export { explainSystemError } from "@plantstore/auth/inputs";
 export { issuePlantToken } from "./plant-tokens.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";
-export { flagOf, type Setting, socketPathOf } from "./setting-readers.ts";
+export { defaultText, flagOf, type PlantSetting, socketPathOf } from "./setting-types.ts";
 export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveAdmin, type ServerProblems } from "./admin-server.ts";
 export { fetchServerReadiness } from "./server-readiness.ts";

@@ -10,7 +10,7 @@ import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import type { PlantErrorCode } from "../service/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { createMetricProducer } from "./metric-producer.ts";
-import { alternatives } from "./setting-readers.ts";
+import { alternatives } from "./setting-types.ts";
 
 /** Environment variables, by name. */
 type Environment = Readonly<Record<string, string | undefined>>;

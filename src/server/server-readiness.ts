@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { explainSystemError } from "@plantstore/auth/inputs";
 import { problemsPath } from "./admin-server.ts";
-import { type AdminAddress, socketPathOf } from "./setting-readers.ts";
+import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 
 /** A running server's readiness. */
 export interface ServerReadiness {

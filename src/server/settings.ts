@@ -1,28 +1,29 @@
+import { integer, oneOf, publicUrl, text } from "@plantstore/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
 import { type LogLevel, logLevels, type RequestIdResponses } from "@plantstore/telemetry/logs";
 import type { PostgresLocation } from "../stores/index.ts";
+import { valueOrThrow } from "./configuration-error.ts";
 import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
 import type { HttpEngineName } from "./http-engine.ts";
 import {
   type AdminAddress,
-  oneOf,
+  addresses,
+  adminAddressType,
+  corsOrigins,
+  fileMode,
+  hostType,
+  type PlantSetting,
+  type PlantSettings,
   readableFile,
-  readAddresses,
-  readAdminAddress,
-  readCorsOrigins,
-  readFileMode,
-  readHost,
-  readPublicUrl,
-  type Setting,
-  integerBetween,
-} from "./setting-readers.ts";
+} from "./setting-types.ts";
 
 /** The validated configuration. */
 export interface Configuration extends CredentialConfiguration {
   readonly host: string;
   readonly port: number;
-  readonly socketMode: number;
+  /** The Unix socket's file mode, in octal digits. */
+  readonly socketMode: string;
   readonly workers: number;
   readonly maxConnectionAgeMs: number | undefined;
   readonly maxConnectionAgeGraceMs: number | undefined;
@@ -63,185 +64,195 @@ const callsPerSecondMax = 1_000_000;
 /** Maximum retention time, in hours: a century, for operators who keep records permanently. */
 const retentionHoursMax = 876_000;
 
+/** The values of the settings, before `DATABASE_URL_FILE` replaces a missing `DATABASE_URL`. */
+export interface SettingValues extends Omit<Configuration, "database"> {
+  readonly database: Database | undefined;
+}
+
 /** The settings table. `--help`, docs/reference/configuration.md and the configuration are derived from the table. */
-export const settings: { readonly [Key in keyof Configuration]: Setting<NonNullable<Configuration[Key]>> } = {
+export const settings: PlantSettings<SettingValues> = {
   host: {
     title: "Address and processes",
     variable: "HOST",
-    help: "address to listen on, or unix:<path> for a Unix socket",
+    about: "address to listen on, or unix:<path> for a Unix socket",
     fallback: "127.0.0.1",
-    read: readHost,
+    type: hostType,
   },
   port: {
     variable: "PORT",
-    help: "TCP port of all protocols; 0 picks a free port; ignored with a Unix socket",
-    fallback: "8080",
-    read: integerBetween(0, 65_535),
+    about: "TCP port of all protocols; 0 picks a free port; ignored with a Unix socket",
+    fallback: 8080,
+    type: integer(0, 65_535),
   },
   socketMode: {
     variable: "PLANTSTORE_SOCKET_MODE",
-    help: "file mode of the Unix socket, which controls who may connect",
+    about: "file mode of the Unix socket, which controls who may connect",
     fallback: "660",
-    read: readFileMode,
+    type: fileMode,
   },
   workers: {
     variable: "PLANTSTORE_WORKERS",
-    help: "number of processes that share the port; more than 1 requires postgres://",
-    fallback: "1",
-    read: integerBetween(1, workersMax),
+    about: "number of processes that share the port; more than 1 requires postgres://",
+    fallback: 1,
+    type: integer(1, workersMax),
   },
   maxConnectionAgeMs: {
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_MS",
-    help: "milliseconds after which a connection is closed, ±10 %, so that clients spread over servers; default never",
-    read: integerBetween(1, connectionAgeMsMax, "milliseconds"),
+    about: "milliseconds after which a connection is closed, ±10 %, so that clients spread over servers; default never",
+    type: integer(1, connectionAgeMsMax),
   },
   maxConnectionAgeGraceMs: {
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS",
-    help: "milliseconds that running calls may take after the maximum age; default unlimited",
-    read: integerBetween(1, connectionAgeMsMax, "milliseconds"),
+    about: "milliseconds that running calls may take after the maximum age; default unlimited",
+    type: integer(1, connectionAgeMsMax),
   },
   httpEngine: {
     variable: "PLANTSTORE_HTTP_ENGINE",
-    help: "HTTP implementation: plantstore (@plantstore/http-engine), or node (node:http and node:http2)",
+    about: "HTTP implementation: plantstore (@plantstore/http-engine), or node (node:http and node:http2)",
     fallback: "plantstore",
-    read: oneOf(["plantstore", "node"]),
+    type: oneOf(["plantstore", "node"]),
   },
   database: {
     title: "Plants",
     variable: "DATABASE_URL",
-    help: "where plants are stored: sqlite:<file>, postgres://…, or memory: (loopback only)",
+    about: "where plants are stored: sqlite:<file>, postgres://…, or memory: (loopback only)",
     secret: showDatabaseUrl,
-    read: readDatabaseUrl,
+    type: text("URL", (url) => valueOrThrow(readDatabaseUrl(url), "must ")),
   },
   databaseUrlFile: {
     variable: "DATABASE_URL_FILE",
-    help: "file with a postgres:// URL, instead of DATABASE_URL; reloaded when it changes",
-    read: readDatabaseUrlFile,
+    about: "file with a postgres:// URL, instead of DATABASE_URL; reloaded when it changes",
+    type: text("path", (path) => valueOrThrow(readDatabaseUrlFile(path), "must ")),
   },
   deletionsKeptHours: {
     variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
-    help: "hours that deletion records are kept; those without an idempotency key up to a day longer on PostgreSQL",
-    fallback: "2160",
-    read: integerBetween(1, retentionHoursMax, "hours"),
+    about: "hours that deletion records are kept; those without an idempotency key up to a day longer on PostgreSQL",
+    fallback: 2160,
+    type: integer(1, retentionHoursMax),
   },
   ...credentialSettings,
   publicUrl: {
     title: "Public URL, docs page, CORS and tools",
     variable: "PLANTSTORE_PUBLIC_URL",
-    help: "base URL for clients; its path is the prefix of all paths",
-    read: readPublicUrl,
+    about: "base URL for clients; its path is the prefix of all paths",
+    type: publicUrl,
   },
   docs: {
     variable: "PLANTSTORE_DOCS",
-    help: "access to /docs and /openapi.json: open (to everyone) or closed (a credential is required)",
+    about: "access to /docs and /openapi.json: open (to everyone) or closed (a credential is required)",
     fallback: "closed",
-    read: oneOf(["open", "closed"]),
+    type: oneOf(["open", "closed"]),
   },
   corsOrigins: {
     variable: "PLANTSTORE_CORS_ORIGINS",
-    help: "origins whose pages may send requests from a browser, separated by commas, or * for all",
-    read: readCorsOrigins,
+    about: "origins whose pages may send requests from a browser, separated by commas, or * for all",
+    type: corsOrigins,
   },
   mcp: {
     variable: "PLANTSTORE_MCP",
-    help: "whether AI agents with a credential can call the RPCs at /mcp, as tools of the Model Context Protocol: on or off",
+    about:
+      "whether AI agents with a credential can call the RPCs at /mcp, as tools of the Model Context Protocol: on or off",
     fallback: "off",
-    read: oneOf(["on", "off"]),
+    type: oneOf(["on", "off"]),
   },
   trustedProxies: {
     title: "Proxies",
     variable: "PLANTSTORE_TRUSTED_PROXIES",
-    help: "IP addresses and networks of trusted proxies, separated by commas; unix: trusts proxies on the Unix socket",
-    read: readAddresses,
+    about: "IP addresses and networks of trusted proxies, separated by commas; unix: trusts proxies on the Unix socket",
+    type: addresses,
   },
   proxyFields: {
     variable: "PLANTSTORE_PROXY_FIELDS",
-    help: "header fields in which proxies send the client's address: x-forwarded, forwarded (RFC 7239) or none; default none with the PROXY protocol, otherwise x-forwarded",
-    read: oneOf(["x-forwarded", "forwarded", "none"]),
+    about:
+      "header fields in which proxies send the client's address: x-forwarded, forwarded (RFC 7239) or none; default none with the PROXY protocol, otherwise x-forwarded",
+    type: oneOf(["x-forwarded", "forwarded", "none"]),
   },
   proxyProtocol: {
     variable: "PLANTSTORE_PROXY_PROTOCOL",
-    help: "whether proxies use the PROXY protocol, version 1 or 2: on or off",
+    about: "whether proxies use the PROXY protocol, version 1 or 2: on or off",
     fallback: "off",
-    read: oneOf(["on", "off"]),
+    type: oneOf(["on", "off"]),
   },
   ratePerPrincipal: {
     title: "Rates",
     variable: "PLANTSTORE_RATE_PER_PRINCIPAL",
-    help: "calls per second of each caller, and the size of a burst; default unlimited",
-    read: integerBetween(1, callsPerSecondMax, "calls per second"),
+    about: "calls per second of each caller, and the size of a burst; default unlimited",
+    type: integer(1, callsPerSecondMax),
   },
   ratePerAddress: {
     variable: "PLANTSTORE_RATE_PER_ADDRESS",
-    help: "calls per second of each IP address or IPv6 /64 network, and the size of a burst; default unlimited",
-    read: integerBetween(1, callsPerSecondMax, "calls per second"),
+    about: "calls per second of each IP address or IPv6 /64 network, and the size of a burst; default unlimited",
+    type: integer(1, callsPerSecondMax),
   },
   tlsCertFile: {
     title: "TLS",
     variable: "TLS_CERT_FILE",
-    help: "PEM file with the certificate chain; TLS_KEY_FILE is required too",
-    read: readableFile,
+    about: "PEM file with the certificate chain; TLS_KEY_FILE is required too",
+    type: readableFile,
   },
   tlsKeyFile: {
     variable: "TLS_KEY_FILE",
-    help: "PEM file with the private key; TLS_CERT_FILE is required too",
-    read: readableFile,
+    about: "PEM file with the private key; TLS_CERT_FILE is required too",
+    type: readableFile,
   },
   requestIdResponses: {
     title: "Request ids and logs",
     variable: "PLANTSTORE_REQUEST_ID_RESPONSES",
-    help: "which responses have x-request-id: always (all), or requested (errors, streams, and responses to requests that sent one)",
+    about:
+      "which responses have x-request-id: always (all), or requested (errors, streams, and responses to requests that sent one)",
     fallback: "requested",
-    read: oneOf(["requested", "always"]),
+    type: oneOf(["requested", "always"]),
   },
   logLevel: {
     variable: "LOG_LEVEL",
-    help: `lowest level that is logged: ${logLevels.join(", ")}`,
+    about: `lowest level that is logged: ${logLevels.join(", ")}`,
     fallback: "info",
-    read: oneOf(logLevels),
+    type: oneOf(logLevels),
   },
   audit: {
     variable: "PLANTSTORE_AUDIT",
-    help: "values of LOG_LEVEL with which refused credentials and deletions are logged: always (all but silent) or by-level (info and lower)",
+    about:
+      "values of LOG_LEVEL with which refused credentials and deletions are logged: always (all but silent) or by-level (info and lower)",
     fallback: "always",
-    read: oneOf(["always", "by-level"]),
+    type: oneOf(["always", "by-level"]),
   },
   logProbes: {
     variable: "PLANTSTORE_LOG_PROBES",
-    help: "whether probes and gRPC health checks are logged: on or off",
+    about: "whether probes and gRPC health checks are logged: on or off",
     fallback: "on",
-    read: oneOf(["on", "off"]),
+    type: oneOf(["on", "off"]),
   },
   drainDelayMs: {
     title: "Shutdown and metrics",
     variable: "PLANTSTORE_DRAIN_DELAY_MS",
-    help: "milliseconds to keep serving after readiness has turned off",
-    fallback: String(drainTimesDefault.delayMs),
-    read: integerBetween(0, drainMsMax, "milliseconds"),
+    about: "milliseconds to keep serving after readiness has turned off",
+    fallback: drainTimesDefault.delayMs,
+    type: integer(0, drainMsMax),
   },
   drainTimeoutMs: {
     variable: "PLANTSTORE_DRAIN_TIMEOUT_MS",
-    help: "milliseconds that running calls may take after the delay",
-    fallback: String(drainTimesDefault.timeoutMs),
-    read: integerBetween(0, drainMsMax, "milliseconds"),
+    about: "milliseconds that running calls may take after the delay",
+    fallback: drainTimesDefault.timeoutMs,
+    type: integer(0, drainMsMax),
   },
   adminAddress: {
     variable: "PLANTSTORE_ADMIN_ADDRESS",
-    help: "port, host:port, or unix:<path>, that serves /metrics and /problems without a credential; the default host is 127.0.0.1",
-    read: readAdminAddress,
+    about:
+      "port, host:port, or unix:<path>, that serves /metrics and /problems without a credential; the default host is 127.0.0.1",
+    type: adminAddressType,
   },
 };
 
 /** A group of related settings. */
 export interface SettingGroup {
   readonly title: string;
-  readonly settings: readonly Setting<unknown>[];
+  readonly settings: readonly PlantSetting[];
 }
 
 /** All settings by group, in table order. */
 export const settingGroups: readonly SettingGroup[] = groupsOf(Object.values(settings));
 
-function groupsOf(all: readonly Setting<unknown>[]): SettingGroup[] {
+function groupsOf(all: readonly PlantSetting[]): SettingGroup[] {
   const starts = all.flatMap(({ title }, index) => (title === undefined && index > 0 ? [] : [index]));
   return starts.map((start, n) => ({
     title: all[start]?.title ?? "Settings",

@@ -15,7 +15,7 @@ import { requestedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
 import type { PlantTelemetry } from "./plant-telemetry.ts";
 import { openVerifier } from "./plant-tokens.ts";
-import { socketPathOf } from "./setting-readers.ts";
+import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 import { watchStoreFailure } from "./watch-store-failure.ts";
 
@@ -145,7 +145,7 @@ async function listen(
 /** Returns the address on which a server listens. */
 export function bindOptionsOf({ host, port, socketMode }: Configuration): BindOptions {
   const path = socketPathOf(host);
-  return path === undefined ? { host, port } : { path, socketMode };
+  return path === undefined ? { host, port } : { path, socketMode: Number.parseInt(socketMode, 8) };
 }
 
 /** Returns the fields for the log line when the server starts. */

@@ -1,5 +1,5 @@
 import { nearestName } from "@plantstore/http";
-import { variablePrefix, withoutPrefix } from "./setting-readers.ts";
+import { variablePrefix, withoutPrefix } from "./setting-types.ts";
 
 /** Prefixes of variables that belong to this program. A misspelt `TLS_CERT_FILE` would turn TLS off. */
 const prefixes = [variablePrefix, "TLS_CERT", "TLS_KEY"];

@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { flagOf, type Setting } from "../../src/server/setting-readers.ts";
+import { defaultText, flagOf, type PlantSetting } from "../../src/server/setting-types.ts";
 import { settingGroups, settings } from "../../src/server/settings.ts";
 
 const docs = readFileSync(new URL("../../docs/reference/configuration.md", import.meta.url), "utf8");
 const documented = docs.split("\n").filter((line) => /^### |^\| `[A-Z0-9_]+` \|/.test(line));
 
-function rowOf({ variable, fallback, help }: Setting<unknown>): string {
-  return `| ${[`\`${variable}\``, fallback ? `\`${fallback}\`` : "–", help].join(" | ")} |`;
+function rowOf(setting: PlantSetting): string {
+  const initial = defaultText(setting);
+  return `| ${[`\`${setting.variable}\``, initial ? `\`${initial}\`` : "–", setting.about].join(" | ")} |`;
 }
 
 test("docs/reference/configuration.md has exactly the settings, by group, with their defaults and descriptions", () => {

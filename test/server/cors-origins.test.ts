@@ -1,12 +1,18 @@
 import { expect, test } from "vitest";
-import { readCorsOrigins } from "../../src/server/setting-readers.ts";
+import { ofSource } from "../../packages/command-line/src/settings/index.ts";
+import { corsOrigins } from "../../src/server/setting-types.ts";
+
+function read(text: string): unknown {
+  const problems: string[] = [];
+  return corsOrigins.read(ofSource("", "CORS", text), (_, problem) => problems.push(problem)) ?? problems;
+}
 
 test.each([
   { text: "*", want: "*" },
   { text: "https://shop.example", want: ["https://shop.example"] },
   { text: "https://shop.example, http://localhost:3000", want: ["https://shop.example", "http://localhost:3000"] },
-])('readCorsOrigins reads "$text"', ({ text, want }) => {
-  expect(readCorsOrigins(text)).toEqual({ kind: "value", value: want });
+])('corsOrigins reads "$text"', ({ text, want }) => {
+  expect(read(text)).toEqual(want);
 });
 
 test.each([
@@ -18,6 +24,6 @@ test.each([
   { name: "an empty item", text: "https://shop.example,,http://localhost" },
   { name: "the opaque origin of sandboxed pages", text: "null" },
   { name: "* in a list", text: "https://shop.example,*" },
-])("$name is refused by readCorsOrigins", ({ text }) => {
-  expect(readCorsOrigins(text)).toMatchObject({ kind: "problems" });
+])("$name is refused by corsOrigins", ({ text }) => {
+  expect(read(text)).toEqual([expect.stringContaining("must be * or a comma-separated list of origins")]);
 });

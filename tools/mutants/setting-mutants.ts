@@ -38,9 +38,8 @@ const plantStore: SettingsProgram = {
   names: Object.keys(settings),
   reader: {
     file: "src/server/configuration.ts",
-    code: "readSetting(setting, sources, problems)]",
-    without: (setting) =>
-      `readSetting(setting, key === ${JSON.stringify(setting)} ? { environment: {}, flags: {} } : sources, problems)]`,
+    code: 'if (source !== "default") values.set(key, at);',
+    without: (setting) => `if (source !== "default" && key !== ${JSON.stringify(setting)}) values.set(key, at);`,
   },
   wiring: ["src/server/create-plant-server.ts", "src/server/start-server.ts", "src/server/credential-settings.ts"],
 };
