@@ -188,16 +188,16 @@ interface Serving {
   readonly watches: readonly (() => void)[];
 }
 
-/** The table that `reconfigure` has opened last. Its descriptors may not have been read yet. */
+/** The objects from the last `reconfigure` until they are in use. Their descriptors may not have been read yet. */
 interface Opening {
-  table?: ProxyTable;
+  serving?: Omit<Serving, "served"> | undefined;
 }
 
 /**
  * Reads the descriptors of all upstreams in the options, and compiles the routes. Rejects as {@link createProxy} does.
  *
  * @param previous - the previous table, whose descriptors are used for upstreams that cannot be reached
- * @param opening - gets the table before its descriptors are read, so that the caller can close the table
+ * @param opening - gets the objects before the descriptors are read, so that the caller can close the objects
  */
 async function openServing(given: ProxyOptions, previous?: ProxyTable, opening: Opening = {}): Promise<Serving> {
   const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
@@ -234,16 +234,17 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable, opening: 
       return { ...compiled, routes: { ...routes, onUnknownPath } };
     };
     const table = new ProxyTable(upstreams, compile, report, options);
+    const opened = { table, upstreams, watches };
+    opening.serving = opened;
     try {
-      opening.table = table;
       await table.load(knownDescriptorsOf(upstreams, previous));
       const served = { server: createNodeServer(options, table.inUse.routes, report), handlerOptions: options };
       table.current = served;
       for (const upstream of upstreams) watches.push(upstream.watchDescriptors(() => void table.reload()));
-      return { table, served, upstreams, watches };
+      return { ...opened, served };
     } catch (error) {
       // Aborts reads in progress, because their result is not needed.
-      stopReading({ table, watches });
+      stopReading(opened);
       throw error;
     }
   } catch (error) {
@@ -269,10 +270,9 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   const opening: Opening = {};
   const { served } = first;
   const gateway = assembleGateway(served, options.engine ?? createHttpEngine());
-  const stop = (stopGateway: () => Promise<void>): Promise<void> => {
+  const stop = async (stopGateway: () => Promise<void>): Promise<void> => {
     isStopped = true;
-    opening.table?.close();
-    return stopServing(current, stopGateway);
+    await Promise.all([opening.serving && closeServing(opening.serving), stopServing(current, stopGateway)]);
   };
   const reconfigure = queueCalls(async (next: ProxyOptions, accept?: AcceptServices) => {
     if (isStopped) throw closedError();
@@ -281,6 +281,7 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     });
     await requireAccepted(opened, accept);
     if (isStopped) return await discard(opened, closedError());
+    opening.serving = undefined;
     replace(current);
     current = serveWith(served, opened);
   });
@@ -361,9 +362,13 @@ async function requireAccepted(opened: Serving, accept: AcceptServices | undefin
 
 /** Closes the new objects that `reconfigure` does not use. @throws the given reason */
 async function discard(opened: Serving, reason: unknown): Promise<never> {
+  await closeServing(opened);
+  throw reason;
+}
+
+async function closeServing(opened: Omit<Serving, "served">): Promise<void> {
   stopReading(opened);
   await closeAll(opened.upstreams);
-  throw reason;
 }
 
 function closedError(): Error {

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
@@ -210,14 +211,65 @@ test("reconfigure replaces the fallback and the context values of the handler", 
   await proxy.close();
 });
 
-test("close aborts a running reconfigure, and its connections to upstreams", async () => {
+/** Returns the sockets that this process opens until the end of the test. */
+function recordClientSockets(): readonly unknown[] {
+  const sockets: unknown[] = [];
+  const record = (message: unknown): void => void sockets.push(Reflect.get(Object(message), "socket"));
+  subscribe("net.client.socket", record);
+  onTestFinished(() => void unsubscribe("net.client.socket", record));
+  return sockets;
+}
+
+test("drain closes the upstreams of a reconfigure whose reflection does not respond", async () => {
   const connected = Promise.withResolvers<void>();
   await using silent = await startOnLoopback(createTcpServer(() => connected.resolve()));
   const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }] });
+  const sockets = recordClientSockets();
   const reconfigured = proxy.reconfigure({ upstreams: [{ upstream: silent.baseUrl, descriptors: "reflection" }] });
   await connected.promise;
   const rejected = expect(reconfigured).rejects.toThrow("the proxy is closed");
-  await proxy.close();
+  await proxy.drain(0);
+  expect(sockets).toMatchObject([{ closed: true }]);
   await rejected;
-  await expect.poll(() => silent.sockets.size).toBe(0);
+});
+
+test("drain closes the upstreams of a reconfigure whose accept does not resolve", async () => {
+  await using reflected = await startReflectedUpstream(serviceWithRoutes("a.A", { Get: [] }));
+  const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }] });
+  const sockets = recordClientSockets();
+  const [called, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const next = { upstreams: [{ upstream: reflected.address, descriptors: "reflection" as const }] };
+  const reconfigured = proxy.reconfigure(next, () => {
+    called.resolve();
+    return answer.promise;
+  });
+  await called.promise;
+  await proxy.drain(0);
+  expect(sockets).toMatchObject([{ closed: true }]);
+  answer.resolve();
+  await expect(reconfigured).rejects.toThrow("the proxy is closed");
+});
+
+test("drain after reconfigure serves a call that has not reached its upstream", async () => {
+  await using upstream = await startScriptedServer(respondWatered);
+  const [called, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const options: ProxyOptions = {
+    upstreams: [{ upstream: upstream.baseUrl, descriptors }],
+    interceptors: [
+      (next) => async (request) => {
+        called.resolve();
+        await answer.promise;
+        return await next(request);
+      },
+    ],
+  };
+  const proxy = await createProxy(options);
+  await proxy.reconfigure(options);
+  const { port } = await proxy.listen({ host: "127.0.0.1" });
+  const responded = fetch(`http://127.0.0.1:${port}/beds/7:water`, { method: "POST" });
+  await called.promise;
+  const drained = proxy.drain(10_000);
+  answer.resolve();
+  expect((await responded).status).toBe(200);
+  await drained;
 });
