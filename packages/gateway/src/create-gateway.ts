@@ -156,7 +156,7 @@ export function createNodeServer(
 }
 
 /** The options that only {@link Gateway.handler} uses, and hints on what to use instead. */
-const ignoredByListen = {
+export const ignoredByListen = {
   contextValues: "set the values in admit, or pass gateway.handler to a server of node",
   fallback: "add endpoints, or pass gateway.handler to a server of node",
 };

@@ -10,9 +10,17 @@ import {
   type Gateway,
   gatewayOptionNames,
   type GatewayOptions,
+  ignoredByListen,
 } from "@plantstore/gateway/create-gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
-import { arrayOf, type OptionNames, refuseUnknownOptions, required, withCode } from "@plantstore/http";
+import {
+  arrayOf,
+  type OptionNames,
+  refuseIgnoredOptions,
+  refuseUnknownOptions,
+  required,
+  withCode,
+} from "@plantstore/http";
 import { compileProxy, methodsOf } from "./compile-proxy.ts";
 import {
   type CompiledTable,
@@ -131,7 +139,8 @@ export interface ProxyGateway extends Gateway {
    * Applies other options without closing the port. Calls in flight keep the old options. An upstream whose new
    * descriptors cannot be read or are invalid keeps the descriptors that were read from the same address. Rejects, with
    * the errors of {@link createProxy}, if the options are not valid, if they do not fit the kept descriptors, or if no
-   * upstream has descriptors. A rejected call changes nothing. Concurrent calls are applied in order. The engine,
+   * upstream has descriptors. After `listen` was called, also rejects with a TypeError for `contextValues` and
+   * `fallback`. A rejected call changes nothing. Concurrent calls are applied in order. The engine,
    * `trustedProxies` and the connection limits stay as they were at the start.
    *
    * @param accept - called with the new services before they are served. If `accept` throws or rejects, the options are
@@ -188,29 +197,28 @@ interface Serving {
   readonly watches: readonly (() => void)[];
 }
 
-/** The objects from the last `reconfigure` until they are in use. Their descriptors may not have been read yet. */
-interface Opening {
-  serving?: Omit<Serving, "served"> | undefined;
+/** The state of a proxy that a running `reconfigure` reads and writes. */
+interface ProxyState {
+  isStopped: boolean;
+  /** Whether `listen` was called. */
+  usesListen: boolean;
+  /** The objects from the last `reconfigure` until they are in use. Their descriptors may not have been read yet. */
+  opening?: Omit<Serving, "served"> | undefined;
 }
 
 /**
  * Reads the descriptors of all upstreams in the options, and compiles the routes. Rejects as {@link createProxy} does.
  *
  * @param previous - the previous table, whose descriptors are used for upstreams that cannot be reached
- * @param opening - gets the objects before the descriptors are read, so that the caller can close the objects
+ * @param state - gets the objects before the descriptors are read, so that the caller can close the objects
  */
-async function openServing(given: ProxyOptions, previous?: ProxyTable, opening: Opening = {}): Promise<Serving> {
+async function openServing(given: ProxyOptions, previous?: ProxyTable, state?: ProxyState): Promise<Serving> {
   const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
-  for (const [at, upstream] of options.upstreams.entries()) {
-    if (
-      options.validation !== undefined &&
-      options.validation.isUntrusted !== true &&
-      upstream.descriptors === "reflection"
-    ) {
-      const problem = `validation by rules of a server, upstreams[${at}], requires openValidation({ untrusted: true }), or descriptors from a file`;
-      throw withCode(new TypeError(problem), "ERR_OPTIONS");
-    }
+  const reflected = options.upstreams.findIndex(({ descriptors }) => descriptors === "reflection");
+  if (options.validation !== undefined && options.validation.isUntrusted !== true && reflected >= 0) {
+    const problem = `validation by rules of a server, upstreams[${reflected}], requires openValidation({ untrusted: true }), or descriptors from a file`;
+    throw withCode(new TypeError(problem), "ERR_OPTIONS");
   }
   const report = createFaultReporter(options.onFault);
   const observe = guardObserver(options.onUpstreamCall, report);
@@ -235,7 +243,7 @@ async function openServing(given: ProxyOptions, previous?: ProxyTable, opening: 
     };
     const table = new ProxyTable(upstreams, compile, report, options);
     const opened = { table, upstreams, watches };
-    opening.serving = opened;
+    if (state !== undefined) state.opening = opened;
     try {
       await table.load(knownDescriptorsOf(upstreams, previous));
       const served = { server: createNodeServer(options, table.inUse.routes, report), handlerOptions: options };
@@ -266,22 +274,16 @@ function replace(old: Serving): void {
 
 function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   let current = first;
-  let isStopped = false;
-  const opening: Opening = {};
+  const state: ProxyState = { isStopped: false, usesListen: false };
   const { served } = first;
   const gateway = assembleGateway(served, options.engine ?? createHttpEngine());
   const stop = async (stopGateway: () => Promise<void>): Promise<void> => {
-    isStopped = true;
-    await Promise.all([opening.serving && closeServing(opening.serving), stopServing(current, stopGateway)]);
+    state.isStopped = true;
+    await Promise.all([state.opening && closeServing(state.opening), closeServing(current, stopGateway)]);
   };
   const reconfigure = queueCalls(async (next: ProxyOptions, accept?: AcceptServices) => {
-    if (isStopped) throw closedError();
-    const opened = await openServing(next, current.table, opening).catch((error: unknown) => {
-      throw isStopped ? closedError() : error;
-    });
-    await requireAccepted(opened, accept);
-    if (isStopped) return await discard(opened, closedError());
-    opening.serving = undefined;
+    const opened = await openNext(next, current.table, state, accept);
+    state.opening = undefined;
     replace(current);
     current = serveWith(served, opened);
   });
@@ -292,7 +294,10 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
     get routes() {
       return gateway.routes;
     },
-    listen: (listenOptions) => gateway.listen(listenOptions),
+    listen: (listenOptions) => {
+      state.usesListen = true;
+      return gateway.listen(listenOptions);
+    },
     get load() {
       return gateway.load;
     },
@@ -325,9 +330,9 @@ function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
   };
 }
 
-async function stopServing(serving: Serving, stopGateway: () => Promise<void>): Promise<void> {
+async function closeServing(serving: Omit<Serving, "served">, stopGateway?: () => Promise<void>): Promise<void> {
   stopReading(serving);
-  await stopGateway();
+  await stopGateway?.();
   await closeAll(serving.upstreams);
 }
 
@@ -350,25 +355,26 @@ function queueCalls<Given extends unknown[]>(apply: (...given: Given) => Promise
   };
 }
 
-/** Closes the new objects if `accept` refuses the new services. @throws the error that `accept` throws */
-async function requireAccepted(opened: Serving, accept: AcceptServices | undefined): Promise<void> {
+/** Opens the objects for new options. Closes the objects if the proxy is closed or the options are not accepted. */
+async function openNext(
+  next: ProxyOptions,
+  previous: ProxyTable,
+  state: ProxyState,
+  accept: AcceptServices | undefined,
+): Promise<Serving> {
+  let opened: Serving | undefined;
   try {
+    if (state.isStopped) throw closedError();
+    opened = await openServing(next, previous, state);
     const { services, reloads, descriptorSets } = opened.table;
     await accept?.({ services, descriptorReloads: reloads, descriptorSets });
+    if (state.usesListen) refuseIgnoredOptions(next, ignoredByListen, "listen()");
+    if (state.isStopped) throw closedError();
+    return opened;
   } catch (error) {
-    await discard(opened, error);
+    await (opened && closeServing(opened));
+    throw state.isStopped ? closedError() : error;
   }
-}
-
-/** Closes the new objects that `reconfigure` does not use. @throws the given reason */
-async function discard(opened: Serving, reason: unknown): Promise<never> {
-  await closeServing(opened);
-  throw reason;
-}
-
-async function closeServing(opened: Omit<Serving, "served">): Promise<void> {
-  stopReading(opened);
-  await closeAll(opened.upstreams);
 }
 
 function closedError(): Error {

@@ -273,3 +273,20 @@ test("drain after reconfigure serves a call that has not reached its upstream", 
   expect((await responded).status).toBe(200);
   await drained;
 });
+
+test.each([
+  { name: "fallback", ignored: { fallback: () => undefined } },
+  { name: "contextValues", ignored: { contextValues: () => createContextValues() } },
+])("reconfigure refuses $name after listen was called", async ({ name, ignored }) => {
+  const options: ProxyOptions = { upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }] };
+  const proxy = await createProxy(options);
+  onTestFinished(() => proxy.close());
+  const problem = {
+    code: "ERR_OPTIONS",
+    message: expect.stringContaining(`listen() would ignore the option "${name}"`),
+  };
+  const refused = expect(proxy.reconfigure({ ...options, ...ignored })).rejects.toMatchObject(problem);
+  await proxy.listen({ host: "127.0.0.1" });
+  await refused;
+  await expect(proxy.reconfigure({ ...options, ...ignored })).rejects.toMatchObject(problem);
+});
