@@ -9,6 +9,7 @@ import {
   type RequestFailure,
   withCode,
   arrayOf,
+  integerBetween,
   type OptionNames,
   refusePromise,
   required,
@@ -115,6 +116,24 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly onFault?: OnFault;
 }
 
+// node:http2 announces four times `headerBytes` in 32 bits.
+const headBytes = integerBetween(1, 2 ** 30 - 1);
+const timeoutMs = integerBetween(1, Number.POSITIVE_INFINITY);
+
+/** The names of all {@link Limits}, with their values. Larger values fail only when a client connects. */
+const limitNames: OptionNames<Partial<Limits>> = {
+  headerBytes: headBytes,
+  urlBytes: headBytes,
+  headerTimeoutMs: timeoutMs,
+  requestTimeoutMs: timeoutMs,
+  idleTimeoutMs: timeoutMs,
+  concurrentStreams: integerBetween(1, 2 ** 32 - 1),
+  connectionWindowBytes: integerBetween(1, 2 ** 31 - 1),
+  backlogBytes: integerBetween(1, Number.MAX_SAFE_INTEGER),
+  connections: integerBetween(1, Number.POSITIVE_INFINITY),
+  defaultTimeoutMs: integerBetween(0, Number.POSITIVE_INFINITY),
+};
+
 /** The names of all {@link ServingOptions}. */
 export const servingOptionNames: OptionNames<ServingOptions> = {
   ...routerOptionNames,
@@ -126,7 +145,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   visibility: visibilityOptionNames,
   endpoints: arrayOf(),
   cors: corsOptionNames,
-  limits: defaultLimits,
+  limits: limitNames,
   mcp: true,
   codegen: true,
   onRequest: true,
@@ -152,7 +171,8 @@ export function createServer(
   report: FaultReporter,
   trustedProxies: TrustedProxies | undefined,
 ): Server {
-  const limits: Limits = { ...defaultLimits, ...options.limits };
+  const givenLimits = Object.entries(options.limits ?? {}).filter(([, limit]) => limit !== undefined);
+  const limits: Limits = { ...defaultLimits, ...Object.fromEntries(givenLimits) };
   const { nameOptions = !isProduction() } = options;
   return {
     routes,

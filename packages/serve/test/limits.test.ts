@@ -5,7 +5,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GetReadingRequestSchema, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
+import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import {
   type Address,
@@ -23,6 +23,7 @@ import {
   type TestGreenhouse,
   waterBedProcedure,
 } from "../../testing/src/gateway/greenhouse.ts";
+import { startOnNode } from "../../testing/src/gateway/on-node.ts";
 import { decodeBase64Parts, readOutcome } from "../../testing/src/gateway/outcome.ts";
 import { wires, exchange, rpcRequest, type WireFormat, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 import { type Http2Server, http2Servers } from "../../testing/src/gateway/listen-for-tests.ts";
@@ -269,5 +270,45 @@ describe("maxTimeoutMs", () => {
       codes.push(codeOf(format, response));
     }
     expect(codes).toEqual([0, Code.InvalidArgument]);
+  });
+});
+
+const greatestLimits: Required<GatewayOptions>["limits"] = {
+  headerBytes: 2 ** 30 - 1,
+  urlBytes: 2 ** 30 - 1,
+  headerTimeoutMs: Number.POSITIVE_INFINITY,
+  requestTimeoutMs: Number.POSITIVE_INFINITY,
+  idleTimeoutMs: Number.POSITIVE_INFINITY,
+  concurrentStreams: 2 ** 32 - 1,
+  connectionWindowBytes: 2 ** 31 - 1,
+  backlogBytes: Number.MAX_SAFE_INTEGER,
+  connections: Number.POSITIVE_INFINITY,
+  defaultTimeoutMs: Number.POSITIVE_INFINITY,
+};
+
+describe("the limits of a gateway", () => {
+  const limitNames = Object.keys(greatestLimits);
+  const allOf = (value: unknown): object => Object.fromEntries(limitNames.map((name) => [name, value]));
+
+  test.each([
+    { name: "undefined", limits: allOf(undefined) },
+    { name: "the greatest values", limits: greatestLimits },
+  ])("may be $name, on every server", async ({ limits }) => {
+    for (const start of [startGreenhouse, startOnNode]) {
+      await using greenhouse = await start({ waterBed: () => ({}) }, { limits });
+      for (const version of ["1.1", "2"] as const) {
+        const { httpStatus } = await exchange(greenhouse.address, version, requestOf(wireFormats.rest, 20));
+        expect(httpStatus).toBe(200);
+      }
+    }
+  });
+
+  test.each(limitNames)("may not include a %s that is negative, fractional or not a number", (name) => {
+    for (const value of [-1, 1.5, Number.NaN, "1"]) {
+      const limits = { [name]: value };
+      expect(() => createGateway({ routes: () => {}, limits })).toThrow(
+        `option "limits.${name}" of createGateway must`,
+      );
+    }
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import {
   arrayOf,
   arrayOfStrings,
+  integerBetween,
   nearestName,
   type OptionNames,
   refuseUnknownOptions,
@@ -12,6 +13,8 @@ import {
 interface Options {
   readonly path: string;
   readonly readMaxBytes?: number;
+  readonly port?: number;
+  readonly waitMs?: number;
   readonly limits?: { readonly requests?: number; readonly requestTimeoutMs?: number };
   readonly signal?: AbortSignal;
   readonly retry?: "off" | { readonly attempts: number };
@@ -22,6 +25,8 @@ interface Options {
 const names: OptionNames<Options> = {
   path: required,
   readMaxBytes: true,
+  port: integerBetween(1, 65_535),
+  waitMs: integerBetween(0, Number.POSITIVE_INFINITY),
   limits: { requests: true, requestTimeoutMs: true },
   signal: undefined,
   retry: stringOr({ attempts: required }),
@@ -40,6 +45,8 @@ describe("refuseUnknownOptions()", () => {
     { name: "a string for an option that may be an object", options: { retry: "off" } },
     { name: "an object for an option that may be a string", options: { retry: { attempts: 1 } } },
     { name: "an array of objects", options: { issuers: [{ url: "a" }, { url: "b", audience: "c" }] } },
+    { name: "the least integers", options: { port: 1, waitMs: 0 } },
+    { name: "the greatest integers", options: { port: 65_535, waitMs: Number.POSITIVE_INFINITY } },
     { name: "an object for an option with unchecked values", options: { readMaxBytes: { a: 1 } } },
   ])("accepts $name without an error", ({ options }) => {
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
@@ -60,13 +67,13 @@ describe("refuseUnknownOptions()", () => {
       name: "a name unlike any option and lists all names",
       options: { colour: 1 },
       message:
-        'unknown option "colour"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "labels", "issuers"',
+        'unknown option "colour"; create accepts "path", "readMaxBytes", "port", "waitMs", "limits", "signal", "retry", "labels", "issuers"',
     },
     {
       name: "a name that every object inherits, such as constructor",
       options: { constructor: 1 },
       message:
-        'unknown option "constructor"; create accepts "path", "readMaxBytes", "limits", "signal", "retry", "labels", "issuers"',
+        'unknown option "constructor"; create accepts "path", "readMaxBytes", "port", "waitMs", "limits", "signal", "retry", "labels", "issuers"',
     },
     {
       name: "a misspelled name inside an option and suggests the nearest",
@@ -122,6 +129,16 @@ describe("refuseUnknownOptions()", () => {
       name: "an array instead of an object",
       options: { limits: [1] },
       message: 'option "limits" of create must be an object, got an array',
+    },
+    ...[0, 65_536, 1.5, Number.NaN, Number.POSITIVE_INFINITY].map((port) => ({
+      name: `${port} as an integer from 1 to 65535`,
+      options: { port },
+      message: `option "port" of create must be an integer between 1 and 65535, got ${port}`,
+    })),
+    {
+      name: "a string instead of an integer",
+      options: { waitMs: "1" },
+      message: 'option "waitMs" of create must be an integer between 0 and Infinity, got string',
     },
     {
       name: "an unknown name inside an option that may be a string",

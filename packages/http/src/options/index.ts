@@ -6,6 +6,7 @@ export { findMisspelled, nearestName } from "./nearest-name.ts";
 export {
   arrayOf,
   arrayOfStrings,
+  integerBetween,
   type OptionNames,
   refuseIgnoredOptions,
   refuseUnknownOptions,

@@ -45,11 +45,21 @@ export function stringOr(names: object): OptionCheck {
   );
 }
 
+/** Marks an option that is an integer between `min` and `max`. With the `max` Infinity, Infinity is accepted too. */
+export function integerBetween(min: number, max: number): OptionCheck {
+  return new OptionCheck((value, owner, path) => {
+    const isInteger = Number.isInteger(value) || value === Number.POSITIVE_INFINITY;
+    if (isInteger && Number(value) >= min && Number(value) <= max) return [];
+    const got = typeof value === "number" ? String(value) : typeOf(value);
+    return [`option "${path}" of ${owner} must be an integer between ${min} and ${max}, got ${got}`];
+  });
+}
+
 /**
  * The option names of an options type. TypeScript reports an option that is in the type but not in the names. The value
  * is {@link required} for a required option, and a nested object with names for an option that has options itself. For
- * an array, the value is the result of {@link arrayOf} or {@link arrayOfStrings}. For all other options, the value is
- * `true` or the default.
+ * an array, the value is the result of {@link arrayOf} or {@link arrayOfStrings}, and for an integer, that of {@link
+ * integerBetween}. For all other options, the value is `true` or the default.
  */
 export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionCheck;
