@@ -2,7 +2,6 @@ import type { Duplex } from "node:stream";
 import { ErrorCode } from "@plantstore/http";
 import {
   BlockEncoder,
-  ConnectionError,
   type ConnectionOptions,
   type ConnectionParts,
   connectionPreface,
@@ -171,9 +170,9 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
     return 0;
   }
 
-  protected override fail(error: unknown): void {
-    this.#retire(error instanceof ConnectionError ? error.code : ErrorCode.internalError);
-    super.fail(error);
+  protected override goAway(lastStreamId: number, code: ErrorCode): void {
+    this.#retire(code);
+    super.goAway(lastStreamId, code);
   }
 
   protected abortOpenStreams(): void {

@@ -98,7 +98,7 @@ export abstract class FrameConnection<
     this.#reader = new FrameReader(this.frameHandler, prefaceOptions.peerPreface);
     this.deadlines = this.createDeadlines(parts, this.frameHandler, {
       ping: () => this.ping(),
-      fail: (error) => this.fail(error),
+      fail: (error) => this.#fail(error),
       drain: () => this.drain(),
       destroy: () => this.destroy(),
     });
@@ -175,7 +175,7 @@ export abstract class FrameConnection<
       const { output } = this;
       if (output.congested && output.bufferedBytes > this.#options.limits.unreadBytes) this.#socket.pause();
     } catch (error) {
-      this.fail(error);
+      this.#fail(error);
     }
   }
 
@@ -190,7 +190,7 @@ export abstract class FrameConnection<
     // A GOAWAY would be queued after all other output and never arrive.
     if (this.output.congested) this.destroy();
     else
-      this.fail(
+      this.#fail(
         new ConnectionError(
           ErrorCode.enhanceYourCalm,
           "too many bytes are buffered because the peer does not read them",
@@ -199,7 +199,7 @@ export abstract class FrameConnection<
   }
 
   /** §5.4.1: sends GOAWAY with the error and the last accepted stream, and closes the connection. */
-  protected fail(error: unknown): void {
+  #fail(error: unknown): void {
     if (this.isClosing) return;
     const isDefect = !(error instanceof ConnectionError);
     const code = isDefect ? ErrorCode.internalError : error.code;

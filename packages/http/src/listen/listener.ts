@@ -85,7 +85,7 @@ export class Listener {
   #ages: ConnectionAges | undefined;
   #deadlineMs = Number.POSITIVE_INFINITY;
   #drained: Promise<void> | undefined;
-  /** Aborts when the drain begins. */
+  /** Aborts when the drain begins. The reason is the error for a later or pending `listen`. */
   readonly #draining = new AbortController();
 
   constructor(options: ListenerOptions) {
@@ -118,7 +118,7 @@ export class Listener {
    */
   async listen(options: ListenOptions): Promise<BoundAddress> {
     refuseUnknownOptions(options, listenOptionNames, "listen");
-    if (this.#drained !== undefined) throw drainedError();
+    this.#draining.signal.throwIfAborted();
     if (this.#netServer !== undefined || this.#isOpening)
       throw withCode(new Error("the gateway is already listening"), "ERR_OPTIONS");
     this.#isOpening = true;
@@ -147,7 +147,7 @@ export class Listener {
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     const bound = this.#handedConnections?.address ?? (await bind(server, options));
     this.#netServer = server;
-    if (this.#drained !== undefined) throw drainedError();
+    this.#draining.signal.throwIfAborted();
     this.#handedConnections?.start((socket) => server.emit("connection", socket));
     return bound;
   }
@@ -172,7 +172,7 @@ export class Listener {
   drain(timeoutMs: number): Promise<void> {
     // A second call of `drain` can only shorten the deadline.
     this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
-    this.#draining.abort(drainedError());
+    this.#draining.abort(withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS"));
     return (this.#drained ??= this.#closeGracefully());
   }
 
@@ -271,10 +271,6 @@ export class Listener {
   #isBusy(): boolean {
     return this.#servers.http1.busy || this.#servers.http2.busy;
   }
-}
-
-function drainedError(): Error {
-  return withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS");
 }
 
 // The key contains addresses and ports of both ends, because a proxy may connect from one port to two local addresses.
