@@ -101,13 +101,12 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   }
 
   #respond(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
-    const fields = withTrailer(header, trailer);
+    let fields = withTrailer(header, trailer);
+    if (body.byteLength < this.#rpc.options.compressMinBytes) return this.#exchange.respond(httpStatus, fields, body);
+    // Caches may store the response to a GET, whose coding depends on `Accept-Encoding` (RFC 9110 §12.5.5).
+    if (this.#query !== undefined) fields = [...fields, "vary", "accept-encoding"];
     const compression = this.#encodings.response;
-    if (
-      compression === undefined ||
-      this.#isCompressionDisabled ||
-      body.byteLength < this.#rpc.options.compressMinBytes
-    ) {
+    if (compression === undefined || this.#isCompressionDisabled) {
       return this.#exchange.respond(httpStatus, fields, body);
     }
     return compression
