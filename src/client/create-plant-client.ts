@@ -68,7 +68,7 @@ export class PlantClientError extends Error {
 
 const repeatable = "you can repeat the call safely";
 const maybeDeleted = "the plant may have been deleted";
-const unrepeatable = "without an idempotency key a repeated call may return not-found";
+const unrepeatable = "without the same idempotency key a repeated call may return not-found";
 
 /** Returns the advice for callers of an RPC, by status code. */
 function adviceByCode({ scope, deletes }: ClientRule, isKeyed: boolean): Partial<Record<keyof typeof status, string>> {
@@ -114,7 +114,7 @@ export function createPlantClient(options: PlantClientOptions): PlantClient {
           signal?.removeEventListener("abort", cancel);
           if (error === null) resolve("deleted");
           else if (error.code === status.NOT_FOUND) resolve("not-found");
-          else reject(toPlantClientError(error, clientRules.deletePlant, idempotencyKey !== null));
+          else reject(toPlantClientError(error, clientRules.deletePlant, typeof idempotencyKey === "string"));
         });
         const cancel = (): void => call.cancel();
         if (signal?.aborted === true) cancel();
@@ -143,7 +143,7 @@ function invalidArgument(details: string): PlantClientError {
   return new PlantClientError("INVALID_ARGUMENT", details, undefined);
 }
 
-/** Returns the error for a failed call. `isKeyed` is whether a deletion had an idempotency key. */
+/** Returns the error for a failed call. `isKeyed` is whether the caller knows the key of its deletion. */
 function toPlantClientError(error: ServiceError, rule: ClientRule, isKeyed = true): PlantClientError {
   const [found = ""] = Object.entries(status).find(([, code]) => code === error.code) ?? [];
   const name = isCodeName(found) ? found : "UNKNOWN";

@@ -112,7 +112,7 @@ test.each([
   {
     store: failing(Code.Unavailable),
     code: "UNAVAILABLE",
-    want: "not now; check the address, and whether the server uses TLS; the plant may have been deleted; you can repeat the call safely",
+    want: "not now; check the address, and whether the server uses TLS; the plant may have been deleted, and without the same idempotency key a repeated call may return not-found",
   },
   { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now; retry later" },
   { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
@@ -131,6 +131,15 @@ test("delete sends the idempotency key from its options", async () => {
     code: "ALREADY_EXISTS",
     message:
       "ALREADY_EXISTS: the idempotency key belongs to another deletion; use a separate idempotency key for each plant",
+  });
+  plants.close();
+});
+
+test("a failed call is safe to repeat with the caller's idempotency key", async () => {
+  await using server = await startPlantServer({ store: failing(Code.Unavailable) });
+  const plants = plantsOf(server);
+  await expect(plants.delete(1n, { idempotencyKey: "mine" })).rejects.toMatchObject({
+    message: expect.stringMatching(/; the plant may have been deleted; you can repeat the call safely$/),
   });
   plants.close();
 });
@@ -163,7 +172,7 @@ test("delete without an idempotency key does not retry", async () => {
   await expect(plants.delete(1n, { idempotencyKey: null })).rejects.toMatchObject({
     code: "UNAVAILABLE",
     message: expect.stringMatching(
-      /the plant may have been deleted, and without an idempotency key a repeated call may return not-found$/,
+      /the plant may have been deleted, and without the same idempotency key a repeated call may return not-found$/,
     ),
   });
   plants.close();
@@ -190,7 +199,7 @@ test("a call fails at its deadline, with advice to repeat it", async () => {
   expect(await deletePlant(never, { timeoutMs: 200 })).toEqual({
     code: "DEADLINE_EXCEEDED",
     message: expect.stringMatching(
-      /the plant may have been deleted; you can repeat the call safely; set timeoutMs to allow more time$/,
+      /the plant may have been deleted, and without the same idempotency key a repeated call may return not-found; set timeoutMs to allow more time$/,
     ),
   });
 });
@@ -218,6 +227,8 @@ test.each([
   abort(controller);
   expect(await deletePlant(store, {}, controller.signal)).toEqual({
     code: "CANCELLED",
-    message: expect.stringMatching(/; the plant may have been deleted; you can repeat the call safely$/),
+    message: expect.stringMatching(
+      /; the plant may have been deleted, and without the same idempotency key a repeated call may return not-found$/,
+    ),
   });
 });

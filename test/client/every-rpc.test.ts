@@ -60,8 +60,9 @@ test.each(rpcs)("the client sends $rpc four times to an unavailable server", asy
   const error = new ConnectError("down", Code.Unavailable, { "grpc-retry-pushback-ms": "1" });
   const { attempts, message } = await attemptsOf(call, error);
   expect(attempts).toEqual([rpc, rpc, rpc, rpc]);
-  const outcome = effect === "deletion" ? "the plant may have been deleted; " : "";
-  expect(message).toBe(
-    `UNAVAILABLE: down; check the address, and whether the server uses TLS; ${outcome}you can repeat the call safely`,
-  );
+  const outcome =
+    effect === "deletion"
+      ? "the plant may have been deleted, and without the same idempotency key a repeated call may return not-found"
+      : "you can repeat the call safely";
+  expect(message).toBe(`UNAVAILABLE: down; check the address, and whether the server uses TLS; ${outcome}`);
 });
