@@ -142,7 +142,9 @@ class Workers {
   #replace(slot: number, pid: number | undefined, cause: number | string | null): void {
     this.#current.delete(slot);
     if (!this.#isReplacing) return;
-    this.#log.warn({ errorCode: workerExited, pid, cause }, "a worker exited and is being replaced");
+    const what =
+      pid === undefined ? "a worker could not be started and is tried again" : "a worker exited and is being replaced";
+    this.#log.warn({ errorCode: workerExited, pid, cause }, what);
     setTimeout(() => {
       if (this.#isReplacing) this.startOrRetry(slot);
     }, replaceAfterMs);

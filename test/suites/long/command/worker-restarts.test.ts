@@ -25,7 +25,7 @@ test("a supervisor retries until the system can start a worker's process", async
   const [, pid] = await supervisor.find(/worker (\d+)\n(?:.*\n)*worker \d+\n/);
   rmSync(node);
   process.kill(Number(pid), "SIGKILL");
-  await supervisor.find(/"ERR_WORKER_EXITED","cause":"Error: spawn .* ENOENT"/);
+  await supervisor.find(/"ERR_WORKER_EXITED","cause":"Error: spawn .* ENOENT","msg":"a worker could not be started/);
   symlinkSync(process.execPath, node);
   await supervisor.find(/(?:worker \d+\n(?:.*\n)*){3}/);
   supervisor.process.kill("SIGTERM");
