@@ -21,12 +21,16 @@ export const namePrefix = "plantstore_";
  * statements. After the first error for a prepared statement, the store prepares no more statements.
  */
 export class NamedStatements {
-  areKept = true;
+  #areKept = true;
   readonly #onRefused: (problem: string) => void;
 
   /** @param onRefused - called once, with the server's error message. Must not throw */
   constructor(onRefused: (problem: string) => void) {
     this.#onRefused = onRefused;
+  }
+
+  get areKept(): boolean {
+    return this.#areKept;
   }
 
   /** Returns whether the server refused a statement because of its name. If true, later statements have no name. */
@@ -37,8 +41,8 @@ export class NamedStatements {
     const isStale = "routine" in fault && fault.routine === "RevalidateCachedQuery";
     // 26000 means that the prepared statement does not exist, and 42P05 that the statement already exists.
     if (!isStale && !/^(?:26000|42P05)$/.test(sqlStateOf(fault) ?? "")) return false;
-    if (this.areKept) this.#onRefused(fault.message);
-    this.areKept = false;
+    if (this.#areKept) this.#onRefused(fault.message);
+    this.#areKept = false;
     return true;
   }
 }

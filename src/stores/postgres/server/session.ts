@@ -55,8 +55,6 @@ export type Row = readonly (string | null)[];
 export class Session {
   /** The deadline for all work, on the `performance.now()` clock. Statements that exceed the deadline are cancelled. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
-  /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
-  settingsRefusal: string | undefined;
   readonly #server: Server;
   readonly #workers: Workers | undefined;
   readonly #names: NamedStatements | undefined;
@@ -65,6 +63,7 @@ export class Session {
   /** Index of the host to try first, modulo the number of hosts. */
   #host = 0;
   #client: Client | undefined;
+  #settingsRefusal: string | undefined;
   /** Why the last commit may not be on the standbys. Undefined if the commit is durable. */
   #durabilityProblem: string | undefined;
   #isInTransaction = false;
@@ -87,6 +86,11 @@ export class Session {
 
   get processId(): number | undefined {
     return this.#client?.processID ?? undefined;
+  }
+
+  /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
+  get settingsRefusal(): string | undefined {
+    return this.#settingsRefusal;
   }
 
   /** The settings in the server's URL, except settings that the session overrides. */
@@ -119,7 +123,7 @@ export class Session {
       settings: this.#settings,
       server: this.#server,
       deadlineMs: this.deadlineMs,
-      onConnected: (refusal) => (this.settingsRefusal = refusal),
+      onConnected: (refusal) => (this.#settingsRefusal = refusal),
       onLost: (client) => this.#dropClient(client),
       onNotice: (notice) => this.#read(notice),
     };
