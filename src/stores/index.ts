@@ -78,9 +78,8 @@ export async function openPlantStore(location: PlantLocation, options: StoreOpti
 /** Opens an existing database for an operator's commands. @throws StoreOpenError with a message for the operator */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
   if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
-  const { url } = toPostgres(location);
   const { openPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
-  return await openPostgresDatabase(url);
+  return await openPostgresDatabase(location.url);
 }
 
 /**
@@ -91,9 +90,8 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
  */
 export async function checkPlantStore(location: PlantLocation): Promise<readonly string[]> {
   if (location.kind === "sqlite") return checkSqliteStore(location.path);
-  const { url } = toPostgres(location);
   const { checkPostgresStore } = await import("./postgres/all-plants/check-store.ts");
-  return await checkPostgresStore(url);
+  return await checkPostgresStore(location.url);
 }
 
 /**
@@ -105,21 +103,13 @@ export async function checkPlantStore(location: PlantLocation): Promise<readonly
  */
 export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
   if (location.kind === "sqlite") return migrateSqlite(location.path);
-  const { url } = toPostgres(location);
   const { migratePostgres } = await import("./postgres/all-plants/plant-database.ts");
-  return await migratePostgres(url, onWaiting);
+  return await migratePostgres(location.url, onWaiting);
 }
 
 /** Opens and locks an existing store that no server uses, until disposed of. @throws StoreOpenError for the operator */
 export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
   if (location.kind === "sqlite") return openLockedSqlite(location.path, options.refused);
-  const { url } = toPostgres(location);
   const { openLockedPostgres } = await import("./postgres/all-plants/locked-store.ts");
-  return await openLockedPostgres(url, options);
-}
-
-/** Checks a location's kind. A function that does not handle a new kind of location does not compile. */
-function toPostgres(location: PostgresLocation): PostgresLocation {
-  requireName(locationNames, location.kind, "kind of a location");
-  return location;
+  return await openLockedPostgres(location.url, options);
 }

@@ -1,12 +1,9 @@
-/** A deletion record that is moved to another store. */
-export interface DeletionRecord {
-  readonly plantId: bigint;
+import type { Deletion } from "./plant-database.ts";
+
+/** A deletion record that is moved to another store. `batch` is a number or UUID, see {@link batchNumberOf}. */
+export interface DeletionRecord extends Omit<Deletion, "deletedAt"> {
   /** The deletion's time, in µs since 1970-01-01 UTC. SQLite stores only milliseconds. */
   readonly deletedAtUs: bigint;
-  readonly subject: string;
-  readonly requestId: string;
-  /** The batch's number or UUID, see {@link batchNumberOf} and {@link batchUuidOf}. */
-  readonly batch: string;
   readonly idempotencyKey: string | undefined;
 }
 

@@ -26,15 +26,8 @@ export function elapsedMsSince(begunMs: number): number {
   return Math.round(performance.now() - begunMs);
 }
 
-interface DroppedRecords {
-  readonly count: number;
-  /** Why dropping stopped. Undefined when no expired records remain. */
-  readonly problem: string | undefined;
-  readonly begunMs: number;
-}
-
-/** Reports the number of dropped records and any error. The number includes records dropped before the error. */
-export function reportDropped(onUpkeep: OnUpkeep | undefined, { count, problem, begunMs }: DroppedRecords): void {
+/** Reports the number of dropped records, and the problem for which dropping stopped, if any. */
+export function reportDropped(onUpkeep: OnUpkeep | undefined, count: number, begunMs: number, problem?: string): void {
   const lastedMs = elapsedMsSince(begunMs);
   if (count > 0) onUpkeep?.({ kind: "records-dropped", count, lastedMs });
   if (problem !== undefined) onUpkeep?.({ kind: "retention-failed", problem, lastedMs });

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { EndingKind, FailedEnding } from "../contract/deletion.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
+import { toBigInt } from "./database.ts";
 import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
@@ -42,7 +43,7 @@ export interface BatchResult {
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (batch: DeleteBatch) => BatchResult {
   const deleteOne = prepareDelete(db);
   const commit = db.prepare("COMMIT");
-  const readLastBatch = prepareReadLastBatch(db);
+  const newestRecord = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1");
   let batchNumber = 0n;
 
   // Runs the deletions from index `endings.length` up to `to`. Adds their endings, unless the range fails.
@@ -53,7 +54,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (b
       const deletedAt = Date.now();
       // Reads the last number in the transaction, because another process may have committed batches to the same file.
       // A batch without records has a number too, so the last record's number may be lower than this thread's.
-      const lastBatch = readLastBatch();
+      const lastBatch = toBigInt(newestRecord.get()?.["batch"] ?? 0n);
       batchNumber = (lastBatch > batchNumber ? lastBatch : batchNumber) + 1n;
       for (let i = from; i < to; i++) endings.push(deleteOne(batch, i, deletedAt, batchNumber));
       commit.run();
@@ -123,14 +124,5 @@ function prepareDelete(
     const hasKey = isRecorded && (key === undefined || insertKey.run(key).changes !== 0n);
     if (!hasKey) throw new RecordRefused();
     return "deleted";
-  };
-}
-
-/** Prepares the function that returns the newest record's batch number, or 0 without a record. */
-function prepareReadLastBatch(db: DatabaseSync): () => bigint {
-  const newest = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1");
-  return () => {
-    const lastBatch = newest.get()?.["batch"];
-    return typeof lastBatch === "bigint" ? lastBatch : 0n;
   };
 }

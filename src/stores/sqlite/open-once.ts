@@ -1,28 +1,25 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
-/** The number of stores and databases of this process that have a file open, by the file's real path. */
-const openCounts = new Map<string, number>();
+/** The real paths of the files that stores and databases of this process have open. */
+const claims = new Set<{ readonly path: string }>();
 
 /**
- * Counts a file as open in this process until the result is disposed of.
+ * Marks a file as open in this process until the result is disposed of.
  *
  * The log's repair and integrity check open the -shm file, and closing any descriptor of that file releases all locks
  * of the process (POSIX fcntl). Other processes could then write during a commit of this process, and damage the file.
  */
 export function claimFile(file: string): Disposable {
-  const path = realPathOf(file);
-  const add = (change: number): void => void openCounts.set(path, (openCounts.get(path) ?? 0) + change);
-  add(1);
-  // Disposing twice must not release the claim of a later store.
-  const claim = new DisposableStack();
-  claim.defer(() => add(-1));
+  const claim = { path: realPathOf(file), [Symbol.dispose]: (): void => void claims.delete(claim) };
+  claims.add(claim);
   return claim;
 }
 
 /** Returns whether this process has a file open, see {@link claimFile}. */
 export function isClaimed(file: string): boolean {
-  return (openCounts.get(realPathOf(file)) ?? 0) > 0;
+  const path = realPathOf(file);
+  return [...claims].some((claim) => claim.path === path);
 }
 
 function realPathOf(file: string): string {

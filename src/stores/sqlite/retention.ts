@@ -45,7 +45,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
       // Only reports the error, because a problem with the file also fails the next batch.
       problem = fileProblemOf(fault).text;
     }
-    reportDropped(onUpkeep, { count, problem, begunMs });
+    reportDropped(onUpkeep, count, begunMs, problem);
     count = 0;
     return retentionIntervalMs;
   };

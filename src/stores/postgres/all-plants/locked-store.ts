@@ -85,13 +85,10 @@ async function assertUnserved(session: Session, { plants }: StoreSchema, watchMs
   } while (performance.now() < endMs);
 }
 
+type Names = Pick<LockedStore, "name" | "identity">;
+
 /** Returns the store. Closing the session rolls the transaction back. */
-function lockedStore(
-  session: Session,
-  schema: StoreSchema,
-  isByDay: boolean,
-  names: Pick<LockedStore, "name" | "identity">,
-): LockedStore {
+function lockedStore(session: Session, schema: StoreSchema, isByDay: boolean, names: Names): LockedStore {
   const { plants, deletions } = schema;
   const fail = (fault: unknown): never => {
     throw new StoreOpenError(`cannot use ${names.name}: ${problemOf(fault).text}`, { cause: fault });

@@ -88,7 +88,7 @@ export class Retention {
         if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
       }
     }
-    reportDropped(onUpkeep, { count, problem, begunMs });
+    reportDropped(onUpkeep, count, begunMs, problem);
     // Closes the connection, which is not needed until the next interval.
     this.#session.discard();
   }

@@ -89,7 +89,7 @@ export const faultTable: readonly FaultRow[] = [
     sqlState: "25P04",
     verdict: "unknown",
     within: "reconnect",
-    why: "transaction_timeout exceeded, perhaps at the commit",
+    why: "transaction_timeout exceeded, perhaps at commit",
   },
   { sqlState: "57P01", verdict: "unknown", why: "the server is shutting down; it may have committed" },
   { sqlState: "57P02", verdict: "unknown", why: "another server process crashed" },
@@ -104,12 +104,7 @@ export const faultTable: readonly FaultRow[] = [
   { sqlState: "3D", verdict: "fail", within: "isolate", why: "the database does not exist" },
   { sqlState: "3F", verdict: "fail", within: "isolate", why: "the schema does not exist" },
   { sqlState: "42", verdict: "fail", within: "isolate", why: "a table does not exist, or the user lacks a privilege" },
-  {
-    sqlState: "0A",
-    verdict: "fail",
-    within: "isolate",
-    why: "the server does not support a feature that the statement uses",
-  },
+  { sqlState: "0A", verdict: "fail", within: "isolate", why: "the server lacks a feature that the statement uses" },
 ];
 
 // Matches an error context of the store's own statement on Citus, which starts with a worker or with

@@ -76,11 +76,6 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
   return true;
 }
 
-// Builds before release 0.1.0 created the version table without a primary key. If a publication contains all tables,
-// PostgreSQL refuses updates of a table without a key.
-const primaryKeySql =
-  "SELECT FROM pg_catalog.pg_constraint WHERE conrelid = pg_catalog.to_regclass($1) AND contype = 'p'";
-
 // Deletions continue while the step waits for other transactions that use its table. Does nothing if another process
 // has already run the step.
 async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
@@ -92,8 +87,6 @@ async function runStep(migrating: Migrating, version: number, step: Migration, o
     const [row] = await session.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE`);
     if (row?.[0] !== String(version)) return;
     await session.run(step.sql);
-    const hasKey = (await session.query(primaryKeySql, [schema.versionTable])).length > 0;
-    if (!hasKey) await session.run(`ALTER TABLE ${schema.versionTable} ADD PRIMARY KEY (version)`);
     const next = schemaAfter(steps.slice(0, version));
     await session.run(
       `UPDATE ${schema.versionTable} SET version = ${next.version}, oldest_server = ${next.oldestServer}`,

@@ -56,22 +56,6 @@ describe("migrating a PostgreSQL database", () => {
     await expect(migrateLater(url)).resolves.toEqual({ from: version, to: latestVersion });
   });
 
-  test("from an earlier build succeeds while a publication covers all tables", async () => {
-    const url = await createSchemaOfVersion(server, 1);
-    // Builds before release 0.1.0 created the table like this.
-    await runSql(
-      url,
-      `DROP TABLE plantstore_schema;
-       CREATE TABLE plantstore_schema (version integer NOT NULL, oldest_server integer NOT NULL);
-       INSERT INTO plantstore_schema (version, oldest_server) VALUES (1, 1);
-       CREATE PUBLICATION everything FOR ALL TABLES`,
-    );
-    onTestFinished(() => runSql(url, "DROP PUBLICATION everything").then(() => undefined));
-    await expect(migrateLater(url)).resolves.toEqual({ from: 1, to: latestVersion });
-    const keys = "SELECT contype FROM pg_constraint WHERE conrelid = 'plantstore_schema'::regclass AND contype = 'p'";
-    expect(await runSql(url, keys)).toEqual([{ contype: "p" }]);
-  });
-
   test("migrates a schema that is not the first in the search_path", async () => {
     const [url, empty] = [await createSchemaOfVersion(server, 1), await server.createSchema()];
     const first = readServerUrl(empty).settings.get("search_path");
