@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { type DescMessage, type DescService, getOption } from "@bufbuild/protobuf";
 import { createConnectRouter } from "@connectrpc/connect";
-import type { MethodDefinition } from "@grpc/grpc-js";
+import { makeClientConstructor, type MethodDefinition } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -201,6 +201,11 @@ describe("addGrpcJsService", () => {
       error: "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors",
     },
     { name: "a definition without methods", definition: {}, error: "the service definition has no methods" },
+    {
+      name: "the class of a client",
+      definition: Object.fromEntries(Object.entries(makeClientConstructor(loadGarden(), "Garden"))),
+      error: '"service" of the service definition has no path; pass a definition such as Greeter.service',
+    },
   ])("refuses $name with a TypeError", ({ definition, descriptors, error }) => {
     const options = descriptors === undefined ? {} : { descriptors };
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(TypeError);

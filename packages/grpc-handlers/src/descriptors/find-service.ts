@@ -43,12 +43,17 @@ export function readServices(definition: object): readonly DescService[] {
 /**
  * Returns the descriptor for a definition's service.
  *
- * @throws TypeError if the descriptors lack the service or have a different method
+ * @throws TypeError if a method of the definition has no path, as in a client's class, or if the descriptors lack the service or have a different method
  */
 export function findService(definition: Definition, descriptors: DescriptorSource | undefined): DescService {
   const methods = Object.values(definition);
   const [first] = methods;
   if (first === undefined) throw withCode(new TypeError("the service definition has no methods"), "ERR_OPTIONS");
+  const wrong = Object.keys(definition).find((key) => typeof definition[key]?.path !== "string");
+  if (wrong !== undefined) {
+    const problem = `"${wrong}" of the service definition has no path; pass a definition such as Greeter.service`;
+    throw withCode(new TypeError(problem), "ERR_OPTIONS");
+  }
   const typeName = serviceNameOf(first.path);
   const services = descriptors === undefined ? readServices(definition) : servicesOf(descriptors);
   const service = services.find((each) => each.typeName === typeName);
