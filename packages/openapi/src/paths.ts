@@ -100,18 +100,25 @@ function toPathItem(operations: Operations, members: Members): OpenApiPathItem {
   };
 }
 
+/** Returns the names that an RPC's operation may have, shortest first. */
+function namesOf({ localName, parent }: DescMethod): readonly [short: string, ofService: string, full: string] {
+  return [localName, `${parent.name}_${localName}`, `${parent.typeName.replaceAll(".", "_")}_${localName}`];
+}
+
 /**
  * Creates the function that names operations by their RPCs, so that every generator produces the same names. Examples
- * are `deleteOrder`, or `OrderService_deleteOrder` if the short name is ambiguous. An RPC's further bindings get a
- * number. The id in the option `openapiv2_operation` replaces the name.
+ * are `deleteOrder`, `OrderService_deleteOrder` if the short name is ambiguous, and `orders_v2_OrderService_deleteOrder`
+ * if the service's name is ambiguous too. An RPC's further bindings get a number. The id in the option
+ * `openapiv2_operation` replaces the name.
  */
 function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
-  const byName = Map.groupBy(new Set(bindings.map(({ method }) => method)), ({ localName }) => localName);
+  const methods = new Set(bindings.map(({ method }) => method));
+  const named = Map.groupBy([...methods].flatMap(namesOf), (name) => name);
+  const isUnambiguous = (name: string): boolean => named.get(name)?.length === 1;
   const taken = new Set<string>();
   return ({ method }) => {
-    const { localName, parent } = method;
-    const unambiguous = byName.get(localName)?.length === 1 ? localName : `${parent.name}_${localName}`;
-    const base = openApiOptionsOf(method).operationId || unambiguous;
+    const [short, ofService, full] = namesOf(method);
+    const base = openApiOptionsOf(method).operationId || ([short, ofService].find(isUnambiguous) ?? full);
     let id = base;
     for (let count = 2; taken.has(id); count++) id = `${base}_${count}`;
     taken.add(id);
