@@ -41,7 +41,8 @@ export interface SchemaOptions {
 
 /**
  * Creates a document's schemas, including the schemas of referenced messages and enums. A schema has the type's name.
- * The name includes the package only if an earlier type has the same short name.
+ * The name includes the package only if an earlier type has the same short name. Several upstreams may define a type
+ * with one full name, so a name that is still taken gets a number.
  */
 export class Schemas {
   readonly #options: SchemaOptions;
@@ -264,7 +265,9 @@ export class Schemas {
   #freeName(desc: DescMessage | DescEnum): string {
     const { package: packageName } = desc.file.proto;
     const short = packageName === "" ? desc.typeName : desc.typeName.slice(packageName.length + 1);
-    return this.#components.has(short) ? desc.typeName : short;
+    let name = this.#components.has(short) ? desc.typeName : short;
+    for (let count = 2; this.#components.has(name); count++) name = `${desc.typeName}_${count}`;
+    return name;
   }
 
   #describe(desc: DescMessage | DescField | DescEnum): OpenApiSchema {

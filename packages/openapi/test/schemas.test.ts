@@ -1,0 +1,43 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { createOpenApi } from "../src/create-open-api.ts";
+import type { OpenApiSchema } from "../src/open-api-document.ts";
+import { serviceIn, stringField } from "../../testing/src/gateway/file-init.ts";
+
+// Schemas of types that several upstreams define.
+
+/** Returns a service whose RPC returns a message with this name, which has one string field. */
+function serviceReturning(typeName: string, serviceName: string, fieldName: string): DescService {
+  const packageName = typeName.slice(0, Math.max(0, typeName.lastIndexOf(".")));
+  const file = {
+    name: "definition.proto",
+    package: packageName,
+    syntax: "proto3",
+    messageType: [{ name: typeName.slice(typeName.lastIndexOf(".") + 1), field: [stringField(fieldName, 1)] }],
+    service: [{ name: serviceName, method: [{ name: "Get", inputType: `.${typeName}`, outputType: `.${typeName}` }] }],
+  };
+  return serviceIn(file, packageName === "" ? serviceName : `${packageName}.${serviceName}`);
+}
+
+test.each(["shop.v1.Order", "Order", "google.rpc.Status"])(
+  "three definitions of %s have separate schemas",
+  (typeName) => {
+    const names = ["one", "two", "three"];
+    const services = names.map((name) => serviceReturning(typeName, `Service${name}`, name));
+    const rules = services.map((service, at) => ({
+      selector: `${service.typeName}.Get`,
+      pattern: { case: "get", value: `/${names[at]}` } as const,
+    }));
+    const { paths, components } = createOpenApi(services, { info: { title: "", version: "" }, rest: { rules } });
+    const fieldsIn = (path: string, status: string): readonly string[] => {
+      const { schema = {} } = paths[path]?.get?.responses[status]?.content?.["application/json"] ?? {};
+      const found = Object.entries(components?.schemas ?? {}).find(
+        ([name]) => schema["$ref"] === `#/components/schemas/${name}`,
+      );
+      const { properties }: OpenApiSchema = found?.[1] ?? {};
+      return Object.keys(Object(properties));
+    };
+    expect(names.map((name) => fieldsIn(`/${name}`, "200"))).toEqual(names.map((name) => [name]));
+    expect(fieldsIn("/one", "4XX")).toEqual(["code", "status", "message", "details"]);
+  },
+);
