@@ -126,7 +126,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   gateway: ["gateway/fetch", "mcp", "openapi", "protobuf", "protocols", "protocols/compression", "serve", "validation"],
   "gateway/fetch": ["protobuf", "protocols", "serve"],
   "gateway/health": ["protobuf", "protobuf/gen", "serve"],
-  "gateway/reflection": ["protobuf/gen"],
+  "gateway/reflection": ["protobuf", "protobuf/gen"],
 
   validation: ["openapi", "protobuf", "protobuf/gen", "protocols", "serve"],
   mcp: ["openapi", "protobuf", "protocols"],

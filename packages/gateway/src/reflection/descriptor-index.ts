@@ -1,5 +1,6 @@
 import { createRegistry, type DescFile, type DescService, type Registry, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { filesOf } from "@plantstore/protobuf";
 
 /**
  * An index of service descriptors by the names that reflection uses.
@@ -9,13 +10,14 @@ import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
  */
 export class DescriptorIndex {
   readonly services: readonly string[];
-  readonly #files = new Map<string, DescFile>();
+  readonly #files: ReadonlyMap<string, DescFile>;
   readonly #types: Registry;
 
   constructor(services: readonly DescService[]) {
     this.services = services.map(({ typeName }) => typeName);
-    for (const { file } of services) collectFiles(file, this.#files);
-    this.#types = createRegistry(...this.#files.values());
+    const files = [...filesOf(services)];
+    this.#files = new Map(files.map((file) => [file.proto.name, file]));
+    this.#types = createRegistry(...files);
   }
 
   /** Finds a file by its name, such as "orders/v1/orders.proto". */
@@ -57,15 +59,7 @@ export class DescriptorIndex {
 /** Matches the full name of a member. The groups are its parent's full name and its own name. */
 const memberName = /^(.+)\.([^.]+)$/s;
 
-function collectFiles(file: DescFile, into: Map<string, DescFile>): void {
-  if (into.has(file.proto.name)) return;
-  into.set(file.proto.name, file);
-  for (const dependency of file.dependencies) collectFiles(dependency, into);
-}
-
 function serialize(file: DescFile | undefined): Uint8Array[] | undefined {
   if (file === undefined) return undefined;
-  const files = new Map<string, DescFile>();
-  collectFiles(file, files);
-  return [...files.values()].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  return [...filesOf([{ file }])].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
 }

@@ -1,6 +1,6 @@
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, createClient } from "@connectrpc/connect";
+import { Code, createClient, createRouterTransport, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -12,6 +12,7 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import { Health } from "../../src/health/index.ts";
 import { type BoundAddress, createGateway } from "../../src/index.ts";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "../../src/reflection/index.ts";
+import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 import { runProgram } from "../../../testing/src/process/child-program.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];
@@ -30,8 +31,10 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-async function ask(questions: readonly Question[]): Promise<ServerReflectionResponse[]> {
-  const transport = createGrpcTransport({ baseUrl: `http://${at.address}:${String(at.port)}` });
+async function ask(
+  questions: readonly Question[],
+  transport: Transport = createGrpcTransport({ baseUrl: `http://${at.address}:${String(at.port)}` }),
+): Promise<ServerReflectionResponse[]> {
   async function* requests(): AsyncGenerator<ServerReflectionRequest> {
     for (const messageRequest of questions)
       yield create(ServerReflectionRequestSchema, { host: "garden", messageRequest });
@@ -55,6 +58,29 @@ const greenhouseFiles = [
   "google/api/http.proto",
   "google/protobuf/descriptor.proto",
 ];
+
+test("services whose files have one name are found with their types", async () => {
+  const services = ["a.v1", "b.v1"].map((packageName) => {
+    const type = `.${packageName}.Message`;
+    const service = [{ name: "Service", method: [{ name: "Get", inputType: type, outputType: type }] }];
+    const file = { name: "service.proto", package: packageName, messageType: [{ name: "Message" }], service };
+    return serviceIn(file, `${packageName}.Service`);
+  });
+  const transport = createRouterTransport(({ service }) => {
+    service(ServerReflection, createReflectionService(services));
+  });
+  const names = ["a.v1.Service", "b.v1.Service", "a.v1.Message", "b.v1.Message"];
+  const responses = await ask(
+    names.map((value) => ({ case: "fileContainingSymbol", value })),
+    transport,
+  );
+  const packages = responses.map(({ messageResponse: { case: kind, value } }) =>
+    kind === "fileDescriptorResponse"
+      ? value.fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes).package)
+      : kind,
+  );
+  expect(packages).toEqual([["a.v1"], ["b.v1"], ["a.v1"], ["b.v1"]]);
+});
 
 test("listServices returns all services", async () => {
   const [response] = await ask([{ case: "listServices", value: "*" }]);
