@@ -1,4 +1,5 @@
-import { access, open, realpath, rename, unlink, type FileHandle } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { open, realpath, rename, stat, unlink, type FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 
 import { withProblems, parsed, type ParseResult, readTextFile, toProblem } from "./inputs/index.ts";
@@ -8,14 +9,17 @@ import { formatTokenHash, parseTokenHashes, removeToken } from "./token-hashes.t
 /** Maximum size of a file of token hashes, in bytes. 4 MiB hold 35,000 tokens and block the event loop for 0.2 s. */
 export const tokenHashesFileLimitBytes: number = 4 * 1024 * 1024;
 
-/** Only the owner gets access. Hashes reveal nothing, but anyone who can write the file can create tokens. */
+/** Only the owner gets access to a new file. Anyone who can write the file can create tokens. */
 const tokenHashesFileMode = 0o600;
+
+/** The permissions that a replaced file keeps. Hashes reveal nothing, so others may read the file. */
+const keptMode = 0o044;
 
 /**
  * Adds a token to a file of token hashes. Creates a missing file, which only its owner can read. The file is replaced
- * atomically, so that readers get the old or the new file, even after a power failure. Of two concurrent changes, the
- * second is rejected and can be repeated. A change is also rejected if the file contains an invalid line or a token
- * with the same name.
+ * atomically, so that readers get the old or the new file, even after a power failure. The file keeps its owner, group
+ * and read permissions, because a server may run as another user. Of two concurrent changes, the second is rejected and
+ * can be repeated. A change is also rejected if the file contains an invalid line or a token with the same name.
  */
 export async function appendTokenHash(path: string, token: StaticToken): Promise<ParseResult<void>> {
   return await editFile(path, (text) => {
@@ -69,7 +73,9 @@ async function replace(
   change: Change,
 ): Promise<ParseResult<void>> {
   await using closing = file;
-  const text = await readOrEmpty(target);
+  // Only a missing file is read as empty, because an unreadable file must not be replaced.
+  const old = await findStats(target);
+  const text = old === undefined ? parsed("") : await readTextFile(target, tokenHashesFileLimitBytes);
   if (text.kind === "problems") return text;
   const newText = change(text.value);
   if (newText.kind === "problems") return newText;
@@ -79,6 +85,7 @@ async function replace(
   if (Buffer.byteLength(newText.value) > tokenHashesFileLimitBytes) {
     return withProblems(`${target} would be larger than the limit of ${tokenHashesFileLimitBytes} bytes`);
   }
+  if (old !== undefined) await keepAccess(closing, old);
   await closing.writeFile(newText.value);
   // Without a sync before the rename, a power failure may leave an empty file under the final name.
   await closing.sync();
@@ -86,13 +93,18 @@ async function replace(
   return parsed(undefined);
 }
 
-// Only a missing file is read as empty, because an unreadable file must not be replaced.
-async function readOrEmpty(path: string): Promise<ParseResult<string>> {
-  const isMissing = await access(path).then(
-    () => false,
-    (error: unknown) => hasCode(error, "ENOENT"),
-  );
-  return isMissing ? parsed("") : await readTextFile(path, tokenHashesFileLimitBytes);
+/** Returns a file's status, or `undefined` if the file is missing. */
+async function findStats(path: string): Promise<Stats | undefined> {
+  return await stat(path).catch((error: unknown) => {
+    if (hasCode(error, "ENOENT")) return undefined;
+    throw error;
+  });
+}
+
+/** Gives a new file the owner, group and read permissions of the file that it replaces. */
+async function keepAccess(file: FileHandle, old: Stats): Promise<void> {
+  await file.chown(old.uid, old.gid);
+  await file.chmod(tokenHashesFileMode | (old.mode & keptMode));
 }
 
 // A rename is durable only after the folder is synced.

@@ -1,4 +1,13 @@
-import { mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { describe, expect, test } from "vitest";
 
 import { issueToken, type TokenRequest } from "../src/issue-token.ts";
@@ -43,10 +52,31 @@ describe("issueToken", () => {
   ])("a file $name keeps its lines", async ({ text }) => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
-    writeFileSync(file, text, { mode: 0o644 });
+    writeFileSync(file, text);
     const { line } = valueOf(await issueToken({ ...request, file }));
     expect(readFileSync(file, "utf8")).toBe(`# mine\n${line}\n`);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test.each([
+    { mode: 0o640, want: 0o640 },
+    { mode: 0o666, want: 0o644 },
+  ])("a file with mode $mode keeps its read permissions", async ({ mode, want }) => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, "");
+    chmodSync(file, mode);
+    valueOf(await issueToken({ ...request, file }));
+    expect(statSync(file).mode & 0o777).toBe(want);
+  });
+
+  // Only root can give a file to another user.
+  test.runIf(process.getuid?.() === 0)("a file keeps its owner and group when root adds a token", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, "");
+    chownSync(file, 1_001, 1_002);
+    valueOf(await issueToken({ ...request, file }));
+    expect(statSync(file)).toMatchObject({ uid: 1_001, gid: 1_002 });
   });
 
   test("fills a file up to exactly the maximum size", async () => {
