@@ -112,7 +112,10 @@ function countTimers(track: Track): void {
       if (!(timer instanceof Object)) return;
       const from = callers();
       if (from.length > 0) ours.add(timer);
-      track({ what, callers: from, isClosed: () => Reflect.get(timer, "_destroyed") === true });
+      // A weak reference, because a cleared timer still refers to its callback.
+      const reference = new WeakRef(timer);
+      const isClosed = (): boolean => Reflect.get(reference.deref() ?? { _destroyed: true }, "_destroyed") === true;
+      track({ what, callers: from, isClosed });
       if (what === "setInterval") queueMicrotask(() => trackIfRefed(track, timer, from));
     });
   }
@@ -139,8 +142,11 @@ function trackIfRefed(track: Track, timer: object, callers: readonly string[]): 
 function countListeners(track: Track): void {
   watch(AbortSignal.prototype, "addEventListener", ({ self: signal, args: [, listener], callers }) => {
     if (!(signal instanceof AbortSignal)) return;
-    const isClosed = (): boolean =>
-      signal.aborted || !getEventListeners(signal, "abort").some((one) => one === listener);
+    const [signalRef, listenerRef] = [new WeakRef(signal), new WeakRef(Object(listener))];
+    const isClosed = (): boolean => {
+      const of = signalRef.deref();
+      return of === undefined || of.aborted || !getEventListeners(of, "abort").some((o) => o === listenerRef.deref());
+    };
     track({ what: "a listener", callers: callers(), isClosed });
   });
 }
