@@ -63,8 +63,7 @@ export class DescriptorReader {
   }
 
   #start(signal: AbortSignal): PendingRead {
-    // The function is async because the application's source may throw synchronously.
-    const read = (async () => await this.#read(signal))().catch(toError);
+    const read = this.#read(signal).catch(toError);
     const described = read
       .then(async (set) => (set instanceof Error ? set : await this.#describe(set)))
       .finally(() => {

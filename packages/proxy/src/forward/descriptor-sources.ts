@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { runInTurns, timerMsMax, messageOf } from "@plantstore/http";
 import { createGrpcTransport } from "../client/index.ts";
 import { readRegularFile } from "@plantstore/command-line";
@@ -11,6 +12,9 @@ import { readReflection, reflectionLimits } from "./read-reflection.ts";
 
 /** Maximum descriptor file size in bytes, equal to the limit for reflection. */
 const fileMaxBytes = reflectionLimits.bytes;
+
+/** Time limit for a read in milliseconds. Some servers send one file at a time by reflection. */
+const readMaxMs = 30_000;
 
 /** Milliseconds between two file checks. Deployments wait for a reload, and a check takes only microseconds. */
 const fileCheckMsDefault = 250;
@@ -42,6 +46,31 @@ export function toDescriptorSource(
   if (descriptors instanceof URL) return fileSource(fileURLToPath(descriptors), reloadEveryMs ?? fileCheckMsDefault);
   if (descriptors instanceof Uint8Array) return { read: () => Promise.resolve(descriptors) };
   return descriptors;
+}
+
+/** Reads from a source. Rejects at the time limit and when `signal` aborts, even if the source ignores its signal. */
+export async function readInTime(
+  source: DescriptorSource,
+  authority: string,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  signal.throwIfAborted();
+  const reading = new AbortController();
+  const ended = Promise.withResolvers<never>();
+  const end = (): void => {
+    const timeout = `${authority}: reading the descriptors timed out after ${readMaxMs} ms`;
+    const reason: unknown = signal.aborted ? signal.reason : new ConnectError(timeout, Code.DeadlineExceeded);
+    ended.reject(reason);
+    reading.abort(reason);
+  };
+  const timer = setTimeout(end, readMaxMs);
+  signal.addEventListener("abort", end);
+  try {
+    return await Promise.race([source.read(reading.signal), ended.promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+  }
 }
 
 /** Reads descriptors from the upstream itself, over the connections that calls use. */

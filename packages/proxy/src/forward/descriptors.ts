@@ -10,7 +10,8 @@ import { messageOf, withCode } from "@plantstore/http";
 export interface DescriptorSource {
   /**
    * Returns a binary google.protobuf.FileDescriptorSet with all files that its files import. `read` is called at the
-   * start and for each reload. Errors are reported unchanged. A service whose types are missing is not proxied.
+   * start and for each reload. Errors are reported unchanged. A read that takes 30 s fails, and its signal aborts. A
+   * service whose types are missing is not proxied.
    */
   read(signal: AbortSignal): Promise<Uint8Array>;
   /** Returns the services that the last read could not describe, by full name, each with the reason. */

@@ -21,7 +21,7 @@ import {
   upstreamOptionNames,
 } from "../upstreams/index.ts";
 import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
-import { toDescriptorSource } from "./descriptor-sources.ts";
+import { readInTime, toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { ForwardedMethod, type ForwardTarget, UpstreamForwarder } from "./forward-call.ts";
 import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
@@ -226,7 +226,7 @@ export class ProxiedUpstream {
   /** Reads the upstream's current binary FileDescriptorSet. Rejects with the source's error. */
   async readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
     this.#listing = new Map();
-    const set = await this.#source.read(signal);
+    const set = await readInTime(this.#source, this.connections.authority, signal);
     this.#listed = this.#listing;
     return set;
   }

@@ -15,8 +15,6 @@ export interface ReflectionLimits {
   readonly files: number;
   /** Maximum bytes in all files together. All Google APIs together have about 30 MB. */
   readonly bytes: number;
-  /** Timeout for the entire read in milliseconds. Some servers send one file at a time. */
-  readonly timeoutMs: number;
 }
 
 /** The default {@link ReflectionLimits}. */
@@ -24,7 +22,6 @@ export const reflectionLimits: ReflectionLimits = {
   services: 5_000,
   files: 20_000,
   bytes: 64 * 1024 * 1024,
-  timeoutMs: 30_000,
 };
 
 /** Options for {@link readReflection}. */
@@ -33,7 +30,7 @@ export interface ReadReflectionOptions {
   readonly isSelected: (service: string) => boolean;
   /** Header fields for the call, such as a credential. */
   readonly header?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
   readonly limits?: Partial<ReflectionLimits>;
 }
 
@@ -58,15 +55,11 @@ export async function readReflection(
   { isSelected, header = {}, signal, limits: overrides }: ReadReflectionOptions,
 ): Promise<ReflectedServices> {
   const limits = { ...reflectionLimits, ...overrides };
-  const deadline = AbortSignal.timeout(limits.timeoutMs);
-  const anySignal = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
   for (const { method } of [ServerReflection, ServerReflectionV1Alpha]) {
-    const stream = new ReflectionStream(transport, method.serverReflectionInfo, header, anySignal);
+    const stream = new ReflectionStream(transport, method.serverReflectionInfo, header, signal);
     try {
       return await new ReflectionReader(stream, limits).read(isSelected);
     } catch (error) {
-      if (deadline.aborted)
-        throw new Error(`server reflection timed out after ${limits.timeoutMs} ms`, { cause: error });
       if (!(error instanceof ConnectError)) throw error;
       if (error.code === Code.Unimplemented) continue;
       throw new Error(`server reflection failed: ${toShortLine(error.message)}`, { cause: error });

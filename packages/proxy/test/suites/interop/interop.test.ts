@@ -31,7 +31,8 @@ let methods: ReadonlyMap<string, DescMethodUnary | DescMethodStreaming>;
 beforeAll(async () => {
   server = await startGrpcProgram(await buildGo("interop"));
   await using transport = createGrpcTransport({ baseUrl: server.address });
-  const { files } = await readReflection(transport, { isSelected: (name) => name === testService });
+  const { signal } = new AbortController();
+  const { files } = await readReflection(transport, { isSelected: (name) => name === testService, signal });
   const service = createFileRegistry(files).getService(testService);
   methods = new Map(service?.methods.map((method) => [method.name, method]));
   proxy = await createProxy({ upstreams: [{ upstream: server.address, descriptors: "reflection" }] });

@@ -30,7 +30,8 @@ type ReflectionRequest = ServerReflectionRequest["messageRequest"];
 
 async function readFrom(baseUrl: string, options: Partial<ReadReflectionOptions> = {}): Promise<ReflectedServices> {
   await using transport = createGrpcTransport({ baseUrl, readMaxBytes: 1_000_000 });
-  return await within(readReflection(transport, { isSelected: () => true, ...options }), "the reflection");
+  const { signal } = new AbortController();
+  return await within(readReflection(transport, { isSelected: () => true, signal, ...options }), "the reflection");
 }
 
 /** Reads from a server with these routes. */
@@ -216,12 +217,6 @@ test.each<{
     problem: "server reflection ended before responding to all requests",
   },
   {
-    name: "never responds",
-    routes: responding(() => new Promise(() => undefined)),
-    options: { limits: { timeoutMs: 100, services: 1e9 } },
-    problem: "server reflection timed out after 100 ms",
-  },
-  {
     name: "lists a service that it does not describe",
     routes: responding(({ case: kind }) => (kind === "listServices" ? listing("a.A") : notKnown)),
     problem: "server reflection does not describe a.A: not known",
@@ -300,7 +295,7 @@ test.each<{
   const error: unknown = await read(routes, options).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ message: expect.stringContaining(problem) });
   // If the call failed, its error is the cause.
-  expect(Reflect.get(Object(error), "cause") instanceof ConnectError).toBe(/failed|timed out/.test(problem));
+  expect(Reflect.get(Object(error), "cause") instanceof ConnectError).toBe(problem.includes("failed"));
 });
 
 test("readReflection reports an unreachable server and a server without HTTP/2", async () => {
