@@ -72,6 +72,11 @@ describe("an unusable option", () => {
       () => call(forRoot, { services: [], routes }),
       'ConnectModule.forRoot would ignore the option "routes": list the providers in services',
     ],
+    [
+      "a name of the proxies' fields that is unknown",
+      () => call(createGateway, { routes, trustedProxies: { addresses: [], fields: "x-forwarded-for" } }),
+      'trustedProxies.fields must be one of x-forwarded, forwarded, none, got "x-forwarded-for"',
+    ],
     ["a Nest module without services", () => call(forRoot, {}), 'ConnectModule.forRoot requires the option "services"'],
     ["an endpoint without a handler", () => endpoint({ open: true }), 'endpoint /a requires the option "handle"'],
     [

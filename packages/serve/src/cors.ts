@@ -1,5 +1,5 @@
 import { cors as connectCors } from "@connectrpc/connect";
-import { type Exchange, type OptionNames, required } from "@plantstore/http";
+import { type Exchange, type OptionNames, required, withCode } from "@plantstore/http";
 
 /** Options for {@link createCors}: the allowed origins, and the header fields that pages may send and read. */
 export interface CorsOptions {
@@ -52,9 +52,11 @@ const maxAgeSecondsDefault = 7200;
  * Creates a gateway's CORS header fields.
  *
  * @param httpMethods - the methods in HTTP rules and endpoints, and `*` for a rule that accepts every method
+ * @throws TypeError with the code ERR_OPTIONS that quotes an origin that no browser sends
  */
 export function createCors(options: CorsOptions, httpMethods: readonly string[]): Cors {
   const { origins } = options;
+  if (origins !== "*") requireOrigins(origins);
   const allowedOrigins = origins === "*" ? undefined : new Set(origins);
   const allowed = joinNames(connectCors.allowedHeaders, protocolRequestHeaders, options.allowedHeaders);
   const exposed = joinNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
@@ -86,6 +88,22 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
       return allow.length === 0 ? vary : [...allow, "access-control-expose-headers", exposed, ...vary];
     },
   };
+}
+
+/** Refuses an origin with a path, capital letters or the default port, which would never match (RFC 6454 §6.2). */
+function requireOrigins(origins: readonly string[]): void {
+  const refused = Array.isArray(origins) ? origins.find((origin) => !isOrigin(origin)) : origins;
+  if (refused === undefined) return;
+  const expected = 'cors.origins must be "*", or an array with origins such as "https://shop.example"';
+  throw withCode(new TypeError(`${expected}, got ${JSON.stringify(refused)}`), "ERR_OPTIONS");
+}
+
+function isOrigin(text: string): boolean {
+  // Pages without an origin, such as sandboxed ones, send "null". Applications may have their own scheme.
+  if (text === "null") return true;
+  if (!URL.canParse(text)) return false;
+  const { protocol, host } = new URL(text);
+  return text === `${protocol}//${host}`;
 }
 
 function joinNames(...lists: readonly (readonly string[] | undefined)[]): string {

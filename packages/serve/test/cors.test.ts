@@ -13,6 +13,28 @@ const listed = createCors(
 );
 const any = createCors({ origins: "*" }, []);
 
+describe("createCors()", () => {
+  test.each(["https://a.example:8443", "http://[::1]:3000", "capacitor://localhost", "null"])(
+    "accepts the origin %s",
+    (origin) => {
+      const fields = createCors({ origins: [origin] }, []).responseFields(origin);
+      expect(toObject(fields)).toMatchObject({ "access-control-allow-origin": origin });
+    },
+  );
+
+  test.each(["*", `${shop}/`, `${shop}:443`, "https://Shop.example", "shop.example", ""])(
+    'refuses "%s" in an array, because no browser sends this origin',
+    (origin) => {
+      const message = `cors.origins must be "*", or an array with origins such as "${shop}", got "${origin}"`;
+      expect(() => createCors({ origins: [shop, origin] }, [])).toThrow(message);
+    },
+  );
+
+  test("refuses a string that is not *", () => {
+    expect(() => Reflect.apply(createCors, undefined, [{ origins: shop }, []])).toThrow(`got "${shop}"`);
+  });
+});
+
 describe("Cors.preflight()", () => {
   test("allows the protocols' and the configured fields for a listed origin", () => {
     const fields = toObject(

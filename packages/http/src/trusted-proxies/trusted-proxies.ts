@@ -1,5 +1,5 @@
 import type { HeaderReader, Peer } from "../exchange/index.ts";
-import { type OptionNames, required } from "../options/index.ts";
+import { type OptionNames, required, requireName } from "../options/index.ts";
 import { type AddressSet, createAddressSet } from "./address-set.ts";
 import { readForwarded } from "./forwarded.ts";
 import { parsePeer } from "./ip-address.ts";
@@ -47,8 +47,9 @@ interface Hop {
 /** Maximum proxies through which a request is traced: twice the usual number. Clients may send many items. */
 const hopsMax = 20;
 
-/** Creates the set of trusted proxies. @throws TypeError with the code ERR_OPTIONS that quotes an invalid entry */
+/** Creates the set of trusted proxies. @throws TypeError with the code ERR_OPTIONS that quotes an invalid value */
 export function createTrustedProxies({ addresses, fields = "x-forwarded" }: TrustedProxiesOptions): TrustedProxies {
+  requireName(hopReaders, fields, "trustedProxies.fields");
   const addressSet = createAddressSet(addresses);
   const hopsOf = hopReaders[fields];
   return {
