@@ -1,8 +1,9 @@
-import { closeSync, existsSync, openSync, readSync, realpathSync, statfsSync } from "node:fs";
+import { existsSync, realpathSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { checkDatabaseFile } from "./database.ts";
+import { usesLog } from "./file-names.ts";
 import { codeOf, storeErrorOf } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
@@ -43,21 +44,8 @@ function assertWritable(file: string): void {
   // Only root may use a file system's reserved blocks.
   const freeBytes = (process.getuid?.() === 0 ? bfree : bavail) * bsize;
   if (freeBytes < freeBytesMin) throw new StoreOpenError("the disk is full");
-  // If a file in WAL mode has no log, no process has the file open. Opening the file would create the log.
+  // If a file in WAL mode has no log, no process has opened it by this name. Opening the file would create the log.
   if (existsSync(`${path}-wal`) || !usesLog(path)) assertUnlocked(path);
-}
-
-// Offset of the file format write version (sqlite.org/fileformat.html#the_database_header). WAL mode has version 2.
-const writeVersionAt = 18;
-const logVersion = 2;
-
-// SQLite opens a file in WAL mode if its header says so. This process must not have the file open, because closing it
-// releases the process's locks.
-function usesLog(path: string): boolean {
-  const version = new Uint8Array(1);
-  using files = new DisposableStack();
-  readSync(files.adopt(openSync(path, "r"), closeSync), version, 0, version.length, writeVersionAt);
-  return version[0] === logVersion;
 }
 
 function assertUnlocked(path: string): void {

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { inChunks } from "../records/in-chunks.ts";
-import { assertSingleName } from "./file-names.ts";
+import { assertNotMoved, assertSingleName } from "./file-names.ts";
 import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
@@ -41,7 +41,10 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
     if (!creates) assertFileExists(path);
     if (existsSync(path)) assertSingleName(path);
     // Another connection of this process has repaired the log. A repair would release that connection's locks.
-    if (!isClaimed(path)) repairLeftoverLog(path, options.lockTimeoutMs, onCheck);
+    if (existsSync(path) && !isClaimed(path)) {
+      assertNotMoved(path, options.lockTimeoutMs);
+      repairLeftoverLog(path, options.lockTimeoutMs, onCheck);
+    }
     createPrivateFile(path);
     return connect(path, options, onMigrated);
   });

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { StoreOpenError } from "../../../src/stores/contract/store-open-error.ts";
@@ -261,6 +261,23 @@ describe("opening a database file", () => {
     const stores = await Promise.all(processes.map((open) => open(options)));
     await Promise.all(stores.map((store) => store.close()));
     expect(plantsIn(file)).toHaveLength(2_000);
+  });
+
+  test("fails while another process has the file open by an earlier name", () => {
+    using folder = createTempFolder();
+    const [file, moved] = [folder.file("plants.db"), folder.file("moved.db")];
+    const other = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } });
+    other.exec("DELETE FROM plants WHERE id = 2");
+    renameSync(file, moved);
+    expect(() => openDatabase({ file: moved, lockTimeoutMs: 10 })).toThrow(
+      `cannot open ${moved}: another process has opened the file by an earlier name; move the file back`,
+    );
+    renameSync(moved, file);
+    other.close();
+    expect(readdirSync(folder.path)).toEqual(["plants.db"]);
+    renameSync(file, moved);
+    openDatabase({ file: moved }).close();
+    expect(plantsIn(moved)).toEqual([1n, 3n]);
   });
 
   test("fails with a message when the file is locked", () => {
