@@ -35,10 +35,8 @@ export interface MigrateOptions {
  *
  * @throws StoreOpenError if the file belongs to another program, or this release cannot use the file's schema
  */
-export function migrate(
-  db: DatabaseSync,
-  { plantsWhenCreated, lockTimeoutMs, onMigrated, steps = migrations }: MigrateOptions = {},
-): void {
+export function migrate(db: DatabaseSync, options: MigrateOptions = {}): void {
+  const { plantsWhenCreated, lockTimeoutMs, onMigrated, steps = migrations } = options;
   const { version: to, oldestServer } = schemaAfter(steps);
   const isDone = (version: number): boolean => version >= to;
   if (!isDone(versionOf(db).version)) {

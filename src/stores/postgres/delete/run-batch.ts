@@ -60,11 +60,8 @@ interface Start {
  *
  * @throws BatchFailure
  */
-export async function runBatch(
-  session: Session,
-  batch: readonly Deletion[],
-  { placement, isCareful }: RunBatchOptions,
-): Promise<void> {
+export async function runBatch(session: Session, batch: readonly Deletion[], options: RunBatchOptions): Promise<void> {
+  const { placement, isCareful } = options;
   await new BatchRun(session, placement).attempt(batch, { token: batch[0]?.token, isCareful });
 }
 
