@@ -5,7 +5,7 @@ import { grpcStatusOf } from "./request-attributes.ts";
 
 /** A proxy's call to an upstream, which `createProxy` passes to `onUpstreamCall`. */
 export interface MeasuredCall {
-  readonly upstream: { readonly authority: string };
+  readonly upstream: { readonly name: string };
   readonly method: DescMethod;
   readonly contextValues: ContextValues;
 }

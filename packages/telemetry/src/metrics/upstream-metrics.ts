@@ -8,7 +8,7 @@ export interface MeasuredUpstream {
   readonly name: string;
   /** An upstream from `@plantstore/proxy/client`. */
   readonly upstream: {
-    readonly authority: string;
+    readonly name: string;
     readonly load: {
       readonly connections: number;
       readonly calls: number;
@@ -55,12 +55,12 @@ export function measureUpstreams(metrics: Metrics, upstreams: readonly MeasuredU
 function recordCalls(metrics: Metrics, upstreams: readonly MeasuredUpstream[]): CallObserver {
   // The labels and the last index of each upstream. A reload may rename, move or remove upstreams.
   const known = new WeakMap<object, { readonly at: number; readonly labels: { readonly upstream: string } }>();
-  const labelsOf = (upstream: { readonly authority: string }): { readonly upstream: string } => {
+  const labelsOf = (upstream: { readonly name: string }): { readonly upstream: string } => {
     const last = known.get(upstream);
     const measured = last && upstreams[last.at];
     if (last && measured?.upstream === upstream && measured.name === last.labels.upstream) return last.labels;
     const at = upstreams.findIndex((one) => one.upstream === upstream);
-    const name = upstreams[at]?.name ?? last?.labels.upstream ?? upstream.authority;
+    const name = upstreams[at]?.name ?? last?.labels.upstream ?? upstream.name;
     const labels = name === last?.labels.upstream ? last.labels : { upstream: name };
     known.set(upstream, { at, labels });
     return labels;

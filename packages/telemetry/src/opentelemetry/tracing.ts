@@ -174,9 +174,10 @@ function startCall(tracer: Tracer, call: MeasuredCall): ((end: MeasuredCallEnd) 
 }
 
 /** Returns an upstream server's attributes. */
-export function serverAttributes({ authority }: MeasuredCall["upstream"]): Attributes {
-  const url = URL.parse(`http://${authority}`);
-  if (url === null) return { "server.address": authority };
+export function serverAttributes({ name }: MeasuredCall["upstream"]): Attributes {
+  // By the conventions, the address of a Unix socket is its path.
+  const url = name.startsWith("unix:") ? null : URL.parse(`http://${name}`);
+  if (url === null) return { "server.address": name.replace(/^unix:/, "") };
   return { "server.address": url.hostname, ...(url.port !== "" && { "server.port": Number(url.port) }) };
 }
 

@@ -9,10 +9,10 @@ test("measureUpstreams exports connections, requests and refusals per upstream",
   const metrics = new Metrics();
   const refusals = { queue_full: 4, queue_timeout: 5 };
   measureUpstreams(metrics, [
-    { name: "dns:a:1", upstream: { authority: "a:1", load: { connections: 1, calls: 2, waitingCalls: 3, refusals } } },
+    { name: "dns:a:1", upstream: { name: "a:1", load: { connections: 1, calls: 2, waitingCalls: 3, refusals } } },
     {
       name: "unix:/b",
-      upstream: { authority: "localhost", load: { connections: 0, calls: 0, waitingCalls: 0, refusals: {} } },
+      upstream: { name: "localhost", load: { connections: 0, calls: 0, waitingCalls: 0, refusals: {} } },
     },
   ]);
   const both = (value: number): object[] => series([{ upstream: "dns:a:1" }, value], [{ upstream: "unix:/b" }, 0]);
@@ -35,7 +35,7 @@ test("measureUpstreams exports connections, requests and refusals per upstream",
 test("a call is counted for the upstream that it started with", () => {
   const metrics = new Metrics();
   const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
-  const [before, after] = ["dns:a:1", "dns:a:1#2"].map((name) => ({ name, upstream: { authority: "a:1", load } }));
+  const [before, after] = ["dns:a:1", "dns:a:1#2"].map((name) => ({ name, upstream: { name: "a:1", load } }));
   if (before === undefined || after === undefined) throw new Error("no upstreams");
   const measured = [before];
   const observe = measureUpstreams(metrics, measured);
@@ -52,7 +52,7 @@ test("a call is counted for the upstream that it started with", () => {
 test("calls to a renamed upstream are counted under its new name", () => {
   const metrics = new Metrics();
   const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
-  const upstream = { authority: "a:1", load };
+  const upstream = { name: "a:1", load };
   const measured = [{ name: "dns:a:1#2", upstream }];
   const observe = measureUpstreams(metrics, measured);
   const call = { upstream, method: GreenhouseService.method.getReading, contextValues: createContextValues() };
@@ -98,7 +98,7 @@ test("measureDescriptors exports descriptor reloads and conflicts per upstream",
 test("measureUpstreams records call durations, queue times and retries", () => {
   const metrics = new Metrics();
   const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
-  const measured = { name: "dns:a:1", upstream: { authority: "a:1", load } };
+  const measured = { name: "dns:a:1", upstream: { name: "a:1", load } };
   const observe = measureUpstreams(metrics, [measured]);
   const { getReading, waterBed } = GreenhouseService.method;
   const record = (method: typeof getReading | typeof waterBed, code?: Code, queuedMs = 0, retries = 0): void => {

@@ -140,19 +140,23 @@ test("requestHeader.set that returns a promise is rejected", () => {
   expect(() => upstream?.requestHeader.set?.(request)).toThrow("requestHeader.set must be synchronous, got a promise");
 });
 
-test("a failed call's client span has its code and status ERROR", async () => {
+test.each([
+  { upstream: "http://127.0.0.1:1", server: { "server.address": "127.0.0.1", "server.port": 1 } },
+  { upstream: "unix:/none/a.sock", server: { "server.address": "/none/a.sock" } },
+])("a failed call's client span to $upstream has its code and server", async ({ upstream, server }) => {
   using sdk = registerSdk();
-  const descriptors = descriptorSetOf(GreenhouseService.file);
-  const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors }];
+  const upstreams = [{ upstream, descriptors: descriptorSetOf(GreenhouseService.file) }];
   const proxy = await createProxy(withOpenTelemetry({ upstreams }));
   const address = await proxy.listen({ host: "127.0.0.1", port: 0 });
   expect((await exchangeHttp1(address, { ...reading, header: [traceparent] })).httpStatus).toBe(503);
   await proxy.close();
   const [call] = sdk.spans;
-  expect(call?.attributes).toMatchObject({
+  expect(call?.attributes).toEqual({
+    "rpc.system.name": "grpc",
+    "rpc.method": "greenhouse.v1.GreenhouseService/GetReading",
     "rpc.response.status_code": "UNAVAILABLE",
     "error.type": "UNAVAILABLE",
-    "server.port": 1,
+    ...server,
   });
   expect(call?.status.code).toBe(SpanStatusCode.ERROR);
 });
