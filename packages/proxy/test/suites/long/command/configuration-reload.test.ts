@@ -22,35 +22,24 @@ const folder = createTempFolder();
 const file = folder.file("proxy.yaml");
 const proxyProgram = `${projectFolder}/packages/proxy/src/command/main.ts`;
 
-/** Returns an upstream whose readings have this temperature. Sensor 8 responds only when it is released. */
+/** Returns an upstream whose readings have this temperature. */
 function createGreenhouse(degreesCelsius: number) {
-  const received = Promise.withResolvers<void>();
-  const release = Promise.withResolvers<void>();
-  const gateway = createTestGateway({
+  return createTestGateway({
     routes: (router: ConnectRouter) => {
-      router.service(GreenhouseService, {
-        getReading: async ({ sensor }) => {
-          if (sensor === "8") {
-            received.resolve();
-            await release.promise;
-          }
-          return { sensor, degreesCelsius };
-        },
-      });
+      router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor, degreesCelsius }) });
       router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
     },
   });
-  return { gateway, received, release };
 }
 
 const [warm, cold] = [createGreenhouse(30), createGreenhouse(3)];
 let addresses: readonly string[] = [];
 beforeAll(async () => {
-  const bound = await Promise.all([warm, cold].map(({ gateway }) => gateway.listen({ host: "127.0.0.1" })));
+  const bound = await Promise.all([warm, cold].map((gateway) => gateway.listen({ host: "127.0.0.1" })));
   addresses = bound.map(({ port }) => `http://127.0.0.1:${port}`);
 });
 afterAll(async () => {
-  await Promise.all([warm.gateway.close(), cold.gateway.close()]);
+  await Promise.all([warm.close(), cold.close()]);
   folder[Symbol.dispose]();
 });
 
@@ -68,48 +57,6 @@ async function metric({ adminUrl }: ProxyProcess, name: string): Promise<readonl
   const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
   return samples.filter((sample) => sample.name === name).map(({ value }) => value);
 }
-
-test("a changed configuration file is applied, and running calls finish", async () => {
-  configure(addresses[0], "");
-  await using proxy = await startProxyProcess(["--config", file]);
-  const slow = read(proxy, 8);
-  await warm.received.promise;
-  configure(addresses[1], "docs: false\n");
-  proxy.command.process.kill("SIGHUP");
-  await expect.poll(() => read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":3}']);
-  expect(proxy.command.stdout()).toContain("configuration reloaded\n");
-  expect((await fetch(`${proxy.baseUrl}/openapi.json`)).status).toBe(404);
-  warm.release.resolve();
-  expect(await slow).toEqual([200, '{"sensor":"8","degreesCelsius":30}']);
-  const samples = readSamples(await (await fetch(`${proxy.adminUrl}/metrics`)).text());
-  const upstreams = samples.filter(({ name }) => name === "gateway_upstream_connections");
-  expect(upstreams.map(({ labels }) => labels["upstream"])).toEqual([addresses[1]]);
-});
-
-test("an invalid file is logged, and the previous configuration stays in use", async () => {
-  configure(addresses[0], "");
-  await using proxy = await startProxyProcess(["--config", file]);
-  const successful = (): Promise<readonly number[]> => metric(proxy, "gateway_file_reload_successful");
-  expect(await successful()).toEqual([1]);
-  const refusals: readonly (readonly [() => void, string])[] = [
-    [() => configure(addresses[1], "lisen: 1\n"), `${file}:5:1: lisen is not a setting; did you mean "listen"?`],
-    [() => configure(addresses[1], "headerBytes: 5000\n"), `${file}:5:14: headerBytes needs a restart to change`],
-    [() => configure("http://127.0.0.1:1", ""), "server reflection failed: [unavailable] cannot connect"],
-    [() => writeFileSync(file, ""), `${file} is empty`],
-  ];
-  for (const [change, problem] of refusals) {
-    change();
-    proxy.command.process.kill("SIGHUP");
-    await expect.poll(proxy.command.stderr, { timeout: 5_000 }).toContain(problem);
-    await expect.poll(successful).toEqual([0]);
-    expect(await read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":30}']);
-  }
-  expect(proxy.command.stderr()).toMatch(/^cannot reload the configuration: .*; the previous one stays in use$/m);
-  configure(addresses[1], "");
-  proxy.command.process.kill("SIGHUP");
-  await expect.poll(() => read(proxy, 1)).toEqual([200, '{"sensor":"1","degreesCelsius":3}']);
-  expect(await successful()).toEqual([1]);
-});
 
 test("an unreachable upstream keeps its descriptors when the configuration is reloaded", async () => {
   const orders = createTestGateway({
@@ -177,23 +124,10 @@ test("upstreams with the same address have separate metrics, also after a reload
   expect(await labels()).toEqual(want);
 });
 
-test("an upstream with unchanged settings keeps its connection after a reload", async () => {
-  configure(addresses[0], "");
-  await using proxy = await startProxyProcess(["--config", file]);
-  await read(proxy, 1);
-  const before = warm.gateway.load.connections.http2;
-  configure(addresses[0], "accessLog: all\n");
-  proxy.command.process.kill("SIGHUP");
-  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
-  await read(proxy, 1);
-  expect(warm.gateway.load.connections.http2).toBe(before);
-  await expect.poll(proxy.command.stdout).toContain('"path":"/sensors/1/reading"');
-});
-
 test("SIGHUP while waiting for descriptors reads them from the changed file", async () => {
   configure("http://127.0.0.1:1", "wait: true\n");
   await using command = startNode([proxyProgram, "--config", file], projectFolder);
-  await expect.poll(command.stderr, { timeout: 5_000 }).toContain("waiting for descriptors: ");
+  await expect.poll(command.stderr).toContain("waiting for descriptors: ");
   writeFileSync(file, "lisen: 1\n");
   command.process.kill("SIGHUP");
   await expect.poll(command.stderr).toContain("cannot reload the configuration: ");
