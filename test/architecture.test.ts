@@ -59,13 +59,20 @@ function importsOf(file: string): string[] {
   return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
 
-test.each(files)("%s imports files by path only from its own package", (file) => {
-  const text = readFileSync(sourcePath(file), "utf8");
-  const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
-  // A package.json is next to its source folder.
-  const imported = paths.filter((path) => !path.endsWith("/package.json")).map((path) => fileOf(path, file));
-  expect(imported.filter((path) => !existsSync(sourcePath(path)))).toEqual([]);
-  expect(new Set([...imported, file].map((path) => path.split("/")[0])).size).toBe(1);
+test("source files import files by path only from their own package", () => {
+  for (const file of files) {
+    const text = readFileSync(sourcePath(file), "utf8");
+    const paths = [...text.matchAll(/(?:from|import|import\()\s*"(\.[^"]+)"/g)].map(([, path = ""]) => path);
+    // A package.json is next to its source folder.
+    const imported = paths.filter((path) => !path.endsWith("/package.json")).map((path) => fileOf(path, file));
+    expect
+      .soft(
+        imported.filter((path) => !existsSync(sourcePath(path))),
+        file,
+      )
+      .toEqual([]);
+    expect.soft(new Set([...imported, file].map((path) => path.split("/")[0])).size, file).toBe(1);
+  }
 });
 
 test.each(Object.keys(sourceFolders))(
@@ -102,19 +109,21 @@ test.each(Object.keys(sourceFolders))("%s depends only on packages in lower line
   expect(own.filter((other) => !lower.has(other))).toEqual([]);
 });
 
-test.each(files)("%s imports only entry points of allowed modules", (file) => {
-  const from = moduleOf(file);
-  const drawn = from === undefined ? undefined : allowedImports[from];
-  const allowed = drawn && [...drawn, ...allowedEverywhere];
-  expect(allowed, `${file} lies in no module that is drawn`).toBeDefined();
-  const wrong = importsOf(file).filter((imported) => {
-    if (imported.endsWith("package.json")) return false;
-    const to = moduleOf(imported);
-    if (to === from) return false;
-    const isEntry = imported === `${to}/index.ts` || entries.includes(imported) || exported.has(imported);
-    return to === undefined || !allowed?.includes(to) || (!to.endsWith("/gen") && !isEntry);
-  });
-  expect(wrong).toEqual([]);
+test("source files import only entry points of allowed modules", () => {
+  for (const file of files) {
+    const from = moduleOf(file);
+    const drawn = from === undefined ? undefined : allowedImports[from];
+    const allowed = drawn && [...drawn, ...allowedEverywhere];
+    expect.soft(allowed, `${file} lies in no module that is drawn`).toBeDefined();
+    const wrong = importsOf(file).filter((imported) => {
+      if (imported.endsWith("package.json")) return false;
+      const to = moduleOf(imported);
+      if (to === from) return false;
+      const isEntry = imported === `${to}/index.ts` || entries.includes(imported) || exported.has(imported);
+      return to === undefined || !allowed?.includes(to) || (!to.endsWith("/gen") && !isEntry);
+    });
+    expect.soft(wrong, file).toEqual([]);
+  }
 });
 
 /** Returns the files that a file loads at run time, without type imports. */
@@ -144,8 +153,10 @@ function privateAccessIn(text: string): string[] {
   return privateOfNode.flatMap((pattern) => text.match(pattern) ?? []);
 }
 
-test.each(files)("%s uses only documented members of Node.js", (file) => {
-  expect(privateAccessIn(readFileSync(sourcePath(file), "utf8"))).toEqual([]);
+test("source files use only documented members of Node.js", () => {
+  for (const file of files) {
+    expect.soft(privateAccessIn(readFileSync(sourcePath(file), "utf8")), file).toEqual([]);
+  }
 });
 
 test.each([
@@ -212,10 +223,12 @@ test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])(
   },
 );
 
-test.each(files)("%s does not compare protocols by name", (file) => {
-  // A `Record<ProtocolName, …>` makes the compiler report each decision that a new protocol requires.
-  const comparisons = /(?:rotocol(?:\.name|Name)? [!=]==|case) "(?:connect|grpc|grpc-web|mcp|rest)"|\.has\(protocol/g;
-  expect(readFileSync(sourcePath(file), "utf8").match(comparisons) ?? []).toEqual([]);
+test("source files do not compare protocols by name", () => {
+  for (const file of files) {
+    // A `Record<ProtocolName, …>` makes the compiler report each decision that a new protocol requires.
+    const comparisons = /(?:rotocol(?:\.name|Name)? [!=]==|case) "(?:connect|grpc|grpc-web|mcp|rest)"|\.has\(protocol/g;
+    expect.soft(readFileSync(sourcePath(file), "utf8").match(comparisons) ?? [], file).toEqual([]);
+  }
 });
 
 const withSeparateEntry = /^(?:protobuf\/gen\/grpc|gateway\/(?:health|reflection)|mcp|validation)\//;
