@@ -7,6 +7,7 @@ import { Health } from "../../packages/gateway/src/health/index.ts";
 import { ServerReflection } from "../../packages/gateway/src/reflection/index.ts";
 import { openTokenVerifier, type TokenVerifier } from "../../packages/auth/src/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
+import { rowsFor } from "../../packages/testing/src/combinations.ts";
 import { collect } from "../../packages/testing/src/collect.ts";
 import { within } from "../../packages/testing/src/deadline.ts";
 import { fieldValue, type Field } from "../../packages/testing/src/http/exchange.ts";
@@ -141,7 +142,9 @@ const hostileCredentials: readonly TestCase[] = [
 ];
 
 const wires = wiresOf("rest", "connect-json", "grpc-web", "grpc");
-const testCases = hostileCredentials.flatMap((testCase) => wires.map((wire) => ({ ...testCase, wire })));
+const testCases = wires.flatMap((wire) =>
+  rowsFor(wire, wires, hostileCredentials).map((testCase) => ({ ...testCase, wire })),
+);
 
 async function responseTo(
   { format, httpVersion }: Wire,

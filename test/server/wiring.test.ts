@@ -4,6 +4,7 @@ import type { Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createPlantServer, type PlantServerOptions } from "../../src/server/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
+import { rowsFor } from "../../packages/testing/src/combinations.ts";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
@@ -253,11 +254,12 @@ const contexts: Readonly<Record<string, () => Partial<PlantServerOptions>>> = {
   "with a provider": () => ({ publicUrl: new URL("https://plants.example"), jwtIssuers: ["https://other.example"] }),
 };
 
-describe.each(Object.entries(contexts))("%s", (_, createContext) => {
-  const effects = Object.entries(createEffects());
-  const names = effects.flatMap(([name, effect]) => ("observe" in effect ? [name] : []));
+const effects = Object.entries(createEffects());
+const names = effects.flatMap(([name, effect]) => ("observe" in effect ? [name] : []));
+const creators = Object.values(contexts);
 
-  test.each(names)("the option %s has an effect", async (name) => {
+describe.each(Object.entries(contexts))("%s", (_, createContext) => {
+  test.each(rowsFor(createContext, creators, names))("the option %s has an effect", async (name) => {
     const observed: unknown[] = [];
     for (const setting of ["off", "on"] as const) {
       const [, effect] = Object.entries(createEffects()).find(([each]) => each === name) ?? [];

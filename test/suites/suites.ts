@@ -39,6 +39,22 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
+    name: "combinations",
+    about: "tables of test cases that `npm test` runs in one of several ways, in every way (`rowsFor`)",
+    occasion: "run",
+    whySeparate: "repeats tests of `unit`",
+    repeats: [
+      "packages/gateway/test/parsed-body.test.ts",
+      "packages/serve/test/admit-procedure.test.ts",
+      "packages/serve/test/odd-headers.test.ts",
+      "test/contract/hostile-credentials.test.ts",
+      "test/server/wiring.test.ts",
+    ],
+    workers: 4,
+    environment: { TEST_COMBINATIONS: "all" },
+  },
+  {
+    kind: "files",
     name: "long",
     about:
       "what `npm ci` suffices for, and takes too long for `npm test`: processes, PostgreSQL, random inputs, effects",

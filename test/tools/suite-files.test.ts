@@ -81,13 +81,10 @@ test.each(fileSuites)("the suite $name has test files", (suite) => {
   expect(filesOf(suite)).not.toEqual([]);
 });
 
-test.each(fileSuites.flatMap(({ repeats = [] }) => repeats))(
-  "the folder %s, which a suite repeats, exists",
-  (folder) => {
-    expect(folder).toMatch(/\/$/);
-    expect(existsSync(join(projectFolder, folder))).toBe(true);
-  },
-);
+test.each(fileSuites.flatMap(({ repeats = [] }) => repeats))("the path %s, which a suite repeats, exists", (path) => {
+  expect(path).toMatch(/(?:\/|\.test\.ts)$/);
+  expect(existsSync(join(projectFolder, path))).toBe(true);
+});
 
 test.each(suites.filter((suite) => suite.kind === "program"))("the program of the suite $name exists", (suite) => {
   expect(suite.program).toMatch(/^(?:packages\/[a-z-]+\/)?test\/suites\/[a-z0-9-]+\/run[a-z-]*\.ts$/);

@@ -7,6 +7,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
 import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { rowsFor } from "../../testing/src/combinations.ts";
 import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../testing/src/http/exchange.ts";
 import { listenOnLoopback, startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../testing/src/deadline.ts";
@@ -56,13 +57,16 @@ const ways = [
   { protocol: "Connect", path: rpc },
 ];
 const versions = ["1.1", "2"] as const;
+const settings = versions.flatMap((version) => ways.map(({ protocol }) => `${protocol} on HTTP/${version}`));
 
 function post(path: string, body: string | Uint8Array, header: readonly Field[] = [json]): HttpRequest {
   return { httpMethod: "POST", path, header, body: Buffer.from(body) };
 }
 
 describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) => {
-  describe.each(ways)("$protocol", ({ path }) => {
+  describe.each(ways)("$protocol", ({ protocol, path }) => {
+    const setting = `${protocol} on HTTP/${version}`;
+
     test.each([
       { name: "the bytes", parse: keepBytes },
       { name: "the text", parse: parseText },
@@ -75,14 +79,16 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
       ]);
     });
 
-    test.each([
-      { name: "an int64 as a string", body: { fInt64: "9007199254740993" } },
-      { name: "the largest safe integer", body: { fInt64: 9007199254740991 }, text: true },
-      { name: "a double beyond 2^53", body: { fDouble: 1e21 } },
-      { name: "a Value with numbers beyond 2^53", body: { value: [-9007199254740994, 1e300] } },
-      { name: "arrays, objects and strings", body: { tags: ['"', "é\u2028"], nested: {}, labels: { "": "x" } } },
-      { name: "an empty object", body: {} },
-    ])("accepts $name in a parsed body", async ({ body, text }) => {
+    test.each(
+      rowsFor(setting, settings, [
+        { name: "an int64 as a string", body: { fInt64: "9007199254740993" } },
+        { name: "the largest safe integer", body: { fInt64: 9007199254740991 }, text: true },
+        { name: "a double beyond 2^53", body: { fDouble: 1e21 } },
+        { name: "a Value with numbers beyond 2^53", body: { value: [-9007199254740994, 1e300] } },
+        { name: "arrays, objects and strings", body: { tags: ['"', "é\u2028"], nested: {}, labels: { "": "x" } } },
+        { name: "an empty object", body: {} },
+      ]),
+    )("accepts $name in a parsed body", async ({ body, text }) => {
       const answer = await ask(version, parseJson, post(path, JSON.stringify(body)));
       const sink = text === true ? { fInt64: String(body.fInt64) } : body;
       const want = Object.keys(sink).length === 0 ? expect.anything() : expect.objectContaining({ sink });
@@ -90,19 +96,21 @@ describe.each(versions)("the gateway after a body parser on HTTP/%s", (version) 
     });
 
     const rounded = "the body parser has rounded -?\\d+ to a double, which has 53 bits; send an? u?int64 as a string";
-    test.each([
-      { field: "f_int64", body: '{"fInt64":9007199254740993}' },
-      { field: "f_int64", body: '{"fInt64":-9007199254740993}' },
-      { field: "f_uint64", body: '{"fUint64":18446744073709551615}' },
-      { field: "ids[1]", body: '{"ids":[1,9007199254740993]}' },
-      { field: "nested.number", body: '{"nested":{"number":9007199254740992}}' },
-      { field: "w_int64", body: '{"wInt64":9007199254740993}' },
-      { field: "f_int64", body: '{"fInt64":1e300}' },
-      { field: "f_int64", body: '{"fInt64":1e999}', why: '\\\\"1e999\\\\" is not an int64' },
-      { field: "f_int64", body: '{"fInt64":-1e999}', why: '\\\\"-1e999\\\\" is not an int64' },
-      { field: "f_int32", body: '{"fInt32":9007199254740993}', why: '\\\\"9007199254740992.50\\\\" is not an int32' },
-      { field: "f_int64", body: '{"fInt64":12345678901234.5}', why: '\\\\"12345678901234.5\\\\" is not an int64' },
-    ])("refuses $body, because the parser may have rounded its number", async ({ field, body, why = rounded }) => {
+    test.each(
+      rowsFor(setting, settings, [
+        { field: "f_int64", body: '{"fInt64":9007199254740993}' },
+        { field: "f_int64", body: '{"fInt64":-9007199254740993}' },
+        { field: "f_uint64", body: '{"fUint64":18446744073709551615}' },
+        { field: "ids[1]", body: '{"ids":[1,9007199254740993]}' },
+        { field: "nested.number", body: '{"nested":{"number":9007199254740992}}' },
+        { field: "w_int64", body: '{"wInt64":9007199254740993}' },
+        { field: "f_int64", body: '{"fInt64":1e300}' },
+        { field: "f_int64", body: '{"fInt64":1e999}', why: '\\\\"1e999\\\\" is not an int64' },
+        { field: "f_int64", body: '{"fInt64":-1e999}', why: '\\\\"-1e999\\\\" is not an int64' },
+        { field: "f_int32", body: '{"fInt32":9007199254740993}', why: '\\\\"9007199254740992.50\\\\" is not an int32' },
+        { field: "f_int64", body: '{"fInt64":12345678901234.5}', why: '\\\\"12345678901234.5\\\\" is not an int64' },
+      ]),
+    )("refuses $body, because the parser may have rounded its number", async ({ field, body, why = rounded }) => {
       const answer = await ask(version, parseJson, post(path, body));
       expect(answer.httpStatus).toBe(400);
       expect(String(answer.body)).toMatch(new RegExp(`"message":"${field.replace(/[[\]]/g, "\\$&")}: ${why}"`));

@@ -4,6 +4,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { AdmitProcedure, CompletedRequest } from "../../gateway/src/index.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { expectNoUnhandledRejections, type Form, forms } from "../../testing/src/callback-forms.ts";
+import { rowsFor } from "../../testing/src/combinations.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { within } from "../../testing/src/deadline.ts";
@@ -166,7 +167,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     return request;
   };
 
-  test.each(namedByTransport)(
+  test.each(rowsFor(admitForm, admits, namedByTransport))(
     "over $transport, gets the procedure once before $name is decoded",
     async ({ transport, request, procedure, refusedStatus = 403, admittedCode = Code.InvalidArgument }) => {
       const isInBody = request.path === "/mcp";

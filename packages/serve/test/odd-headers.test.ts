@@ -1,6 +1,7 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { rowsFor } from "../../testing/src/combinations.ts";
 import type { Field, HttpResponse, HttpRequest } from "../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
@@ -131,18 +132,22 @@ const rows = transportNames.flatMap((transport) => {
   return possible.map((way) => ({ transport, way }));
 });
 
-describe.each(rows)("over $transport in $way.name", ({ transport, way }) => {
-  test.each(odd)("a header or trailer with $name is reported and results in Internal", async ({ header }) => {
-    for (const place of ["header", "trailer"]) {
-      const request = way.request([
-        ["x-odd", String(odd.findIndex((row) => row.header === header))],
-        ["x-place", place],
-      ]);
-      const response = await gateway.ask(transport, request);
-      expect.soft(way.codeOf(response), place).toBe(13);
-      expect.soft(reported.splice(0), place).toEqual(["cannot write the response"]);
-    }
-  });
+describe.each(rows)("over $transport in $way.name", (row) => {
+  const { transport, way } = row;
+  test.each(rowsFor(row, rows, odd))(
+    "a header or trailer with $name is reported and results in Internal",
+    async ({ header }) => {
+      for (const place of ["header", "trailer"]) {
+        const request = way.request([
+          ["x-odd", String(odd.findIndex((each) => each.header === header))],
+          ["x-place", place],
+        ]);
+        const response = await gateway.ask(transport, request);
+        expect.soft(way.codeOf(response), place).toBe(13);
+        expect.soft(reported.splice(0), place).toEqual(["cannot write the response"]);
+      }
+    },
+  );
 
   test("the header of the request is sent back without its pseudo-header fields", async () => {
     const request = way.request([

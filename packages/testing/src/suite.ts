@@ -20,7 +20,7 @@ interface CommonSuite {
  */
 export interface FileSuite extends CommonSuite {
   readonly kind: "files";
-  /** Folders, each ending in a slash, whose tests belong to another suite, and also run with this suite's setting. */
+  /** Test files, or folders ending in a slash, that belong to another suite, and also run with this suite's setting. */
   readonly repeats?: readonly string[];
   /** Whether mutation testing runs the suite, which must need only `npm ci`, and take seconds per file. */
   readonly isForMutants?: boolean;
@@ -57,7 +57,8 @@ export function filePatternsOf({ name, repeats }: FileSuite): {
 } {
   // Packages that a suite installs contain tests.
   const installed = "**/node_modules/**";
-  if (repeats !== undefined) return { include: repeats.map((folder) => `${folder}**/*.test.ts`), exclude: [installed] };
+  if (repeats !== undefined)
+    return { include: repeats.map((path) => path.replace(/\/$/, "/**/*.test.ts")), exclude: [installed] };
   const tests = "{test,packages/*/test}";
   return name === "unit"
     ? { include: [`${tests}/**/*.test.ts`], exclude: [installed, `${tests}/suites/**`] }
