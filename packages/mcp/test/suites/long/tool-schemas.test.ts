@@ -156,3 +156,18 @@ test("a tool of an RPC that ignores unknown fields accepts additional arguments"
   const request = statelessRequest("tools/call", { name: "hostile_v1_S_W", arguments: { value: "a", other: 1 } });
   expect((await postTo(fetch, request)).text).toContain("UNIMPLEMENTED");
 });
+
+test("10,000 tools have different valid names, and are listed in pages", async () => {
+  const described = Array.from({ length: 10_000 }, (_, at) => ({ name: `${"Get".repeat(at % 30)}M${at}` }));
+  const fetch = serveDescribed(described);
+  const names = new Set<unknown>();
+  let pages = 0;
+  for (let cursor: string | undefined; pages === 0 || cursor !== undefined; pages += 1) {
+    const page = await pageOf(fetch, cursor);
+    for (const { name } of page.tools) names.add(name);
+    cursor = page.nextCursor;
+  }
+  expect(pages).toBe(100);
+  expect(names.size).toBe(10_000);
+  expect([...names].filter((name) => !/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(String(name)))).toEqual([]);
+});
