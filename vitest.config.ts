@@ -3,6 +3,7 @@ import { compileCache } from "./packages/testing/src/process/child-program.ts";
 import { ClipFailures } from "./packages/testing/src/clip-failures.ts";
 import { InputCounts } from "./packages/testing/src/input-counts.ts";
 import { ClientLines } from "./packages/testing/src/process/client-lines.ts";
+import { SlowFilesFirst } from "./packages/testing/src/slow-files-first.ts";
 import { waitLimitMs } from "./packages/testing/src/deadline.ts";
 import { buildLimitMs } from "./packages/testing/src/process/build-step.ts";
 import { type FileSuite, filePatternsOf, isFileSuite } from "./packages/testing/src/suite.ts";
@@ -45,6 +46,7 @@ const config: ViteUserConfig = {
     // to load everything again for each of a hundred files takes a third of the time of them all.
     pool: "forks",
     isolate: false,
+    sequence: { sequencer: SlowFilesFirst },
     // Hundreds of rows start a storage thread, which would take the types out of its sources each time.
     env: compileCache,
     testTimeout: 2 * waitLimitMs,

@@ -254,6 +254,8 @@ test.each(both)("over HTTP/%s, no endpoint is called once its client has disconn
     using connection = await openHttp1(greenhouse.address);
     connection.request(get("/page"));
     await within(admitting.promise, "admit");
+    // A client that only closes its side is disconnected seconds later.
+    connection.socket.resetAndDestroy();
   } else {
     using connection = await openHttp2(greenhouse.address);
     connection.open(get("/page"), { endStream: true }).on("error", () => undefined);

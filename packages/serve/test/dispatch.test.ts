@@ -132,6 +132,8 @@ describe.each(http2Servers)("an asynchronous endpoint on %s", (http2) => {
       using connection = await openHttp1(greenhouse.address);
       connection.request(get("/page"));
       await within(called.promise, "the endpoint");
+      // A client that only closes its side is disconnected seconds later.
+      connection.socket.resetAndDestroy();
     } else {
       using connection = await openHttp2(greenhouse.address);
       connection.open(get("/page"), { endStream: true }).on("error", () => undefined);

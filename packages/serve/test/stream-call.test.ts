@@ -332,6 +332,8 @@ test.each([
     using connection = await openHttp1(greenhouse.address);
     connection.request(request);
     await within(admitted.promise, "admit");
+    // A client that only closes its side is disconnected seconds later.
+    connection.socket.resetAndDestroy();
   } else {
     using connection = await openHttp2(greenhouse.address);
     connection.open(request).on("error", () => undefined);
