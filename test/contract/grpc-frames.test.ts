@@ -1,6 +1,7 @@
 import { gzipSync, brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
+import { rowsFor } from "../../packages/testing/src/combinations.ts";
 import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import type { Field } from "../../packages/testing/src/http/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
@@ -137,9 +138,9 @@ const timeoutCases: readonly TestCase[] = [
   ),
 ];
 
-const testCases = [...envelopeCases, ...compressionCases, ...messageCases, ...timeoutCases].flatMap((testCase) =>
-  wiresOf("grpc", "grpc-web").map((wire) => ({ ...testCase, wire })),
-);
+const allCases = [...envelopeCases, ...compressionCases, ...messageCases, ...timeoutCases];
+const wires = wiresOf("grpc", "grpc-web");
+const testCases = wires.flatMap((wire) => rowsFor(wire, wires, allCases).map((testCase) => ({ ...testCase, wire })));
 
 describe("a gRPC call", () => {
   const plants = new Set<bigint>();

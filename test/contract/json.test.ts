@@ -3,6 +3,7 @@ import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
+import { rowsFor } from "../../packages/testing/src/combinations.ts";
 import { wiresOf, wiresWithTools, rpcRequest } from "../../packages/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "./expected-response.ts";
@@ -80,9 +81,11 @@ const messageCases = [...acceptedCases, ...idCases, ...fieldCases];
 const jsonWires = wiresOf("connect-json", "grpc-json", "grpc-web-json");
 const toolWires = wiresWithTools.filter(({ format }) => format.protocol === "mcp");
 const testCases = [
-  ...[...messageCases, ...syntaxCases].flatMap((testCase) => jsonWires.map((wire) => ({ ...testCase, wire }))),
+  ...jsonWires.flatMap((wire) =>
+    rowsFor(wire, jsonWires, [...messageCases, ...syntaxCases]).map((testCase) => ({ ...testCase, wire })),
+  ),
   // Excludes the syntax cases for tools, because malformed arguments make the JSON-RPC request malformed.
-  ...messageCases.flatMap((testCase) => toolWires.map((wire) => ({ ...testCase, wire }))),
+  ...toolWires.flatMap((wire) => rowsFor(wire, toolWires, messageCases).map((testCase) => ({ ...testCase, wire }))),
 ];
 
 describe("a message in JSON", () => {

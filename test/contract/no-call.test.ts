@@ -8,13 +8,16 @@ import {
 } from "../../packages/testing/src/http/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
+import { rowsFor } from "../../packages/testing/src/combinations.ts";
 import { wireFormats, type WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
 import { expectedResponse, actualResponse, type ComparedResponse } from "./expected-response.ts";
 import { noCallTable, type NoCallTestCase } from "./no-call-table.ts";
 import { credentialMissing } from "./situations.ts";
 
 const httpVersions: readonly HttpVersion[] = ["1.1", "2"];
-const testCases = noCallTable.flatMap((testCase) => httpVersions.map((httpVersion) => ({ ...testCase, httpVersion })));
+const testCases = httpVersions.flatMap((httpVersion) =>
+  rowsFor(httpVersion, httpVersions, noCallTable).map((testCase) => ({ ...testCase, httpVersion })),
+);
 type TestCase = NoCallTestCase & { readonly httpVersion: HttpVersion };
 
 describe("a request that matches no RPC", () => {

@@ -35,7 +35,7 @@ export const suites: readonly Suite[] = [
     // shows.
     repeats: ["test/contract/", "packages/gateway/test/wire/", "packages/http/test/listen/"],
     workers: 4,
-    environment: { TEST_HTTP_ENGINE: "node" },
+    environment: { TEST_HTTP_ENGINE: "node", TEST_COMBINATIONS: "all" },
   },
   {
     kind: "files",
@@ -45,9 +45,15 @@ export const suites: readonly Suite[] = [
     whySeparate: "repeats tests of `unit`",
     repeats: [
       "packages/gateway/test/parsed-body.test.ts",
+      "packages/http/test/listen/request-trailers.test.ts",
+      "packages/mcp/test/requests.test.ts",
       "packages/serve/test/admit-procedure.test.ts",
+      "packages/serve/test/faults.test.ts",
       "packages/serve/test/odd-headers.test.ts",
+      "test/contract/grpc-frames.test.ts",
       "test/contract/hostile-credentials.test.ts",
+      "test/contract/json.test.ts",
+      "test/contract/no-call.test.ts",
       "test/server/wiring.test.ts",
     ],
     workers: 4,

@@ -2,6 +2,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createGateway } from "../../gateway/src/index.ts";
 import { createMcp } from "../src/index.ts";
+import { rowsFor } from "../../testing/src/combinations.ts";
 import { fieldValue, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
@@ -45,7 +46,8 @@ beforeEach(() => {
   ran.length = 0;
 });
 
-describe.each(servers)("MCP over $name", ({ version: httpVersion, listen, create }) => {
+describe.each(servers)("MCP over $name", (server) => {
+  const { version: httpVersion, listen, create } = server;
   let greenhouse: TestGreenhouse;
   let connections: KeptConnections;
 
@@ -85,7 +87,7 @@ describe.each(servers)("MCP over $name", ({ version: httpVersion, listen, create
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  test.each([...calls, ...messageCases, ...headerCases, ...originCases])(
+  test.each(rowsFor(server, servers, [...calls, ...messageCases, ...headerCases, ...originCases]))(
     "sends the expected response to $name",
     async ({ request, httpStatus = 200, response, procedure, header = [] }) => {
       const before = greenhouse.completedRequests.length;

@@ -4,6 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
+import { rowsFor } from "../../testing/src/combinations.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { grpcHeader } from "../../testing/src/http/grpc-frames.ts";
 import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../testing/src/http/http2-frames.ts";
@@ -349,7 +350,10 @@ describe("the fault for an unwritable response", () => {
     { name: "null octet", field: ["x-user", "a\0b"] },
     { name: "character above U+00FF", field: ["x-user", "\u010a"] },
   ] as const;
-  test.each(transportNames.flatMap((transport) => forbidden.map((row) => ({ transport, ...row }))))(
+  const forbiddenFields = transportNames.flatMap((transport) =>
+    rowsFor(transport, transportNames, forbidden).map((row) => ({ transport, ...row })),
+  );
+  test.each(forbiddenFields)(
     "is reported over $transport if a field's $name is forbidden by HTTP",
     async ({ transport, field: [name, value] }) => {
       const faults: Fault[] = [];

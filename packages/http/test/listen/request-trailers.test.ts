@@ -2,6 +2,7 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../../http-engine/src/http2/hpack/decoder.ts";
+import { rowsFor } from "../../../testing/src/combinations.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import type { Address, Field } from "../../../testing/src/http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
@@ -75,7 +76,8 @@ const transports: readonly { readonly name: string; readonly http2: Http2Server;
   ...http2Servers.map((http2) => ({ name: `HTTP/2 ${http2}`, http2, send: sendOverHttp2 })),
 ];
 
-describe.each(transports)("a request trailer over $name", ({ http2, send }) => {
+describe.each(transports)("a request trailer over $name", (transport) => {
+  const { http2, send } = transport;
   let records: unknown[] = [];
   let greenhouse: TestGreenhouse;
   const see = ({ requestHeader, timeoutMs }: HandlerContext): void => {
@@ -119,12 +121,15 @@ describe.each(transports)("a request trailer over $name", ({ http2, send }) => {
   };
   const withKey = (call: Call): Call => ({ ...call, header: [...call.header, key, ["x-custom", "header"]] });
 
-  test.each(rows)("with $trailer.name does not change the response to $call.name", async ({ call, trailer }) => {
-    const want = await outcomeOf(withKey(call), [["x-nothing", "of note"]]);
-    expect(want.records).toHaveLength(2);
-    expect(JSON.stringify(want)).not.toContain("of note");
-    expect(await outcomeOf(withKey(call), trailer.fields)).toStrictEqual(want);
-  });
+  test.each(rowsFor(transport, transports, rows))(
+    "with $trailer.name does not change the response to $call.name",
+    async ({ call, trailer }) => {
+      const want = await outcomeOf(withKey(call), [["x-nothing", "of note"]]);
+      expect(want.records).toHaveLength(2);
+      expect(JSON.stringify(want)).not.toContain("of note");
+      expect(await outcomeOf(withKey(call), trailer.fields)).toStrictEqual(want);
+    },
+  );
 
   test.each(calls)("sent with $name does not authenticate the caller", async (call) => {
     const outcome = await outcomeOf(call, [key]);
