@@ -21,7 +21,7 @@ export function isType({ type }: Node): boolean {
 
 /** Returns the nodes in a member of a node. */
 export function nodesIn(member: unknown): Node[] {
-  return [member].flat().filter(isNode);
+  return typeof member === "object" ? [member].flat().filter(isNode) : [];
 }
 
 /** Returns the nodes in all node members. */
