@@ -101,8 +101,9 @@ export class ProjectCopy implements Disposable {
   async #startTestServer(flags: readonly string[]): Promise<ChildProcess> {
     const server = fork(join(this.folder, "tools/mutants/test-server.ts"), flags, {
       cwd: this.folder,
-      // Omits a night's seed, because results must not depend on chance, and more inputs would take longer.
-      env: { ...process.env, TMPDIR: this.#temp, TEST_SEED: undefined },
+      // Omits a night's seed, because results must not depend on chance, and more inputs would take longer. Runs all
+      // combinations, because a mutant may fail only one of them.
+      env: { ...process.env, TMPDIR: this.#temp, TEST_SEED: undefined, TEST_COMBINATIONS: "all" },
       stdio: "ignore",
       // The test server has a separate process group, so that it is killed together with all processes that its tests
       // have started.
