@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { retentionIntervalMs } from "../../../src/stores/contract/retention.ts";
 import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
@@ -8,6 +8,8 @@ import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { addDay } from "../../support/plants/days.ts";
+import { testKilled } from "../../support/plants/describe-durable-store.ts";
+import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { failAttempts } from "../../support/plants/failing-attempts.ts";
 import { ageRecords, openStoreWith, readPlants, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
@@ -18,6 +20,17 @@ import { errorMessage, messageOf, readyForQuery } from "../../support/plants/ser
 const server = await startPostgresOfFile();
 
 describePlantStore((plants) => openStoreWith(server, plants));
+
+describePlantDatabase(async () => {
+  const url = await server.createPlants();
+  return { store: await openPostgresStore({ url }), database: await openPostgresDatabase(url) };
+});
+
+describe("a store whose URL sets synchronous_commit to off", () => {
+  testKilled((plants) =>
+    openStoreWith(server, plants, (url) => url.replace("options=", "options=-csynchronous_commit%3Doff%20")),
+  );
+});
 
 test("a deletion whose response is lost after its commit counts as deleted", async () => {
   let isLost = false;

@@ -5,7 +5,7 @@ import { checkStore } from "../../../support/model/check-store.ts";
 import { createSqlite } from "../../../support/model/databases.ts";
 import { startInThread } from "../../../support/model/start-thread.ts";
 
-// The model of model.test.ts must notice these stores.
+// The model of test/stores/model.test.ts must notice these stores.
 const run = { create: createSqlite, sequences: 3, limitMs: waitLimitMs / 2 };
 
 const mistakes: readonly { readonly name: string; readonly delete: (store: PlantStore) => PlantStore["delete"] }[] = [

@@ -5,7 +5,6 @@ import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-s
 import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
 import { growBatches } from "../../../../support/plants/grow-batches.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { testKilled } from "../../../../support/plants/describe-durable-store.ts";
 import { failAttempts } from "../../../../support/plants/failing-attempts.ts";
 import { refusalOf } from "../../../../support/plants/refusal.ts";
 import {
@@ -18,12 +17,6 @@ import {
 import { keepingSql, openStoreWith, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
-
-describe("a store whose URL sets synchronous_commit to off", () => {
-  testKilled((plants) =>
-    openStoreWith(server, plants, (url) => url.replace("options=", "options=-csynchronous_commit%3Doff%20")),
-  );
-});
 
 describe("a PostgreSQL store", () => {
   test("resolves exactly one of many concurrent deletions with true", async () => {

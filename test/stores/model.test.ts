@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { waitLimitMs } from "../../../../packages/testing/src/deadline.ts";
-import { checkStore } from "../../../support/model/check-store.ts";
-import { createSqlite } from "../../../support/model/databases.ts";
-import { startInThread } from "../../../support/model/start-thread.ts";
+import { waitLimitMs } from "../../packages/testing/src/deadline.ts";
+import { checkStore } from "../support/model/check-store.ts";
+import { createSqlite } from "../support/model/databases.ts";
+import { startInThread } from "../support/model/start-thread.ts";
 
 // The suite `model` runs more commands, also on PostgreSQL, and kills processes.
 const run = { create: createSqlite, sequences: 3, limitMs: waitLimitMs / 2 };
