@@ -11,7 +11,7 @@ import { openUnfinishedCopy } from "./unfinished-copy.ts";
  * Copies a snapshot of a store's file. A server may use the store during the backup. The copy is also a plant store.
  * The copy's file is created only once the copy is complete and durable.
  *
- * @throws StoreOpenError if the store cannot be read, the copy cannot be written, or the copy, its log or journal exists
+ * @throws StoreOpenError if the store cannot be read, or the copy, its log or its journal exists or cannot be written
  */
 export function backUp(file: string, copy: string): void {
   // SQLite would write a leftover log or journal into the copy.

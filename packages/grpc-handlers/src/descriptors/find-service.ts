@@ -43,7 +43,8 @@ export function readServices(definition: object): readonly DescService[] {
 /**
  * Returns the descriptor for a definition's service.
  *
- * @throws TypeError if a method of the definition has no path, as in a client's class, or if the descriptors lack the service or have a different method
+ * @throws TypeError if a method of the definition has no path, as in a client's class, or if the descriptors lack the
+ * service or have a different method
  */
 export function findService(definition: Definition, descriptors: DescriptorSource | undefined): DescService {
   const methods = Object.values(definition);
