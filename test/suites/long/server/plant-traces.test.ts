@@ -206,21 +206,26 @@ test.each<{ name: string; respond: OtlpReceiver["respond"] | undefined }>([
   expect(traced.lines("cannot export telemetry").length).toBeLessThanOrEqual(2);
 });
 
-test("a server logs failing exports once, and logs the recovery once", async () => {
+test("a server logs each outage of its collector once, and each recovery once", async () => {
   await using collector = await startOtlpReceiver();
   const { respond } = collector;
-  collector.respond = (response) => void response.writeHead(400).end();
   await using traced = await start(collector.url, { OTEL_METRICS_EXPORTER: "none" });
-  for (let id = 1n; id <= 3n; id++) {
-    await deletePlant(traced, id);
-    await expect.poll(() => collector.requests.length).toBe(Number(id));
+  let id = 1n;
+  const exportSpans = async (httpStatus: number, count: number): Promise<void> => {
+    collector.respond = httpStatus === 200 ? respond : (response) => void response.writeHead(httpStatus).end();
+    for (const last = id + BigInt(count); id < last; id++) {
+      await deletePlant(traced, id);
+      await expect.poll(() => collector.requests.length).toBe(Number(id));
+    }
+  };
+  for (let outage = 1; outage <= 2; outage++) {
+    await exportSpans(400, 3);
+    await exportSpans(200, 2);
+    const again = Array(outage).fill({ signal: "traces" });
+    await expect.poll(() => traced.lines("exporting telemetry again")).toMatchObject(again);
+    const failing = Array(outage).fill({ errorCode: "ERR_TELEMETRY", signal: "traces", level: "warn" });
+    expect(traced.lines("cannot export telemetry")).toMatchObject(failing);
   }
-  collector.respond = respond;
-  await deletePlant(traced, 4n);
-  await expect.poll(() => traced.lines("exporting telemetry again")).toMatchObject([{ signal: "traces" }]);
-  expect(traced.lines("cannot export telemetry")).toMatchObject([
-    { errorCode: "ERR_TELEMETRY", signal: "traces", level: "warn" },
-  ]);
 });
 
 test("a server reports invalid OpenTelemetry variables and uses the defaults", async () => {

@@ -83,6 +83,18 @@ describe("the checkpoint watch", () => {
     expect(watched.events).toEqual([]);
   });
 
+  test("reports no stall while each checkpoint copies the frames before a reader", () => {
+    using folder = createTempFolder();
+    using watched = watch(folder);
+    for (let nowMs = 0; nowMs <= 3 * stalledMs; nowMs += stalledMs / 2) {
+      watched.block();
+      watched.commit(1_100);
+      expect(watched.checkpoints.findProblem(nowMs)).toBeUndefined();
+      watched.unblock();
+    }
+    expect(watched.events).toEqual([]);
+  });
+
   test("reports no stall if the log is too short for a checkpoint", () => {
     using folder = createTempFolder();
     using watched = watch(folder);

@@ -169,6 +169,20 @@ test("a move fails when row security hides source rows", async () => {
   await expect(move(hidden, await sqlite.create())).resolves.toMatchObject({ plants: 4 });
 });
 
+test.each([
+  { name: "an unlogged table", sql: "ALTER TABLE plants SET UNLOGGED", problem: /the table plants is unlogged/ },
+  {
+    name: "a rule",
+    sql: "CREATE RULE kept AS ON DELETE TO plants DO INSTEAD NOTHING",
+    problem: /the rule kept replaces statements on the table plants/,
+  },
+])("a move from a database with $name succeeds, and a move to it fails", async ({ sql, problem }) => {
+  const [store, other] = [await createUsedStore(postgres), await sqlite.create()];
+  await runSql(urlOf(store), sql);
+  await expect(move(store, other)).resolves.toMatchObject({ plants: 4 });
+  await expect(move(other, store)).rejects.toThrow(problem);
+});
+
 test("moved records without a key go to their day's partition", async () => {
   const [source, target] = [await createUsedStore(sqlite), await postgres.create()];
   await sqlite.run(source, "UPDATE deletions SET deleted_at = 86400000 WHERE plant_id = 3");
