@@ -330,9 +330,13 @@ describe("flags", () => {
     expect([settings.listen.tls?.cert, settings.upstreams[0]?.tls?.ca]).toEqual(["cert.pem", "ca.pem"]);
   });
 
-  test("--service for one upstream keeps the services of the others", () => {
-    const text = `${upstream}  services: [a.*]\n- addresses: [http://127.0.0.1:2]\n  services: [b.*]\n`;
-    const { settings } = read(text, { service: ["http://127.0.0.1:2=c.*", "http://127.0.0.1:2=d.*"] });
+  test.each([
+    { name: "first", address: "http://127.0.0.1:2" },
+    { name: "second", address: "http://127.0.0.1:3" },
+  ])("--service with an upstream's $name address limits only that upstream", ({ address }) => {
+    const addresses = "[http://127.0.0.1:2, http://127.0.0.1:3]";
+    const text = `${upstream}  services: [a.*]\n- addresses: ${addresses}\n  services: [b.*]\n`;
+    const { settings } = read(text, { service: [`${address}=c.*`, `${address}=d.*`] });
     expect(settings.upstreams.map(({ services }) => services)).toEqual([["a.*"], ["c.*", "d.*"]]);
   });
 
