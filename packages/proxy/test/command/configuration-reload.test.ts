@@ -169,6 +169,14 @@ describe("a reloaded configuration file", () => {
       after: 404,
     },
     {
+      name: "rest.services",
+      // The first of two matching items applies, even if the second is more specific.
+      settings: { rest: { services: [{ name: "greenhouse.*", options: ["lenient"] }, { name: greenhouse }] } },
+      observe: () => statusOf(`${reading}?unknown=1`),
+      before: 400,
+      after: 200,
+    },
+    {
       name: "requestBytes",
       settings: { requestBytes: 1_024 },
       observe: () => statusOf("/beds/7:water", post(JSON.stringify({ note: long }))),
