@@ -122,6 +122,7 @@ const listTools: RequestInit = { method: "POST", headers: Object.fromEntries(lis
 const rules = folder.write("rules.yaml", `http: { rules: [{ selector: ${greenhouse}.GetReading, get: /moved }] }`);
 const tokens = [{ file: folder.write("token", "a-token-of-a-shop-2026") }];
 const origin = "https://shop.example";
+const preflight = { method: "OPTIONS", headers: { origin, "access-control-request-method": "GET" } };
 const long = "x".repeat(2_000);
 
 describe("a reloaded configuration file", () => {
@@ -205,6 +206,13 @@ describe("a reloaded configuration file", () => {
       after: origin,
     },
     {
+      name: "cors.maxAgeSeconds",
+      settings: { cors: { origins: [origin], maxAgeSeconds: 0 } },
+      observe: () => fieldOf("access-control-max-age", reading, preflight),
+      before: null,
+      after: "0",
+    },
+    {
       name: "authentication.tokens",
       settings: { authentication: { tokens } },
       observe: () => statusOf(reading),
@@ -231,6 +239,14 @@ describe("a reloaded configuration file", () => {
       observe: () => bodyOf(reading),
       before: '{"sensor":"1","degreesCelsius":30}',
       after: '{"sensor":"1","degreesCelsius":3}',
+    },
+    {
+      name: "upstreams[].tls",
+      upstream: () => ({ addresses: [warmUrl.replace("http://", "dns:")], tls: {} }),
+      // The upstream does not use TLS.
+      observe: () => statusOf(reading),
+      before: 200,
+      after: 503,
     },
     {
       name: "upstreams[].requestHeader",
