@@ -1,4 +1,4 @@
-import { existsSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -53,6 +53,18 @@ test("a changed descriptor file is reported until it is read", async () => {
   expect([await file.check(), await file.check(), await file.check()]).toEqual([0, 1, 1]);
   await file.read();
   expect([await file.check(), await file.check()]).toEqual([0, 0]);
+});
+
+test("an overwritten descriptor file is reported, even if its size is unchanged", async () => {
+  using folder = createTempFolder();
+  const path = folder.write("set.binpb", "first");
+  await using file = await watchFile(path);
+  const { ino, size, mtimeNs } = statSync(path, { bigint: true });
+  // Writes until the time changes, because a file system's clock may tick only every few milliseconds.
+  do writeFileSync(path, "other");
+  while (statSync(path, { bigint: true }).mtimeNs === mtimeNs);
+  expect(statSync(path, { bigint: true })).toMatchObject({ ino, size });
+  expect([await file.check(), await file.check()]).toEqual([0, 1]);
 });
 
 // Linux lists the open files of a process.
