@@ -61,6 +61,14 @@ beforeAll(async () => {
       timeoutMs = context.timeoutMs();
       yield {};
     },
+    recordReadings(_, context) {
+      timeoutMs = context.timeoutMs();
+      return Promise.resolve({});
+    },
+    async *controlClimate(_, context) {
+      timeoutMs = context.timeoutMs();
+      yield {};
+    },
   });
 });
 afterAll(() => upstream[Symbol.asyncDispose]());
@@ -79,14 +87,12 @@ test.each<{ name: string; options: Pick<ProxiedUpstreamOptions, "timeoutMs" | "t
   expect({ ms, isWanted: ms <= wantMs && (ms > wantMs - 5_000 || ms === wantMs) }).toEqual({ ms, isWanted: true });
 });
 
+const streaming = { contentType: "application/connect+json", body: encodeEnvelope(0, Buffer.from("{}")) };
 const connectCalls = [
   { kind: "unary", rpc: "WaterBed", contentType: "application/json", body: Buffer.from("{}") },
-  {
-    kind: "server-streaming",
-    rpc: "WatchReadings",
-    contentType: "application/connect+json",
-    body: encodeEnvelope(0, Buffer.from("{}")),
-  },
+  { kind: "server-streaming", rpc: "WatchReadings", ...streaming },
+  { kind: "client-streaming", rpc: "RecordReadings", ...streaming },
+  { kind: "bidirectional", rpc: "ControlClimate", ...streaming },
 ];
 
 test.each(connectCalls)(
@@ -105,10 +111,12 @@ test.each(connectCalls)(
   },
 );
 
-test("limits.defaultTimeoutMs limits forwarded unary calls but not streams", async () => {
+test.each([
+  { name: "limits.defaultTimeoutMs", limits: { defaultTimeoutMs: 60_000 }, options: {} },
+  { name: "the upstream's timeoutMs", limits: {}, options: { timeoutMs: 60_000 } },
+])("$name limits forwarded unary calls but not streams", async ({ limits, options }) => {
   const address = `http://127.0.0.1:${upstream.address.port}`;
-  const limits = { defaultTimeoutMs: 60_000 };
-  await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors }], limits });
+  await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, ...options }], limits });
   const timeouts: unknown[] = [];
   for (const { rpc, contentType, body } of connectCalls) {
     const header = [["content-type", contentType]] as const;
@@ -116,7 +124,7 @@ test("limits.defaultTimeoutMs limits forwarded unary calls but not streams", asy
     expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
     timeouts.push(timeoutMs);
   }
-  expect(timeouts).toEqual([expect.any(Number), undefined]);
+  expect(timeouts).toEqual([expect.any(Number), undefined, undefined, undefined]);
 });
 
 function failToSet(): never {
