@@ -327,9 +327,17 @@ describe("the gateway in front of grpc-js handlers", () => {
     });
   });
 
-  test("sends the message of a plain Error with exposeErrorMessages", async () => {
-    const handlers = { getTree: (_call: unknown, callback: Callback) => callback(new Error("frozen")) };
-    await using server = await startGarden(handlers, { exposeErrorMessages: true });
+  test.each([
+    {
+      name: "a called-back",
+      getTree: (_: unknown, callback: Callback) => callback(new Error("frozen")),
+    },
+    {
+      name: "an emitted",
+      getTree: (call: ServerUnaryCall<Message, Message>) => void call.emit("error", new Error("frozen")),
+    },
+  ])("sends the message of $name Error with exposeErrorMessages", async ({ getTree: handler }) => {
+    await using server = await startGarden({ getTree: handler }, { exposeErrorMessages: true });
     expect(await callGarden(server.address.port, getTree)).toMatchObject({ code: status.UNKNOWN, details: "frozen" });
   });
 });
