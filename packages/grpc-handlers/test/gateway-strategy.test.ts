@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
 import {
   type ServerDuplexStream,
@@ -68,6 +69,22 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   // The connection closes with the call. The client's code depends on which of the two events grpc-js handles first.
   expect([status.UNAVAILABLE, status.INTERNAL]).toContain(code);
   await within(closed.promise, "the end of close");
+});
+
+test("close aborts mounted calls after closeTimeoutMs, even with gateway.shutdownSignal", async () => {
+  const strategy = createGatewayStrategy(
+    ServerGrpc,
+    { handlers: { getTree: () => void strategy.close() } },
+    { gateway: { shutdownSignal: new AbortController().signal }, closeTimeoutMs: 1 },
+  );
+  const server = createHttpServer();
+  strategy.mount({
+    use: (middleware) => server.on("request", (request, response) => middleware(request, response, () => undefined)),
+  });
+  await strategy.start();
+  await using loopback = await startOnLoopback(server);
+  const response = await within(fetch(`${loopback.baseUrl}/v1/beds/1/trees/7`), "the end of the call");
+  expect(response.status).toBe(503);
 });
 
 test("start rejects after mount has refused an initialized application", async () => {
