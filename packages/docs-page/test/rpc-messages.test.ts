@@ -83,6 +83,13 @@ test.each<Row>([
     bodies: ['{"page.size":"a"}'],
     want: { legacyId: "7", "in.ner": { "page.size": "a" } },
   },
+  {
+    rpc: "postInner_2",
+    name: "nested fields from the path and the body",
+    values: { "path id": "7", "path inner_two": "8" },
+    bodies: ['{"page.size":"a"}'],
+    want: { legacyId: "7", "in.ner": { one: "8", "page.size": "a" } },
+  },
 ])("messagesOf sets $name in the gRPC message", ({ rpc, values, bodies = [], want }) => {
   const operation = operationsOf(description).find(({ id }) => id === rpc) ?? expect.unreachable();
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };

@@ -152,7 +152,12 @@ export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
         additional_bindings: [{ get: "/names/*/ids/{uuid}" }],
       },
       { selector: "names.Names.Post", post: "/names", body: "*" },
-      { selector: "names.Names.PostInner", post: "/names/{id}/inner", body: "inner" },
+      {
+        selector: "names.Names.PostInner",
+        post: "/names/{id}/inner",
+        body: "inner",
+        additional_bindings: [{ post: "/names/{id}/inner/{inner.two}", body: "inner" }],
+      },
       { selector: "names.Names.Answer", post: "/answers", body: "*", response_body: "id" },
       { selector: "names.Names.Update", patch: "/names", body: "inner" },
       { selector: "names.Names.Upload", put: "/file", body: "body", response_body: "body" },
