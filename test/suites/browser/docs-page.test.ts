@@ -244,6 +244,18 @@ test("the shell command has placeholders for missing inputs", async () => {
   expect(await visited.page.locator(".command").innerText()).toContain(`'${baseUrl}/plants/{id}'`);
 });
 
+test("the shell command has the URL of the selected server", async () => {
+  await using visited = await visit();
+  await visited.page.getByLabel("Server", { exact: true }).selectOption("https://plants.example/garden");
+  expect(await visited.page.locator(".command").innerText()).toContain("'https://plants.example/garden/plants/{id}'");
+});
+
+test("all languages except grpcurl are offered for a path prefix", async () => {
+  await using visited = await visit();
+  const languages = await visited.page.getByLabel("Language").locator("option").allTextContents();
+  expect(languages).toEqual(["curl", "fetch", "Python", "Go", "buf"]);
+});
+
 test("the shell command contains the form's inputs, but not the token", async () => {
   await using visited = await visit();
   const { page } = visited;
