@@ -311,6 +311,14 @@ test("the search finds operations by words in paths, names and comments", async 
   expect(page.url()).toBe(`${baseUrl}/docs#/schemas/google.rpc.Status`);
 });
 
+test("Enter in the search opens the first operation found", async () => {
+  await open("");
+  await page.getByLabel("Search").fill("and more");
+  await page.keyboard.press("Enter");
+  await page.locator("#view h1").getByText("Asks").waitFor();
+  expect(page.url()).toBe(`${baseUrl}/docs#/operations/query`);
+});
+
 test("a link to an operation or schema opens and focuses it", async () => {
   await open("");
   const heading = page.locator("#view h1");
