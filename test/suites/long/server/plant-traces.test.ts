@@ -221,9 +221,9 @@ test("a server logs each outage of its collector once, and each recovery once", 
   for (let outage = 1; outage <= 2; outage++) {
     await exportSpans(400, 3);
     await exportSpans(200, 2);
-    const again = Array(outage).fill({ signal: "traces" });
+    const again = Array.from({ length: outage }, () => ({ signal: "traces" }));
     await expect.poll(() => traced.lines("exporting telemetry again")).toMatchObject(again);
-    const failing = Array(outage).fill({ errorCode: "ERR_TELEMETRY", signal: "traces", level: "warn" });
+    const failing = again.map((line) => ({ ...line, errorCode: "ERR_TELEMETRY", level: "warn" }));
     expect(traced.lines("cannot export telemetry")).toMatchObject(failing);
   }
 });
