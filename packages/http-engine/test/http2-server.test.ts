@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, defaultLimits } from "../../http/src/exchange/index.ts";
+import { BacklogBudget, defaultLimits, ErrorCode } from "../../http/src/exchange/index.ts";
 import { createHttp2Server } from "../src/http2-server.ts";
 import type { Field } from "../../testing/src/http/exchange.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
@@ -144,6 +144,18 @@ test("a client gets no 100 Continue once its response has started", async () => 
     return type === frameType.data && (flags & frameFlag.endStream) !== 0;
   });
   expect(sections).toBe(1);
+});
+
+test("a stream is reset when its body takes longer than requestTimeoutMs", async () => {
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
+    limits: { requestTimeoutMs: 60 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  connection.send(headersFrame(1, header), dataFrame(1, message.subarray(0, 1)));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: ErrorCode.cancel });
+  await gateway.close();
 });
 
 test.each([
