@@ -21,6 +21,8 @@ import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
+const idleSeconds = 3_600;
+
 /** A connection with one call to a server that acknowledges PINGs until it is frozen, and otherwise is silent. */
 class SilentServer implements Disposable {
   /** Seconds after the call at which a PING arrived. */
@@ -28,6 +30,8 @@ class SilentServer implements Disposable {
   /** The codes with which the call was reset. */
   readonly resets: number[] = [];
   isUnresponsive = false;
+  /** Whether the client has sent GOAWAY. */
+  hasGoAway = false;
   readonly #socket: Duplex;
   readonly #client: Duplex;
   readonly #connection: ClientConnection;
@@ -40,8 +44,8 @@ class SilentServer implements Disposable {
     this.#client = client;
     this.#socket = server;
     this.#connection = new ClientConnection(wrap(client), {
-      // Idle connections are not closed during these tests.
-      limits: { ...defaultHttp2Limits, idleTimeoutMs: 3_600_000 },
+      // Long, so that most tests end before an idle connection is closed.
+      limits: { ...defaultHttp2Limits, idleTimeoutMs: idleSeconds * 1_000 },
       budget: new BacklogBudget(1_000_000),
       keepaliveMs,
       streamsBeforeSettings: 1,
@@ -58,16 +62,17 @@ class SilentServer implements Disposable {
     this.call();
   }
 
-  /** Starts a call, and returns a function that cancels the call. */
-  call(): () => void {
+  /** Starts a call or a watch, and returns a function that cancels it. */
+  call(kind: "call" | "watch" = "call"): () => void {
     const stable = new StableFields([":method", "POST", ":path", "/"]);
-    const stream = this.#connection.open(stable, Buffer.alloc(0), {
+    const receiver = {
       onHead: () => undefined,
       onData: () => undefined,
       onEnd: () => undefined,
       onWritable: () => undefined,
-      onReset: (code) => this.resets.push(code),
-    });
+      onReset: (code: number) => this.resets.push(code),
+    };
+    const stream = this.#connection.open(stable, Buffer.alloc(0), receiver, kind);
     return () => stream.reset(8);
   }
 
@@ -98,6 +103,7 @@ class SilentServer implements Disposable {
     this.#socket.read(clientPreface.byteLength);
     const stream = readFrames(this.#socket);
     for (let next = await stream.readFrame(); next !== undefined; next = await stream.readFrame()) {
+      if (next.type === frameType.goAway) this.hasGoAway = true;
       if (next.type !== frameType.ping) continue;
       this.pingsAt.push(Math.round((performance.now() - this.#startedAtMs) / 1_000));
       if (!this.isUnresponsive) this.send({ ...next, flags: frameFlag.ack });
@@ -185,6 +191,15 @@ test("writes that the socket buffers do not delay the ping timeout", async () =>
   expect(server.pingsAt).toEqual([20]);
   expect(server.resets).not.toEqual([]);
   expect(new Set(server.resets)).toEqual(new Set([serverUnresponsive]));
+});
+
+test("a call keeps the connection open after a watch has ended", async () => {
+  using server = new SilentServer(20_000);
+  const endWatch = server.call("watch");
+  await server.pass(5);
+  endWatch();
+  await server.pass(idleSeconds + 60);
+  expect(server.hasGoAway).toBe(false);
 });
 
 test("a closed connection fails the call with connectionLost", async () => {
