@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
-import { describe, expect, test } from "vitest";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ErrorCode } from "../../src/exchange/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
@@ -141,6 +142,24 @@ test("on node:http2, a connection with 10 MB of unread responses serves calls", 
   await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(11_000_000);
   sendUnaryCall(connection, 41, waterBedProcedure);
   await expect.poll(() => calls).toBe(21);
+});
+
+test("on node:http2, idleTimeoutMs starts at the end of a long call", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const slow = Promise.withResolvers<object>();
+  await using greenhouse = await startOnNode({ waterBed: () => slow.promise }, { limits: { idleTimeoutMs: 1000 } });
+  using connection = await openFrames(greenhouse.address);
+  sendUnaryCall(connection, 1, waterBedProcedure);
+  await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(1);
+  vi.advanceTimersByTime(2000);
+  await nextTurn();
+  slow.resolve({});
+  await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(0);
+  vi.advanceTimersByTime(250);
+  await nextTurn();
+  sendUnaryCall(connection, 3, waterBedProcedure);
+  expect(await connection.readEnd(3)).toMatchObject({ kind: "responded", httpStatus: 200 });
 });
 
 test("on node:http2, a client that exceeds the announced limits is disconnected", async () => {
