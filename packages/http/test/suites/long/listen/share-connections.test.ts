@@ -236,6 +236,20 @@ test("another process serves connections that were sent to a draining process", 
   expect(await within(ended, "the end of a drain")).toEqual([0, null]);
 });
 
+test("one other process gets a connection that a draining process refuses", async () => {
+  const shared = await share();
+  const [leaving, first, second] = [await startWorker(shared), await startWorker(shared), await startWorker(shared)];
+  for (const worker of [first, second]) worker.kill("SIGSTOP");
+  leaving.send("drain at the next");
+  const ended = Promise.all([once(leaving, "exit"), once(leaving, "disconnect")]);
+  const [socket] = await openMany(shared, 1);
+  await within(ended, "the end of a process and its channel");
+  for (const worker of [first, second]) worker.kill("SIGCONT");
+  expect(socket && (await ask(socket))).toBe(first.pid);
+  // The second process has no connection, and therefore gets the next.
+  expect(await ask(open(shared))).toBe(second.pid);
+});
+
 test("a draining process finishes its connections, and exits", async () => {
   const shared = await share();
   const old = await startWorker(shared);
