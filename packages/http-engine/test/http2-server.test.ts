@@ -178,3 +178,25 @@ test.each([
   expect(end?.type === frameType.headers ? "a response" : "no response").toBe(row.want);
   await gateway.close();
 });
+
+test("admit receives a 70,000-byte header field if headerBytes is 80,000", async () => {
+  let receivedBytes: number | undefined;
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, {}),
+    admit: ({ header: fields }) => void (receivedBytes = fields.get("x")?.length),
+    limits: { headerBytes: 80_000 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  const block = headerBlock([...header, ["x", "x".repeat(70_000)]]);
+  // Each frame holds at most 16 KiB.
+  const pieces = [0, 1, 2, 3, 4].map((at) => block.subarray(at * 16_384, (at + 1) * 16_384));
+  const [first, ...rest] = pieces;
+  connection.send(
+    frame(frameType.headers, frameFlag.endStream, 1, first),
+    ...rest.map((piece) => frame(frameType.continuation, piece === rest.at(-1) ? frameFlag.endHeaders : 0, 1, piece)),
+  );
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+  expect(receivedBytes).toBe(70_000);
+  await gateway.close();
+});
