@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { needsCredential, type OperationObject, operationsOf } from "../src/files/description.ts";
+import {
+  groupsOf,
+  mainMediaOf,
+  needsCredential,
+  type OperationObject,
+  operationsOf,
+  resolveSchema,
+  responseOf,
+} from "../src/files/description.ts";
 
 test("operationsOf returns the operations of a path, without its other members", () => {
   const object: OperationObject = { responses: {} };
@@ -23,4 +31,54 @@ test.each<{ name: string; ofDocument?: object[]; ofOperation?: object[]; want: b
 ])("if $name, needsCredential returns $want for an operation", ({ ofDocument, ofOperation, want }) => {
   const description = { info: { title: "t", version: "1" }, paths: {}, ...(ofDocument && { security: ofDocument }) };
   expect(needsCredential(description, { responses: {}, ...(ofOperation && { security: ofOperation }) })).toBe(want);
+});
+
+function operationWith(...tags: string[]): { get: OperationObject } {
+  return { get: { responses: {}, tags } };
+}
+
+test("groupsOf returns the tags with operations in their order, other operations last", () => {
+  const paths = {
+    "/1": operationWith(),
+    "/2": operationWith("b", "a"),
+    "/3": operationWith("a"),
+    "/4": operationWith("b"),
+  };
+  const tags = [{ name: "a", description: "About a." }, { name: "empty" }, { name: "b" }];
+  const groups = groupsOf({ info: { title: "t", version: "1" }, tags, paths });
+  expect(groups.map(({ name, operations }) => [name, operations.map(({ path }) => path)])).toEqual([
+    ["a", ["/3"]],
+    ["b", ["/2", "/4"]],
+    ["Operations", ["/1"]],
+  ]);
+  expect(groups[0]?.description).toBe("About a.");
+});
+
+test.each([
+  { status: 404, want: "404" },
+  { status: 409, want: "4XX" },
+  { status: 500, want: "default" },
+])("responseOf returns the response $want for the status $status", ({ status, want }) => {
+  const responses = Object.fromEntries(["default", "4XX", "404"].map((name) => [name, { description: name }]));
+  const [operation = expect.unreachable()] = operationsOf({
+    info: { title: "t", version: "1" },
+    paths: { "/a": { get: { responses } } },
+  });
+  expect(responseOf(operation, status)?.description).toBe(want);
+});
+
+test.each([
+  { types: ["text/event-stream", "application/json", "application/x-ndjson"], want: "application/x-ndjson" },
+  { types: ["text/event-stream", "application/json", "application/jsonl"], want: "application/jsonl" },
+  { types: ["text/plain", "application/json"], want: "application/json" },
+  { types: ["text/plain", "text/html"], want: "text/plain" },
+])("mainMediaOf selects $want from $types", ({ types, want }) => {
+  expect(mainMediaOf(Object.fromEntries(types.map((type) => [type, {}])))?.type).toBe(want);
+});
+
+test("resolveSchema prefers a field's description over its schema's", () => {
+  const schemas = { Shelf: { type: "object", description: "A shelf." } };
+  const description = { info: { title: "t", version: "1" }, paths: {}, components: { schemas } };
+  const field = { $ref: "#/components/schemas/Shelf", description: "The top shelf." };
+  expect(resolveSchema(description, field)).toMatchObject({ type: "object", description: "The top shelf." });
 });
