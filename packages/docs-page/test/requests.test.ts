@@ -1,8 +1,11 @@
+import { createServer } from "node:http";
 import { expect, test } from "vitest";
-import type { Parameter } from "../src/files/description.ts";
-import { requestOf } from "../src/files/request.ts";
+import type { Operation, Parameter } from "../src/files/description.ts";
+import type { Input } from "../src/files/filled-in.ts";
+import { requestOf, send } from "../src/files/request.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 
-// The URLs to which the page sends requests.
+// The requests that the page sends.
 
 interface Row {
   readonly name: string;
@@ -53,4 +56,34 @@ test.each<Row>([
   expect(requestOf("http://beds.test", { id: "get", path, method: "GET", object }, input).url).toBe(
     `http://beds.test${want}`,
   );
+});
+
+const upload: Operation = { id: "put", path: "/v1", method: "PUT", object: { responses: {} } };
+
+test.each<{ readonly name: string; readonly input: Partial<Input>; readonly want: readonly (readonly string[])[] }>([
+  {
+    name: "the selected response format and the body's type",
+    input: { accept: "text/event-stream", body: "{}", contentType: "application/json" },
+    want: [
+      ["Accept", "text/event-stream"],
+      ["Content-Type", "application/json"],
+    ],
+  },
+  { name: "no content type without a body", input: { contentType: "application/json" }, want: [] },
+  { name: "no empty content type", input: { body: "a", contentType: "" }, want: [] },
+])("requestOf sets header fields: $name", ({ input, want }) => {
+  const noInput = { values: new Map(), accept: undefined, body: undefined, contentType: undefined };
+  expect(requestOf("http://beds.test", upload, { ...noInput, ...input }).headers).toEqual(want);
+});
+
+test("send does not follow a redirect with the token", async () => {
+  const urls: (string | undefined)[] = [];
+  const server = createServer(({ url, headers }, response) => {
+    urls.push(`${url} ${headers.authorization}`);
+    response.writeHead(url === "/v1" ? 302 : 200, { location: "/other" }).end();
+  });
+  await using started = await startOnLoopback(server);
+  const request = { method: "GET", url: `${started.baseUrl}/v1`, headers: [], body: undefined };
+  const { status } = await send(request, "a token", new AbortController().signal);
+  expect([status, urls]).toEqual([302, ["/v1 Bearer a token"]]);
 });
