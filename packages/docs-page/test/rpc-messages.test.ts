@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Description, operationsOf } from "../src/files/description.ts";
+import { type Description, type OperationObject, operationsOf, type Parameter } from "../src/files/description.ts";
 import { messagesOf } from "../src/files/rpc.ts";
 import { createOpenApi } from "../../gateway/src/index.ts";
 import { readJson } from "../../protobuf/src/messages/json/index.ts";
@@ -97,4 +97,71 @@ test.each<Row>([
   expect(JSON.parse(message)).toEqual(want);
   // Parsing would refuse an unknown name.
   readJson(oddMethod("List").input, message, { unknownFields: "reject" });
+});
+
+const shelf: Parameter = { name: "shelf", in: "path", schema: { type: "string" } };
+const room: Parameter = { name: "room", in: "path", schema: { type: "integer", format: "int32" } };
+const queryParameters: readonly Parameter[] = [
+  { name: "isOpen", in: "query", schema: { type: "boolean" } },
+  { name: "floor", in: "query", schema: { type: "integer", format: "int32" } },
+  { name: "id", in: "query", schema: { type: "integer", format: "int64" } },
+  { name: "years", in: "query", schema: { type: "array", items: { type: "integer", format: "int32" } } },
+];
+
+interface FormRow {
+  readonly name: string;
+  readonly template?: string;
+  readonly body?: string;
+  readonly values: Readonly<Record<string, string>>;
+  readonly bodies?: readonly string[];
+  readonly want: readonly string[];
+}
+
+test.each<FormRow>([
+  {
+    name: "booleans and 32-bit integers without quotes, and 64-bit integers with quotes",
+    values: { "query isOpen": "false", "query floor": "-7", "query id": "9007199254740993" },
+    want: ['{"isOpen":false,"floor":-7,"id":"9007199254740993"}'],
+  },
+  { name: "a list with one value per line", values: { "query years": "1999\n2026" }, want: ['{"years":[1999,2026]}'] },
+  {
+    name: "a 32-bit integer from the path without quotes",
+    template: "/v1/{shelf}/{room}",
+    values: { "path shelf": "7", "path room": "7" },
+    want: ['{"shelf":"7","room":7}'],
+  },
+  { name: "an omitted path parameter as no field", values: {}, want: ["{}"] },
+  {
+    name: "a path variable with literal segments as one string",
+    template: "/v1/{name=shelves/*}",
+    values: { "path shelf": "7" },
+    want: ['{"name":"shelves/7"}'],
+  },
+  {
+    name: "each line of a stream as a message with the path's fields",
+    body: "*",
+    values: { "path shelf": "a" },
+    bodies: ['{"b":9007199254740993}', "{}"],
+    want: ['{"shelf":"a","b":9007199254740993}', '{"shelf":"a"}'],
+  },
+  {
+    name: "no body if the RPC has none",
+    values: { "path shelf": "a" },
+    bodies: ['{"b":1}'],
+    want: ['{"shelf":"a"}'],
+  },
+  {
+    name: "only the path's fields if the body is empty",
+    body: "*",
+    values: { "path shelf": "a" },
+    want: ['{"shelf":"a"}'],
+  },
+])("messagesOf writes $name", ({ template = "/v1/{shelf}", body = "", values, bodies = [], want }) => {
+  const object: OperationObject = {
+    responses: {},
+    parameters: [shelf, room, ...queryParameters],
+    "x-rpc": { procedure: "/a.A/Get", path: template, body },
+  };
+  const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
+  expect(messagesOf({ id: "get", path: "/v1/{shelf}", method: "GET", object }, input, bodies)).toEqual(want);
 });
