@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { writeGrpcurl } from "../../src/files/shell-commands.ts";
+import { type Call, writeBuf, writeCurl, writeGrpcurl } from "../../src/files/shell-commands.ts";
 import { callOf } from "../shell-call.ts";
 
 test.each([
@@ -8,4 +8,51 @@ test.each([
   { procedure: "/shop.v1.Shop/Get;", want: "'shop.v1.Shop/Get;'" },
 ])("the procedure $procedure is written as $want in a grpcurl command", ({ procedure, want }) => {
   expect(writeGrpcurl(callOf({ procedure })).split("\n").at(-1)).toBe(`  127.0.0.1:8080 ${want}`);
+});
+
+const overTls = { baseUrl: "https://shop.example" };
+
+test.each<{ readonly name: string; readonly changes: Partial<Call>; readonly want: readonly string[] }>([
+  { name: "over plain HTTP", changes: {}, want: ["grpcurl -plaintext", "127.0.0.1:8080 shop.v1.Shop/Get"] },
+  {
+    name: "with the default port of HTTP",
+    changes: { baseUrl: "http://shop.example" },
+    want: ["grpcurl -plaintext", "shop.example:80 shop.v1.Shop/Get"],
+  },
+  {
+    name: "with TLS and its default port",
+    changes: overTls,
+    want: ["grpcurl", "shop.example:443 shop.v1.Shop/Get"],
+  },
+])("writeGrpcurl connects $name", ({ changes, want }) => {
+  expect(writeGrpcurl(callOf(changes)).split(" \\\n  ")).toEqual([want[0], "-d '{}'", want[1]]);
+});
+
+test.each<{ readonly name: string; readonly changes: Partial<Call>; readonly want: string }>([
+  { name: "HTTP/2 without TLS", changes: {}, want: "buf curl --protocol grpc --http2-prior-knowledge -d '{}'" },
+  { name: "TLS", changes: overTls, want: "buf curl --protocol grpc -d '{}'" },
+  {
+    name: "the token, also for reflection,",
+    changes: { ...overTls, needsToken: true },
+    want: `buf curl --protocol grpc --reflect-header '*' -H "Authorization: Bearer $TOKEN" -d '{}'`,
+  },
+])("writeBuf uses $name if the call needs it", ({ changes, want }) => {
+  expect(writeBuf(callOf(changes)).split(" \\\n  ").slice(0, -1).join(" ")).toBe(want);
+});
+
+test.each([
+  ["grpcurl", writeGrpcurl],
+  ["buf", writeBuf],
+] as const)("the %s command contains each message of a stream", (_, write) => {
+  expect(write(callOf({ messages: ['{"a":1}', '{"a":2}'] }))).toContain(`-d '{"a":1}\n{"a":2}'`);
+});
+
+test("writeCurl disables buffering for a stream, and reads a file body", () => {
+  const request = { ...callOf({}).request, body: new File(["a"], "leaf.txt") };
+  expect(writeCurl(callOf({ request, isStream: true })).split(" \\\n  ")).toEqual([
+    "curl -iN",
+    "-X POST",
+    "--data-binary '@leaf.txt'",
+    "'http://127.0.0.1:1/a'",
+  ]);
 });
