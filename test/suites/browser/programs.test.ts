@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type Gateway } from "../../../packages/gateway/src/index.ts";
 import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../packages/gateway/src/reflection/index.ts";
+import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { kitchenSinkOptions } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
@@ -30,7 +31,7 @@ const languages: readonly { readonly name: string; readonly file: string; readon
 const text = `it's "ü" \\ $HOME \`id\` %41`;
 
 const authorizations = new Set<string | null>();
-const services = [KitchenSink, Shelves];
+const services = [KitchenSink, Shelves, FileService];
 const description = createOpenApi(services, {
   info: { title: "Kitchen sink", version: "7" },
   securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
@@ -47,6 +48,7 @@ beforeAll(async () => {
     ...kitchenSinkOptions,
     routes: (router) => {
       kitchenSinkOptions.routes(router);
+      router.service(FileService, { echo: (body) => body });
       router.service(ServerReflection, createReflectionService([...services, ServerReflection]));
     },
     // The service's root is an RPC, so the page is at another path.
@@ -66,13 +68,16 @@ afterAll(async () => {
   await gateway.close();
 });
 
+/** Runs the shown program in a folder with the file `leaf.txt`. */
 async function runProgram({ name, file, command }: (typeof languages)[number]): Promise<string> {
   using folder = createTempFolder();
+  writeFileSync(folder.file("leaf.txt"), text);
   await page.getByLabel("Language").selectOption(name);
   writeFileSync(folder.file(file), await page.locator(".command").innerText());
   const [program = "", ...args] = command;
   const bin = join(projectFolder, "node_modules/.bin");
   return await buildStep(program, [...args, folder.file(file)], {
+    folder: folder.path,
     environment: { TOKEN: "a token", PATH: `${bin}${delimiter}${process.env["PATH"]}` },
   });
 }
@@ -101,3 +106,17 @@ describe.each(languages)("the program in $name", (language) => {
     expect([...authorizations]).toEqual(["Bearer a token"]);
   });
 });
+
+// grpcurl and buf cannot send a file.
+test.each(languages.slice(0, 4))(
+  "the program in $name sends a selected file with its content type",
+  { timeout: buildLimitMs },
+  async (language) => {
+    await page.goto(`http://127.0.0.1:${port}/docs#/operations/echo`);
+    await page.getByRole("heading", { level: 1, name: "echo" }).waitFor();
+    const file = { name: "leaf.txt", mimeType: "text/plain", buffer: Buffer.from(text) };
+    await page.getByLabel("Body, a file").setInputFiles(file);
+    expect(await page.locator(".command").innerText()).toContain("text/plain");
+    expect(await runProgram(language)).toContain(text);
+  },
+);

@@ -70,7 +70,8 @@ export function bodyInputs(description: Description, { requestBody }: OperationO
 function fileInputs(): Inputs {
   const file = element("input", { id: "body", type: "file" });
   const type = element("input", { id: "content-type", autocomplete: "off", spellcheck: "false" });
-  file.addEventListener("change", () => (type.value = file.files?.[0]?.type || "application/octet-stream"));
+  // Before the form's listener for "input", which shows the content type in the command.
+  file.addEventListener("input", () => (type.value = file.files?.[0]?.type || "application/octet-stream"));
   return {
     fields: [withLabel(file, "Body, a file"), withLabel(type, "Content type")],
     read: () => ({ body: file.files?.[0], contentType: type.value.trim() }),
