@@ -1,0 +1,163 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
+import { createGateway, type Gateway } from "../../../packages/gateway/src/index.ts";
+import { openBrowser } from "./open-browser.ts";
+
+// The docs page's second conditions, resets and limits, for a description in which they matter.
+
+const shelfSchema = {
+  type: "object",
+  properties: {
+    id: { type: "string", readOnly: true },
+    secret: { type: "string", writeOnly: true },
+    theme: { type: "string" },
+    wood: { type: "integer", "x-value-names": { 1: "OAK", 2: "PINE" } },
+  },
+};
+const $ref = "#/components/schemas/Shelf";
+const kindsSchema = {
+  type: "object",
+  required: ["choice"],
+  properties: {
+    choice: { anyOf: [{ type: "string" }, { type: "integer" }] },
+    map: { type: "object", additionalProperties: { $ref }, readOnly: true },
+    list: { type: "array", items: { $ref }, writeOnly: true },
+    time: { type: "string", format: "date-time", deprecated: true },
+    constant: { enum: ["A", "B"] },
+    json: {},
+  },
+};
+const json = { "application/json": { schema: { $ref } } };
+const lines = { "text/event-stream": { itemSchema: { $ref } }, "application/x-ndjson": { itemSchema: { $ref } } };
+
+function queryParameters(count: number): object[] {
+  return Array.from({ length: count }, (_, at) => ({ name: `q${at}`, in: "query", schema: { type: "string" } }));
+}
+
+const description = {
+  openapi: "3.1.0",
+  info: { title: "Shelves", version: "1", license: { name: "MIT" }, contact: { name: "Shelves" } },
+  security: [{ bearer: [] }],
+  paths: {
+    "/v1/shelves": {
+      get: {
+        operationId: "list",
+        tags: ["Reading"],
+        parameters: [...queryParameters(8), { name: "late", in: "query", required: true, schema: { type: "string" } }],
+        responses: {
+          200: { description: "The shelves.", content: lines },
+          400: { description: "The filter is invalid.", content: json },
+          404: { description: "No such room.", content: json },
+        },
+      },
+      post: {
+        operationId: "build",
+        tags: ["Writing"],
+        parameters: [...queryParameters(5), { name: "late", in: "query", required: true, schema: { type: "string" } }],
+        requestBody: { required: true, content: json },
+        responses: {
+          200: { description: "The shelf.", content: json },
+          default: { description: "An error.", content: json },
+        },
+      },
+    },
+    "/v1/photos": {
+      put: {
+        operationId: "upload",
+        tags: ["Writing"],
+        deprecated: true,
+        parameters: [{ name: "isPublic", in: "query", schema: { type: "boolean" } }],
+        requestBody: { content: { "*/*": { schema: { format: "binary" } } } },
+        responses: { 200: { description: "The photo." } },
+      },
+    },
+    ...Object.fromEntries(
+      Array.from({ length: 60 }, (_, at) => [
+        `/v1/copies/${at}`,
+        { get: { operationId: `copy${at}`, tags: ["Copies"], responses: { 200: { description: "A copy." } } } },
+      ]),
+    ),
+  },
+  components: {
+    schemas: { Shelf: shelfSchema, Wood: { type: "string", enum: ["OAK", "PINE"] }, Kinds: kindsSchema },
+  },
+};
+
+let browser: Browser;
+let gateway: Gateway;
+let baseUrl: string;
+let page: Page;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  const endpoints = createDocsPage({ document: () => description, open: true });
+  gateway = createGateway({ routes: () => {}, endpoints });
+  baseUrl = `http://127.0.0.1:${(await gateway.listen({ host: "127.0.0.1", port: 0 })).port}`;
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.close();
+});
+
+beforeEach(async () => {
+  page = await browser.newPage({ viewport: { width: 1200, height: 500 } });
+});
+
+afterEach(() => page.close());
+
+/** Opens a view of the description, some of whose members are replaced. */
+async function open(view: string, changes: object = {}): Promise<void> {
+  await page.route("**/openapi.json", (route) => route.fulfill({ json: { ...description, ...changes } }));
+  await page.goto(`${baseUrl}/docs#/${view}`);
+  await page.locator("#view h1").waitFor();
+}
+
+/** Sends a form, to which the server responds with a status, type and body. */
+async function sendFor(operation: string, status: number, type: string, body: string): Promise<void> {
+  await open(`operations/${operation}`);
+  await page.route("**/v1/**", (route) => route.fulfill({ status, headers: { "content-type": type }, body }));
+  await page.getByLabel(/^late/).fill("a");
+  await page.getByRole("button", { name: /^Send/ }).click();
+  await page.locator(".outcome .badge").first().waitFor();
+  await page.getByRole("button", { name: /^Send/, disabled: false }).waitFor();
+}
+
+describe("a response on the page", () => {
+  test.each([
+    { name: "one message", body: '{"id":"1"}\n', want: "1 message" },
+    { name: "no messages", body: "", want: "0 messages" },
+  ])("is counted when a stream has $name", async ({ body, want }) => {
+    await sendFor("list", 200, "application/x-ndjson", body);
+    expect(await page.locator(".outcome span").nth(1).innerText()).toBe(want);
+  });
+
+  test("has its description when an error has the type of a stream", async () => {
+    await sendFor("list", 400, "application/x-ndjson", '{"id":"1"}\n');
+    expect(await page.locator(".outcome span").nth(1).innerText()).toBe("The filter is invalid.");
+  });
+
+  test("has its description when the error's message is not a string", async () => {
+    await sendFor("build", 500, "application/json", '{"message":7}');
+    expect(await page.locator(".outcome span").nth(1).innerText()).toBe("An error.");
+  });
+
+  test("is shown as text without a content type", async () => {
+    await sendFor("build", 200, "", "a text");
+    expect(await page.locator(".details pre").first().innerText()).toBe("a text");
+  });
+
+  test.each([
+    { name: "highlighted", length: 10, isHighlighted: true },
+    { name: "shown without highlighting", length: 256 * 1024, isHighlighted: false },
+  ])("is $name with a string of $length characters", async ({ length, isHighlighted }) => {
+    await sendFor("build", 200, "application/json", JSON.stringify({ theme: "t".repeat(length) }));
+    expect(await page.locator(".details .json-string").count()).toBe(isHighlighted ? 1 : 0);
+  });
+
+  test("has empty objects and arrays on one line", async () => {
+    await sendFor("build", 200, "application/json", '{"a":{},"b":[]}');
+    expect(await page.locator(".details pre").first().innerText()).toBe('{\n  "a": {},\n  "b": []\n}');
+  });
+});
