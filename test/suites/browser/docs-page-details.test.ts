@@ -124,6 +124,69 @@ async function sendFor(operation: string, status: number, type: string, body: st
   await page.getByRole("button", { name: /^Send/, disabled: false }).waitFor();
 }
 
+describe("the request form", () => {
+  test("has required parameters first, and collapses more than six optional ones", async () => {
+    await open("operations/list");
+    const labels = page.locator(".try-it form label");
+    expect((await labels.first().innerText()).split(" ")[0]).toBe("late");
+    await page.getByText("8 more parameters").waitFor();
+    expect(await labels.nth(1).isVisible()).toBe(false);
+    await page.locator("#list a", { hasText: "POST" }).click();
+    await page.getByRole("heading", { level: 1, name: "build" }).waitFor();
+    expect(await labels.nth(1).isVisible()).toBe(true);
+  });
+
+  test("trims values, and shows the complete example body", async () => {
+    await open("operations/build");
+    await page.getByLabel(/^late/).fill(" a ");
+    expect(await page.locator(".command").innerText()).toContain("/v1/shelves?late=a'");
+    const body = page.getByLabel("Body, JSON");
+    expect(await body.evaluate(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)).toBe(0);
+  });
+
+  test("sends neither an empty content type nor an unselected boolean", async () => {
+    await open("operations/upload");
+    const file = { name: "leaf.leaf", mimeType: "", buffer: Buffer.from("a") };
+    await page.getByLabel("Body, a file").setInputFiles(file);
+    expect(await page.getByLabel("Content type").inputValue()).toBe("application/octet-stream");
+    expect(await page.locator(".command").innerText()).toContain(`'${baseUrl}/v1/photos'`);
+  });
+
+  test("does not send an empty body if the body is required", async () => {
+    await open("operations/build");
+    await page.getByLabel(/^late/).fill("a");
+    await page.getByLabel("Body, JSON").fill("");
+    await page.getByRole("button", { name: "Send POST" }).click();
+    expect(await page.locator("form :invalid").getAttribute("id")).toBe("body");
+  });
+
+  test("removes the previous response, and is disabled until the next one", async () => {
+    await sendFor("build", 200, "application/json", "{}");
+    await page.unroute("**/v1/**");
+    await page.route("**/v1/**", () => {});
+    const button = page.getByRole("button", { name: "Send POST" });
+    await button.click();
+    expect([await page.locator(".outcome").innerText(), await page.locator(".details").innerText()]).toEqual(["", ""]);
+    expect(await button.isDisabled()).toBe(true);
+  });
+});
+
+test("the program requests a stream as JSON lines, without buffering", async () => {
+  await open("operations/list");
+  expect(await page.getByLabel("Response format").inputValue()).toBe("application/x-ndjson");
+  expect(await page.locator(".command").innerText()).toMatch(/^curl -iN .*-H 'Accept: application\/x-ndjson'/s);
+});
+
+test("the button Copy copies the shown program", async () => {
+  await open("operations/list");
+  await page.evaluate(() => {
+    navigator.clipboard.writeText = async (text) => void (document.title = text);
+  });
+  await page.getByRole("button", { name: "Copy" }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.title()).toMatch(/^curl -iN/);
+});
+
 describe("a response on the page", () => {
   test.each([
     { name: "one message", body: '{"id":"1"}\n', want: "1 message" },
