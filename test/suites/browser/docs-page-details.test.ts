@@ -124,6 +124,139 @@ async function sendFor(operation: string, status: number, type: string, body: st
   await page.getByRole("button", { name: /^Send/, disabled: false }).waitFor();
 }
 
+describe("a view", () => {
+  test("starts at its top when a link opens it", async () => {
+    await open("");
+    const link = page.locator("#view a", { hasText: "/v1/copies/59" });
+    await link.scrollIntoViewIfNeeded();
+    expect(await page.evaluate(() => scrollY)).toBeGreaterThan(0);
+    await page.evaluate(() => (document.body.style.minHeight = "5000px"));
+    await link.click();
+    await page.getByRole("heading", { level: 1, name: "copy59" }).waitFor();
+    expect(await page.evaluate(() => scrollY)).toBe(0);
+  });
+
+  test("is the overview if a link names a missing operation", async () => {
+    await open("operations/gone");
+    await page.getByRole("heading", { level: 1, name: "Shelves" }).waitFor();
+  });
+
+  test("shows the reason if the description cannot be loaded", async () => {
+    await page.route("**/openapi.json", (route) => route.fulfill({ status: 503, json: description }));
+    await page.goto(`${baseUrl}/docs`);
+    const reason = "Cannot load the API description: the server responded with status 503.";
+    expect(await page.getByRole("alert").innerText()).toBe(reason);
+  });
+
+  test("keeps the language selected in another view", async () => {
+    await open("operations/list");
+    await page.getByLabel("Language").selectOption("Python");
+    await page.locator("#list a", { hasText: "/v1/copies/0" }).click();
+    await page.getByRole("heading", { level: 1, name: "copy0" }).waitFor();
+    expect(await page.getByLabel("Language").inputValue()).toBe("Python");
+  });
+
+  test("omits a contact that repeats the title", async () => {
+    await open("");
+    expect(await page.locator(".about .note").innerText()).toBe("Version 1 · MIT licence");
+  });
+
+  test("links a contact without a name by its address", async () => {
+    await open("", { info: { title: "Shelves", version: "1", contact: { email: "a@b.example" } } });
+    expect(await page.locator(".about a").getAttribute("href")).toBe("mailto:a@b.example");
+    expect(await page.locator(".about .note").innerText()).toBe("Version 1 · mailto:a@b.example");
+  });
+
+  test("shows an enum's values, and the names of a field's values", async () => {
+    await open("schemas/Wood");
+    expect(await page.locator("#view article p").innerText()).toBe("OAK, PINE");
+    await page.locator("#list a", { hasText: "Shelf" }).click();
+    await page.getByText("Names of its 2 values").click();
+    expect((await page.locator("dl.values").innerText()).split(/\s+/)).toEqual(["1", "OAK", "2", "PINE"]);
+  });
+});
+
+test("a schema's view shows the type and the marks of each field", async () => {
+  await open("schemas/Kinds");
+  const ofField = async (field: string): Promise<string[]> =>
+    await page
+      .locator("#view dt", { hasText: new RegExp(`^${field}`) })
+      .locator("span")
+      .allTextContents();
+  expect(await ofField("choice")).toEqual(["string or integer", "required"]);
+  expect(await ofField("map")).toEqual(["map of Shelf", "read-only"]);
+  expect(await ofField("list")).toEqual(["array of Shelf", "write-only"]);
+  expect(await ofField("time")).toEqual(["string, date-time", "deprecated"]);
+  expect(await ofField("constant")).toEqual(['"A" or "B"']);
+  expect(await ofField("json")).toEqual(["any JSON"]);
+});
+
+describe("the sidebar", () => {
+  test("marks a deprecated operation, as its view does", async () => {
+    await open("operations/upload");
+    expect(await page.locator("#list li.deprecated").allInnerTexts()).toEqual([expect.stringContaining("/v1/photos")]);
+    expect(await page.locator("#view h1").innerText()).toMatch(/^upload\s+deprecated$/i);
+  });
+
+  test("closes on a narrow page when a link is followed", async () => {
+    await page.setViewportSize({ width: 320, height: 640 });
+    await open("");
+    await page.getByRole("button", { name: "Menu" }).click();
+    await page.locator("#list a", { hasText: "/v1/copies/0" }).click();
+    await page.getByRole("heading", { level: 1, name: "copy0" }).waitFor();
+    expect(await page.locator("#list").isVisible()).toBe(false);
+  });
+
+  test("scrolls to the current link", async () => {
+    await open("operations/copy59");
+    const { y = 0 } = (await page.locator("#list [aria-current]").boundingBox()) ?? {};
+    expect(y).toBeLessThan(500);
+  });
+
+  test("hides groups without matches, and shows all after the search", async () => {
+    await open("");
+    const headings = page.locator("#list h2:visible");
+    const search = page.getByLabel("Search");
+    await search.fill("build");
+    expect(await headings.allInnerTexts()).toEqual(["Writing"]);
+    await search.fill(" ");
+    expect(await headings.allInnerTexts()).toEqual(["Reading", "Writing", "Copies", "Schemas"]);
+    expect(await page.locator("#found").innerText()).toBe("");
+  });
+});
+
+describe("an operation's reference", () => {
+  test("collapses error responses if there are three responses", async () => {
+    const opened = (): Promise<boolean[]> =>
+      page
+        .locator("details.response")
+        .evaluateAll((all) => all.map((each) => each instanceof HTMLDetailsElement && each.open));
+    await open("operations/list");
+    expect(await opened()).toEqual([true, false, false]);
+    await page.locator("#list a", { hasText: "POST" }).click();
+    await page.getByRole("heading", { level: 1, name: "build" }).waitFor();
+    expect(await opened()).toEqual([true, true]);
+  });
+
+  test("collapses more than eight parameters", async () => {
+    await open("operations/list");
+    await page.locator(".reference", { hasText: "All 9 parameters" }).waitFor();
+    await page.locator("#list a", { hasText: "POST" }).click();
+    await page.getByRole("heading", { level: 1, name: "build" }).waitFor();
+    expect(await page.locator(".reference").innerText()).not.toContain("6 parameters");
+  });
+
+  test("omits write-only fields from response examples, and read-only from request examples", async () => {
+    await open("operations/build");
+    const examples = await page.locator(".reference details pre").allTextContents();
+    expect(examples.map((text) => Object.keys(JSON.parse(text)))).toEqual([
+      ["secret", "theme", "wood"],
+      ["id", "theme", "wood"],
+      ["id", "theme", "wood"],
+    ]);
+  });
+});
+
 describe("the request form", () => {
   test("has required parameters first, and collapses more than six optional ones", async () => {
     await open("operations/list");
