@@ -124,6 +124,43 @@ async function sendFor(operation: string, status: number, type: string, body: st
   await page.getByRole("button", { name: /^Send/, disabled: false }).waitFor();
 }
 
+describe("the token form", () => {
+  test("shows the end only of tokens with at least 16 characters", async () => {
+    await open("");
+    const token = page.getByLabel("Bearer token");
+    await token.fill("0123456789abcde");
+    await token.press("Enter");
+    await page.getByText("Authorized: a token is sent with every request").waitFor();
+    await token.fill("0123456789abcdef");
+    await token.press("Enter");
+    await page.getByText("Authorized: the token ending in cdef is sent with every request").waitFor();
+  });
+
+  test("is empty after Authorize, and focused after Forget", async () => {
+    await open("");
+    const token = page.getByLabel("Bearer token");
+    await token.fill("a token");
+    await page.getByRole("button", { name: "Authorize" }).click();
+    expect(await token.inputValue()).toBe("");
+    await page.getByRole("button", { name: "Forget" }).click();
+    expect(await token.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+    expect(await page.getByRole("button", { name: "Forget" }).isVisible()).toBe(false);
+  });
+});
+
+describe("the server selection", () => {
+  test("names this server if the description lists it without text", async () => {
+    await open("", { servers: [{ url: "/" }, { url: "https://b.example", description: "spare" }] });
+    const options = page.getByLabel("Server", { exact: true }).locator("option");
+    expect(await options.allTextContents()).toEqual([`${baseUrl} (this server)`, "https://b.example (spare)"]);
+  });
+
+  test("is hidden if there is only one server", async () => {
+    await open("");
+    expect(await page.getByLabel("Server", { exact: true }).isVisible()).toBe(false);
+  });
+});
+
 describe("a view", () => {
   test("starts at its top when a link opens it", async () => {
     await open("");
