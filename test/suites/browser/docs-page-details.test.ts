@@ -1,7 +1,9 @@
+import { writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
 import { createGateway, type Gateway } from "../../../packages/gateway/src/index.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { openBrowser } from "./open-browser.ts";
 
 // The docs page's second conditions, resets and limits, for a description in which they matter.
@@ -215,6 +217,7 @@ describe("a view", () => {
 
 test("a schema's view shows the type and the marks of each field", async () => {
   await open("schemas/Kinds");
+  expect(await page.title()).toBe("Kinds · Shelves");
   const ofField = async (field: string): Promise<string[]> =>
     await page
       .locator("#view dt", { hasText: new RegExp(`^${field}`) })
@@ -254,7 +257,7 @@ describe("the sidebar", () => {
     await open("");
     const headings = page.locator("#list h2:visible");
     const search = page.getByLabel("Search");
-    await search.fill("build");
+    await search.fill("writing");
     expect(await headings.allInnerTexts()).toEqual(["Writing"]);
     await search.fill(" ");
     expect(await headings.allInnerTexts()).toEqual(["Reading", "Writing", "Copies", "Schemas"]);
@@ -316,8 +319,9 @@ describe("the request form", () => {
 
   test("sends neither an empty content type nor an unselected boolean", async () => {
     await open("operations/upload");
-    const file = { name: "leaf.leaf", mimeType: "", buffer: Buffer.from("a") };
-    await page.getByLabel("Body, a file").setInputFiles(file);
+    using folder = createTempFolder();
+    writeFileSync(folder.file("leaf.leaf"), "a leaf");
+    await page.getByLabel("Body, a file").setInputFiles(folder.file("leaf.leaf"));
     expect(await page.getByLabel("Content type").inputValue()).toBe("application/octet-stream");
     expect(await page.locator(".command").innerText()).toContain(`'${baseUrl}/v1/photos'`);
   });
