@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
-import { describe, expect, test } from "vitest";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BacklogBudget, defaultLimits, ErrorCode } from "../../http/src/exchange/index.ts";
 import { createHttp2Server } from "../src/http2-server.ts";
 import type { Field } from "../../testing/src/http/exchange.ts";
@@ -155,6 +156,30 @@ test("a stream is reset when its body takes longer than requestTimeoutMs", async
   using connection = await openFrames(address);
   connection.send(headersFrame(1, header), dataFrame(1, message.subarray(0, 1)));
   expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: ErrorCode.cancel });
+  await gateway.close();
+});
+
+test("a client that acknowledges no PING is disconnected after another idleTimeoutMs", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const requested = Promise.withResolvers<void>();
+  const deleteOrder = (): Promise<object> => {
+    requested.resolve();
+    return new Promise(() => {});
+  };
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, { deleteOrder }),
+    limits: { idleTimeoutMs: 1000 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  connection.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
+  await requested.promise;
+  for (let passedMs = 0; passedMs < 2500; passedMs += 250) {
+    vi.advanceTimersByTime(250);
+    await nextTurn();
+  }
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "closed" });
   await gateway.close();
 });
 
