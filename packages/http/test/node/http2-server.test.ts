@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ErrorCode } from "../../src/exchange/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
-import { sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
+import { grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
 import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
 import {
   type FrameConnection,
@@ -68,6 +68,17 @@ describe("a header on node:http2", () => {
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
     expect([...greenhouse.gateway.load.badRequests]).toEqual([[httpStatus, 1]]);
   });
+});
+
+test.each([
+  { bytes: 6000, want: "a response", kind: "responded" },
+  { bytes: 9000, want: "a reset", kind: "reset" },
+])("on node:http2, a $bytes-byte header gets $want if headerBytes is 2000", async ({ bytes, kind }) => {
+  await using greenhouse = await startOnNode({}, { limits: { headerBytes: 2000 } });
+  using connection = await openFrames(greenhouse.address);
+  const long: Field = ["x", "x".repeat(bytes - 300)];
+  connection.send(headersFrame(1, [...grpcHeader(waterBedProcedure), long], frameFlag.endStream));
+  expect(await connection.readEnd(1)).toMatchObject({ kind });
 });
 
 describe("a drain on node:http2", () => {
