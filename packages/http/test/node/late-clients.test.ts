@@ -1,5 +1,6 @@
 import { connect } from "node:net";
-import { describe, test } from "vitest";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, onTestFinished, test, vi } from "vitest";
 import { ErrorCode } from "../../src/exchange/index.ts";
 import { fieldValue } from "../../../testing/src/http/exchange.ts";
 import { grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
@@ -189,4 +190,22 @@ describe.concurrent("a slow client on node:http2", () => {
     slow.resolve({ bed: 7n });
     expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus: 200 });
   });
+});
+
+// Without a short timeout, the timeouts are checked once a second.
+test.for([
+  { limit: "headerTimeoutMs", sent: head },
+  { limit: "requestTimeoutMs", sent: `${head}content-length: 2\r\n\r\n{` },
+])("on node:http, a client gets 408 soon after a short $limit", async ({ limit, sent }, { expect }) => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using greenhouse = await startOnNode({}, { limits: { [limit]: 100 } });
+  using connection = await openHttp1(greenhouse.address);
+  connection.write(sent);
+  await expect.poll(() => greenhouse.gateway.load.connections.http1).toBe(1);
+  for (let passedMs = 0; passedMs < 200; passedMs += 25) {
+    vi.advanceTimersByTime(25);
+    await nextTurn();
+  }
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
 });
