@@ -226,7 +226,7 @@ test("calls are queued while the server allows no streams", async () => {
 
 test("each queued call fails after its own queue timeout", async () => {
   await using server = await startHeld(1);
-  await using client = await openWithSettings(server, { connections: 1, limits: { queueTimeoutMs: 600 } });
+  await using client = await openWithSettings(server, { connections: 1, limits: { queueTimeoutMs: 1_600 } });
   const [first = Promise.resolve("")] = call(client, 1);
   await expect.poll(() => server.held.length).toBe(1);
   const late = call(client, 3);
@@ -239,7 +239,7 @@ test("each queued call fails after its own queue timeout", async () => {
     refusals: { queue_full: 0, queue_timeout: 3, unsent_bytes: 0 },
   });
   const [second = Promise.resolve("")] = call(client, 1);
-  await pause(400);
+  await pause(1_500);
   const [third = Promise.resolve("")] = call(client, 1);
   await second;
   expect(client.upstream.load).toMatchObject({ waitingCalls: 1, refusals: { queue_timeout: 4 } });
