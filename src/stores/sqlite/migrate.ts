@@ -35,8 +35,10 @@ export interface MigrateOptions {
  *
  * @throws StoreOpenError if the file belongs to another program, or this release cannot use the file's schema
  */
-export function migrate(db: DatabaseSync, options: MigrateOptions = {}): void {
-  const { plantsWhenCreated, lockTimeoutMs, onMigrated, steps = migrations } = options;
+export function migrate(
+  db: DatabaseSync,
+  { plantsWhenCreated, lockTimeoutMs, onMigrated, steps = migrations }: MigrateOptions = {},
+): void {
   const { version: to, oldestServer } = schemaAfter(steps);
   const isDone = (version: number): boolean => version >= to;
   if (!isDone(versionOf(db).version)) {

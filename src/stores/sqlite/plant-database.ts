@@ -32,12 +32,15 @@ export function migrateSqlite(file: string): Versions {
   return { from: migratedFrom ?? to, to };
 }
 
-async function* listDeletions(db: DatabaseSync, filter: DeletionFilter): AsyncGenerator<readonly Deletion[]> {
+async function* listDeletions(
+  db: DatabaseSync,
+  { since, plantId }: DeletionFilter,
+): AsyncGenerator<readonly Deletion[]> {
   // Reads all records even for a single plant. An index by plant would make every deletion more expensive.
   const rows = db.prepare(
     "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
   );
-  yield* inChunks(rows.iterate(filter.since?.getTime() ?? 0, filter.plantId ?? null), toDeletion);
+  yield* inChunks(rows.iterate(since?.getTime() ?? 0, plantId ?? null), toDeletion);
 }
 
 function toDeletion(row: Record<string, SQLOutputValue>): Deletion {

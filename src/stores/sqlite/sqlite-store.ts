@@ -129,11 +129,16 @@ function endingOf(kind: FileEnding, id: bigint): Ending {
 }
 
 function toBatch(deletions: readonly Deletion[]): DeleteBatch {
-  const keys = deletions.map(({ call }) => call.idempotencyKey);
-  return {
-    ids: deletions.map(({ id }) => id),
-    subjects: deletions.map(({ call }) => toStorableText(call.subject)),
-    requestIds: deletions.map(({ call }) => toStorableText(call.requestId)),
-    ...(keys.some((key) => key !== undefined) && { keys }),
-  };
+  const ids: bigint[] = [];
+  const subjects: string[] = [];
+  const requestIds: string[] = [];
+  let hasKeys = false;
+  for (const { id, call } of deletions) {
+    ids.push(id);
+    subjects.push(toStorableText(call.subject));
+    requestIds.push(toStorableText(call.requestId));
+    hasKeys ||= call.idempotencyKey !== undefined;
+  }
+  const batch = { ids, subjects, requestIds };
+  return hasKeys ? { ...batch, keys: deletions.map(({ call }) => call.idempotencyKey) } : batch;
 }

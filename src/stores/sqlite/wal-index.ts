@@ -14,6 +14,7 @@ export interface WalIndex {
 
 // The index starts with two copies of a 48-byte header, nBackfill, and an unused word. Sizes are in 4-byte words.
 const headerWords = 12;
+const indexWords = 2 * headerWords + 2;
 
 // A writer changes both header copies in less than a microsecond. If the writer was killed between the changes, the
 // copies differ until the next connection reads and repairs the header.
@@ -28,7 +29,7 @@ const attemptsMax = 1_000;
  */
 export function prepareIndexReader(descriptor: number): () => WalIndex | undefined {
   // Words are in native byte order, except for the salts. The salts are only compared.
-  const words = new Uint32Array(2 * headerWords + 2);
+  const words = new Uint32Array(indexWords);
   const halfWords = new Uint16Array(words.buffer);
   const doubleWords = new BigUint64Array(words.buffer);
   const areCopiesEqual = (): boolean => {

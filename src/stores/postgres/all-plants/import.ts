@@ -6,7 +6,7 @@ import { problemOf } from "../delete/problem.ts";
 import { emitMessageSql } from "../delete/single-server.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
-import { retryTransientErrors } from "../server/retry-transient-errors.ts";
+import { isOutcomeUnknown, retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import { copyPlants } from "./copy-plants.ts";
@@ -64,10 +64,13 @@ interface Target {
   readonly schema: StoreSchema;
 }
 
-type Ids = readonly bigint[] | BigInt64Array;
-
 /** @param mayBeNew - whether to try COPY for the whole batch first */
-async function addBatch(target: Target, ids: Ids, restore: boolean, mayBeNew: boolean): Promise<ImportCounts> {
+async function addBatch(
+  target: Target,
+  ids: readonly bigint[] | BigInt64Array,
+  restore: boolean,
+  mayBeNew: boolean,
+): Promise<ImportCounts> {
   const { session } = target;
   // Sorts the ids, so that adjacent index entries are written together, and two imports do not deadlock.
   const lines = new BigInt64Array(ids).toSorted();
@@ -86,7 +89,7 @@ async function addBatch(target: Target, ids: Ids, restore: boolean, mayBeNew: bo
         const text = "it is unknown whether the last batch was restored; check which of its plants exist";
         throw new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
       }
-      if (sqlStateOf(fault) === "40003") for (const id of inserted?.added ?? lines) added.add(String(id));
+      if (isOutcomeUnknown(fault)) for (const id of inserted?.added ?? lines) added.add(String(id));
       throw fault;
     }
     if (inserted === undefined) return { added: lines.length, deleted: 0, present: 0 };

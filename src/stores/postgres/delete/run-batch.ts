@@ -60,8 +60,11 @@ interface Start {
  *
  * @throws BatchFailure
  */
-export async function runBatch(session: Session, batch: readonly Deletion[], options: RunBatchOptions): Promise<void> {
-  const { placement, isCareful } = options;
+export async function runBatch(
+  session: Session,
+  batch: readonly Deletion[],
+  { placement, isCareful }: RunBatchOptions,
+): Promise<void> {
   await new BatchRun(session, placement).attempt(batch, { token: batch[0]?.token, isCareful });
 }
 

@@ -4,15 +4,17 @@ import type { Session } from "../server/session.ts";
 import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
-type Access = "read" | "write";
-
 /**
  * Checks that this release can use the database's schema, and that row security hides no rows from the user. For
  * writing, also runs {@link checkSettings}, and checks that no rule replaces statements.
  *
  * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */
-export async function checkDatabase(session: Session, schema: StoreSchema, access: Access = "write"): Promise<void> {
+export async function checkDatabase(
+  session: Session,
+  schema: StoreSchema,
+  access: "read" | "write" = "write",
+): Promise<void> {
   const found = await versionOf(session, schema);
   if (access === "write") await checkSettings(session, schema);
   assertUsableSchema(found, ownSchema.version);

@@ -23,8 +23,10 @@ export async function refuseRenamedSchema(session: Session, { name }: StoreSchem
 }
 
 /** Changes the functions in a renamed schema to use the new name. */
-export async function updateRenamedSchema(session: Session, schema: StoreSchema): Promise<void> {
-  const { name, quoted, versionTable } = schema;
+export async function updateRenamedSchema(
+  session: Session,
+  { name, quoted, versionTable }: StoreSchema,
+): Promise<void> {
   await session.transact(readCommitted, async () => {
     // Without the lock, concurrent migrations would fail, because a function cannot be changed twice at the same time.
     await session.query(`SELECT FROM ${versionTable} FOR UPDATE`);

@@ -41,7 +41,12 @@ export async function retryTransientErrors<Result>(
   }
 }
 
-// Concurrent transactions cause 40001 and 40P01, and roll back. With 40003, the outcome of a commit is unknown.
+// Concurrent transactions cause serialization_failure (40001) and deadlock_detected (40P01).
 function isRolledBackOrUnknown(fault: unknown): boolean {
-  return /^(?:40001|40003|40P01)$/.test(sqlStateOf(fault) ?? "");
+  return /^(?:40001|40P01)$/.test(sqlStateOf(fault) ?? "") || isOutcomeUnknown(fault);
+}
+
+/** Returns whether an error means that a commit's outcome is unknown. */
+export function isOutcomeUnknown(fault: unknown): boolean {
+  return sqlStateOf(fault) === "40003";
 }
