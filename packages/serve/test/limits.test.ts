@@ -303,7 +303,7 @@ describe("the limits of a gateway", () => {
     }
   });
 
-  test.each(limitNames)("may not include a %s that is negative, fractional or not a number", (name) => {
+  test.each(limitNames)("may not include a negative, fractional or non-numeric %s", (name) => {
     for (const value of [-1, 1.5, Number.NaN, "1"]) {
       const limits = { [name]: value };
       expect(() => createGateway({ routes: () => {}, limits })).toThrow(

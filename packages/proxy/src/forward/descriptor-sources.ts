@@ -51,14 +51,14 @@ export function toDescriptorSource(
 /** Reads from a source. Rejects at the time limit and when `signal` aborts, even if the source ignores its signal. */
 export async function readInTime(
   source: DescriptorSource,
-  authority: string,
+  upstreamName: string,
   signal: AbortSignal,
 ): Promise<Uint8Array> {
   signal.throwIfAborted();
   const reading = new AbortController();
   const ended = Promise.withResolvers<never>();
   const end = (): void => {
-    const timeout = `${authority}: reading the descriptors timed out after ${readMaxMs} ms`;
+    const timeout = `${upstreamName}: reading the descriptors timed out after ${readMaxMs} ms`;
     const reason: unknown = signal.aborted ? signal.reason : new ConnectError(timeout, Code.DeadlineExceeded);
     ended.reject(reason);
     reading.abort(reason);

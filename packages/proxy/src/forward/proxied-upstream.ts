@@ -226,7 +226,7 @@ export class ProxiedUpstream {
   /** Reads the upstream's current binary FileDescriptorSet. Rejects with the source's error. */
   async readDescriptors(signal: AbortSignal): Promise<Uint8Array> {
     this.#listing = new Map();
-    const set = await readInTime(this.#source, this.connections.authority, signal);
+    const set = await readInTime(this.#source, this.connections.name, signal);
     this.#listed = this.#listing;
     return set;
   }

@@ -75,7 +75,7 @@ test("a reload names a shared upstream by its new position", async () => {
   await Promise.all([closeParts(old, 0, next), closeParts(next, 0)]);
 });
 
-test("an upstream has a unique name if its address equals another upstream's name", async () => {
+test("an upstream's name is unique if its address equals another upstream's name", async () => {
   const addresses = ["unix:/a", "unix:/a", "unix:/a#2", "unix:/a"];
   const items = addresses.map(
     (each, at) => `- { addresses: ["${each}"], descriptors: reflection, services: [s${at}] }`,

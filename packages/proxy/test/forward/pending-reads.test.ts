@@ -20,7 +20,7 @@ class Pending {
       const { file } = serviceWithRoutes(`${name}.Service`, Object.fromEntries([[`Get${count}`, []]]));
       return count === 2 ? new Promise(() => undefined) : Promise.resolve(descriptorSetOf(file));
     };
-    this.options = { upstream: "http://127.0.0.1:1", descriptors: { read }, services: [`${name}.*`] };
+    this.options = { upstream: `unix:/none/${name}`, descriptors: { read }, services: [`${name}.*`] };
   }
 }
 
@@ -40,7 +40,7 @@ test.each([{ names: ["a"] }, { names: ["a", "b"] }])(
     expect(upstreams.map(({ signals }) => signals[1]?.aborted)).toEqual(names.map(() => true));
     // The last of these reloads reads all sources again. The first ones report results after the time limit.
     for (const _ of ["late", ...names]) await proxy.reload();
-    const problem = "127.0.0.1:1: reading the descriptors timed out after 30000 ms";
+    const problem = "unix:/none/a: reading the descriptors timed out after 30000 ms";
     expect(reports).toContainEqual(expect.stringContaining(problem));
     expect(reports.filter((each) => each.endsWith("/Get3"))).toEqual(names.map((name) => `/${name}.Service/Get3`));
     await proxy.close();
@@ -58,7 +58,7 @@ test("close rejects a reconfigure whose descriptors are not read yet", async () 
   await rejected;
 });
 
-test("a reload after close reports the abort although a read does not resolve", async () => {
+test("a reload after close reports the abort despite a pending read", async () => {
   const upstream = new Pending("a");
   const proxy = await createProxy({ upstreams: [upstream.options] });
   await proxy.close();

@@ -206,7 +206,7 @@ test.each<{ name: string; respond: OtlpReceiver["respond"] | undefined }>([
   expect(traced.lines("cannot export telemetry").length).toBeLessThanOrEqual(2);
 });
 
-test("a server logs each outage of its collector once, and each recovery once", async () => {
+test("a server logs each outage of its collector and each recovery once", async () => {
   await using collector = await startOtlpReceiver();
   const { respond } = collector;
   await using traced = await start(collector.url, { OTEL_METRICS_EXPORTER: "none" });
