@@ -56,23 +56,20 @@ function moduleVariablesIn(text: string, program: Node = parse(text)): string[] 
 
 /** Returns the module constants that have state because a function assigns a member. */
 function assignedConstantsIn(text: string, program: Node = parse(text)): string[] {
-  const owners = new Set(functionsIn(program).flatMap(targetsIn).flatMap(ownerOf));
+  const owners = new Set(targetsIn(program, false).flatMap(ownerOf));
   return declarationsIn(text, program)
     .flatMap(({ kind, names }) => (kind === "const" ? names : []))
     .filter((name) => owners.has(name));
 }
 
-function functionsIn(node: Node): Node[] {
-  if (isType(node)) return [];
-  return /Function/.test(node.type) ? [node] : childrenOf(node).flatMap(functionsIn);
-}
-
-/** Returns the targets of the assignments in a node. */
-function targetsIn(node: Node): Node[] {
-  if (isType(node)) return [];
+/** Returns the targets of the assignments in the functions of a node, which may itself be in a function. */
+function targetsIn(node: Node, isInFunction: boolean, found: Node[] = []): Node[] {
+  if (isType(node)) return found;
   const { type, left, argument } = node;
   const target = type === "AssignmentExpression" ? left : type === "UpdateExpression" ? argument : undefined;
-  return [...nodesIn(target), ...childrenOf(node).flatMap(targetsIn)];
+  if (isInFunction) found.push(...nodesIn(target));
+  for (const child of childrenOf(node)) targetsIn(child, isInFunction || type.includes("Function"), found);
+  return found;
 }
 
 /** Returns the variable whose value contains a member. */

@@ -307,8 +307,8 @@ test("only the admin address serves /metrics, and it serves nothing else", async
   expect(adminOf(server).address).toBe("127.0.0.1");
 });
 
-test("a hundred concurrent scrapes get complete responses", async () => {
-  const texts = await Promise.all(Array.from({ length: 100 }, () => scrape(server)));
+test("twenty concurrent scrapes get complete responses", async () => {
+  const texts = await Promise.all(Array.from({ length: 20 }, () => scrape(server)));
   const names = familyNames(texts[0] ?? "");
   for (const text of texts) expect(familyNames(text)).toEqual(names);
 });

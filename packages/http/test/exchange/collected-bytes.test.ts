@@ -61,8 +61,8 @@ describe("CollectedBytes", () => {
       return profiler.stop().statistics.length;
     };
     // Half of 256 MiB is allocated among young objects, whose space has at most 32 MiB. On a busy machine, a collection
-    // of the entire heap may replace several collections of young objects, so the highest of four counts is checked.
-    expect(Math.max(...Array.from({ length: 4 }, countCollections))).toBeGreaterThanOrEqual(2);
+    // of the entire heap may replace several collections of young objects, so there are up to four attempts.
+    expect(Array.from({ length: 4 }).some(() => countCollections() >= 2)).toBe(true);
   });
 
   test("allocates the announced length once an eighth has arrived", () => {

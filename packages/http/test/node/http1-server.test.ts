@@ -266,12 +266,13 @@ describe("pipelined requests on node:http", () => {
     connection.write(water(1));
     await expect.poll(() => held.beds).toEqual([1n]);
     const server = acceptedSocket();
-    const rest = Array.from({ length: 999 }, (_, at) => water(at + 2)).join("");
+    // More than one read of 64 KiB, which has over 64 requests.
+    const rest = Array.from({ length: 199 }, (_, at) => water(at + 2, `x-long: ${"x".repeat(700)}\r\n`)).join("");
     connection.write(rest);
     await expect.poll(() => server.isPaused()).toBe(true);
     expect(server.bytesRead).toBeLessThan(rest.length);
     held.release();
-    for (let bed = 1; bed <= 1000; bed += 1) {
+    for (let bed = 1; bed <= 200; bed += 1) {
       expect(JSON.parse(String((await connection.readResponse()).body))).toMatchObject({ bed: String(bed) });
     }
   });

@@ -142,15 +142,14 @@ describe("createBinaryReader()", () => {
   });
 
   test("returns the right strings when their hashes collide", () => {
-    const read = createBinaryReader(StringValueSchema, undefined);
-    const readText = (text: string): unknown => read(Uint8Array.from([10, text.length, ...Buffer.from(text)]));
+    const readMessage = createBinaryReader(StringValueSchema, undefined);
+    const readText = (text: string): unknown =>
+      Reflect.get(readMessage(Uint8Array.from([10, text.length, ...Buffer.from(text)])), "value");
     const characters = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
     const texts = characters.flatMap((first) => characters.map((second) => `a${first}${second}`));
     // Some have the same hash as "a".
-    for (const text of texts) {
-      expect(readText(text)).toHaveProperty("value", text);
-      expect(readText("a")).toHaveProperty("value", "a");
-    }
+    const read = texts.flatMap((text) => [readText(text), readText("a")]);
+    expect(read).toEqual(texts.flatMap((text) => [text, "a"]));
   });
 
   test.each([99, 100])("applies recursionLimit %i like protobuf-es", (recursionLimit) => {
