@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { chownSync, existsSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
@@ -11,7 +11,8 @@ import { assertUndamaged, isLocked, storeErrorOf } from "./problem.ts";
 import { openUnfinishedCopy } from "./unfinished-copy.ts";
 
 /**
- * Replaces a store with a copy of a backup, once the copy is complete and on disk. No process may have the store open.
+ * Replaces a store with a copy of a backup, once the copy is complete and on disk. The copy gets the owner and group of
+ * the replaced file. No process may have the store open.
  *
  * @throws StoreOpenError if the backup is damaged or not a plant store, or if the store is open or not writable
  */
@@ -44,8 +45,10 @@ function copyBackup(backup: string, copy: string): void {
 }
 
 function replace(path: string, copy: string): void {
-  // Checks that the copy still exists, before other files are removed.
-  statSync(copy);
+  // A server could not open a store that belongs to root. The call also fails if the copy no longer exists, before
+  // other files are removed.
+  const { uid, gid } = statSync(existsSync(path) ? path : copy);
+  chownSync(copy, uid, gid);
   using lock = existsSync(path) ? lockExclusively(path) : undefined;
   // With the lock, the file contains all commits in its log. Without the lock, the file may lack commits, so the file
   // is removed before the log. A server that started with the file but without its log would restore deleted plants.

@@ -1,4 +1,4 @@
-import { copyFileSync } from "node:fs";
+import { chownSync, copyFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
@@ -19,4 +19,15 @@ test("a restored store ignores the rollback journal of its lost file", () => {
   copyFileSync(`${old}-journal`, `${file}-journal`);
   restore(file, backup);
   expect(plantsIn(file)).toEqual([1n, 2n, 3n]);
+});
+
+// Only root can give a file to another user.
+test.runIf(process.getuid?.() === 0)("a store keeps its owner and group when root restores it", () => {
+  using folder = createTempFolder();
+  const [file, backup] = [folder.file("plants.db"), folder.file("backup.db")];
+  openDatabase({ file, plantsWhenCreated: { first: 1n, last: 3n } }).close();
+  backUp(file, backup);
+  chownSync(file, 1_001, 1_002);
+  restore(file, backup);
+  expect(statSync(file)).toMatchObject({ uid: 1_001, gid: 1_002 });
 });
