@@ -213,7 +213,9 @@ interface ProxyState {
  * @param state - gets the objects before the descriptors are read, so that the caller can close the objects
  */
 async function openServing(given: ProxyOptions, previous?: ProxyTable, state?: ProxyState): Promise<Serving> {
-  const options = { ...given, limits: { ...proxyLimits, ...given.limits } };
+  // A limit that is `undefined` has its default.
+  const givenLimits = Object.entries(given.limits ?? {}).filter(([, limit]) => limit !== undefined);
+  const options = { ...given, limits: { ...proxyLimits, ...Object.fromEntries(givenLimits) } };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   const reflected = options.upstreams.findIndex(({ descriptors }) => descriptors === "reflection");
   if (options.validation !== undefined && options.validation.isUntrusted !== true && reflected >= 0) {

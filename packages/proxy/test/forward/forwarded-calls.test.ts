@@ -127,6 +127,17 @@ test.each([
   expect(timeouts).toEqual([expect.any(Number), undefined, undefined, undefined]);
 });
 
+test.each([{ limits: {} }, { limits: { headerBytes: undefined } as object }])(
+  "with the limits $limits, header fields may have 60 KiB",
+  async ({ limits }) => {
+    const address = `http://127.0.0.1:${upstream.address.port}`;
+    await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors }], limits });
+    // A field that is not forwarded, because the upstream accepts 16 KiB.
+    const header = [json, ["grpc-long", "x".repeat(60 * 1024)]] as const;
+    expect((await exchangeFetch(proxy.fetch, { ...water, header })).httpStatus).toBe(200);
+  },
+);
+
 function failToSet(): never {
   throw new Error("no token");
 }
