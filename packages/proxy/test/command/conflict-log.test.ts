@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ConflictLog } from "../../../../src/command/conflict-log.ts";
+import { ConflictLog } from "../../src/command/conflict-log.ts";
 
 test("ConflictLog logs each new conflict, up to 20 per reload", () => {
   const lines: string[] = [];

@@ -6,15 +6,15 @@ import {
   GreenhouseService,
   ReadingSchema,
   RecordReadingsResponseSchema,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import {
   createGrpcTransport,
   createUpstream,
   type GrpcTransportOptions,
   type RetryPolicy,
-} from "../../../../src/client/index.ts";
-import { type FailedCall, Retries } from "../../../../src/client/retries.ts";
-import type { Field } from "../../../../../testing/src/http/exchange.ts";
+} from "../../src/client/index.ts";
+import { type FailedCall, Retries } from "../../src/client/retries.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type Frame,
@@ -22,17 +22,17 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../../../testing/src/http/http2-frames.ts";
-import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
-import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+} from "../../../testing/src/http/http2-frames.ts";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcResponse,
   grpcHead,
   type ScriptedConnection,
   startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // When a failed call is retried, and how many attempts the server gets.
 

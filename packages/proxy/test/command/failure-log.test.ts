@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { describeCauses, FailureLog } from "../../../../src/command/failure-log.ts";
+import { describeCauses, FailureLog } from "../../src/command/failure-log.ts";
 
 function openLog(): { readonly log: FailureLog; readonly logged: string[] } {
   const logged: string[] = [];

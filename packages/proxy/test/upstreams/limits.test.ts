@@ -6,27 +6,23 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import {
   GreenhouseService,
   RecordReadingsResponseSchema,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport, type UpstreamOptions } from "../../../../src/client/index.ts";
-import { defaultHttp2Limits } from "../../../../../http-engine/src/http2/index.ts";
-import { ConnectBackoff } from "../../../../src/upstreams/connect-backoff.ts";
-import * as defaults from "../../../../src/upstreams/upstream-limits.ts";
-import { frame, frameBytes, frameType, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
-import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
-import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../testing/src/deadline.ts";
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, type UpstreamOptions } from "../../src/client/index.ts";
+import { defaultHttp2Limits } from "../../../http-engine/src/http2/index.ts";
+import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
+import * as defaults from "../../src/upstreams/upstream-limits.ts";
+import { frame, frameBytes, frameType, resetFrame } from "../../../testing/src/http/http2-frames.ts";
+import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
 import {
   respondWatered,
   type GreenhouseClient,
   openGreenhouse,
   outcomeOf,
   watered,
-} from "../../../../../testing/src/gateway/greenhouse-client.ts";
-import {
-  envelope,
-  grpcResponse,
-  startScriptedServer,
-} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+} from "../../../testing/src/gateway/greenhouse-client.ts";
+import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Tests the effect of each upstream limit.
 
@@ -82,11 +78,11 @@ test.each([
     ],
   },
 ])("$file documents the defaults", ({ file, sentences }) => {
-  const content = readFileSync(new URL(`../../../../../../${file}`, import.meta.url), "utf8").replaceAll(/\s+/g, " ");
+  const content = readFileSync(new URL(`../../../../${file}`, import.meta.url), "utf8").replaceAll(/\s+/g, " ");
   expect(sentences.filter((part) => !content.includes(part))).toEqual([]);
 });
 
-const limitsFile = new URL("../../../../src/upstreams/upstream-limits.ts", import.meta.url);
+const limitsFile = new URL("../../src/upstreams/upstream-limits.ts", import.meta.url);
 
 test.each([
   { name: "waitingCalls", value: text(waitingCalls) },
