@@ -112,7 +112,12 @@ test("reconfigure keeps the descriptors of an unreachable upstream whose service
   onTestFinished(() => proxy.close());
   await reflected.stop();
   const other = { upstream: "http://127.0.0.1:1", descriptors };
+  const { lastSuccessMs } = proxy.descriptorReloads[0] ?? {};
   await proxy.reconfigure({ upstreams: [{ ...upstream, services: ["a.*"] }, other] });
+  expect(proxy.descriptorReloads).toMatchObject([
+    { problem: expect.stringContaining("cannot connect"), lastSuccessMs, successes: 1, failures: 1 },
+    { problem: undefined, successes: 1, failures: 0 },
+  ]);
   expect(proxy.services.map(({ typeName }) => typeName)).toEqual(["a.A", GreenhouseService.typeName]);
 });
 
@@ -289,4 +294,23 @@ test.each([
   await proxy.listen({ host: "127.0.0.1" });
   await refused;
   await expect(proxy.reconfigure({ ...options, ...ignored })).rejects.toMatchObject(problem);
+});
+
+test("reconfigure keeps the trusted proxies of the start, even twice", async () => {
+  const addresses: string[] = [];
+  const options: ProxyOptions = {
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
+    admit: ({ peer }) => void addresses.push(peer.address),
+  };
+  const proxy = await createProxy({ ...options, trustedProxies: { addresses: ["127.0.0.1"] } });
+  onTestFinished(() => proxy.close());
+  const { port } = await proxy.listen({ host: "127.0.0.1" });
+  const call = async (): Promise<unknown> =>
+    await fetch(`http://127.0.0.1:${port}/unknown`, { headers: { "x-forwarded-for": "192.0.2.7" } });
+  await call();
+  for (const trusted of [[], ["192.0.2.1"]]) {
+    await proxy.reconfigure({ ...options, trustedProxies: { addresses: trusted } });
+    await call();
+  }
+  expect(addresses).toEqual(["192.0.2.7", "192.0.2.7", "192.0.2.7"]);
 });

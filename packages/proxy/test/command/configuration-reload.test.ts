@@ -321,6 +321,8 @@ test("an upstream that a reload removes loses its connections and metrics", asyn
   await expect.poll(() => warm.load.connections.http2, { interval: 5 }).toBe(0);
   const connections = await samplesOf("gateway_upstream_connections");
   expect(connections.map(({ labels }) => labels["upstream"])).toEqual([coldUrl]);
+  // The removed upstream is closed, and does not affect readiness.
+  expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
 });
 
 test("an upstream with unchanged settings keeps its connection after a reload", async () => {

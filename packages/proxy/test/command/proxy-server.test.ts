@@ -179,7 +179,18 @@ test("an item of rest.services adds its options to rest.options", async () => {
   expect(await response.text()).toMatch(/^\{"bed":7,/);
 });
 
-test("an upstream's requestHeader rules apply to calls with an MCP client's token", async () => {
+test.each<{ name: string; set: Readonly<Record<string, string>>; added: readonly string[] }>([
+  {
+    name: "",
+    set: { "x-a": "1" },
+    added: ["authorization: Bearer secret", "mcp-protocol-version: 2026-07-28", "x-a: 1"],
+  },
+  {
+    name: ", and replace the token",
+    set: { authorization: "Basic a" },
+    added: ["authorization: Basic a", "mcp-protocol-version: 2026-07-28"],
+  },
+])("an upstream's requestHeader rules apply to calls with an MCP client's token$name", async ({ set, added }) => {
   let received = new Headers();
   await using upstream = await startGreenhouse({
     getReading: ({ sensor }, { requestHeader }) => {
@@ -193,7 +204,7 @@ test("an upstream's requestHeader rules apply to calls with an MCP client's toke
     allow: ["mcp-*"],
     deny: ["mcp-method"],
     rename: { "mcp-name": "x-tool" },
-    set: { "x-a": "1" },
+    set,
   };
   const addresses = [`http://127.0.0.1:${upstream.address.port}`];
   const text = JSON.stringify({ upstreams: [{ addresses, descriptors, requestHeader }], mcp: { tools: ["*"] } });
@@ -209,9 +220,34 @@ test("an upstream's requestHeader rules apply to calls with an MCP client's toke
   expect(await serveProxy(settings, terminal, "none", undefined, client)).toBe(0);
   const forwarded = [...received].filter(([name]) => /^(?:authorization$|mcp-|x-)/.test(name));
   expect(forwarded.map(([name, value]) => `${name}: ${value}`)).toEqual([
-    "authorization: Bearer secret",
-    "mcp-protocol-version: 2026-07-28",
-    "x-a: 1",
+    ...added,
     "x-tool: greenhouse_v1_GreenhouseService_GetReading",
   ]);
+});
+
+test.each<{ name: string; more: readonly string[]; route: string; message: string }>([
+  {
+    name: "invalid rules of a file end",
+    more: ["--rules", "rules.yaml"],
+    route: "GET /v1/orders/{id}",
+    message: "cannot start the proxy: invalid HTTP rules",
+  },
+  {
+    name: "unknown services end",
+    more: ["--service", "b.*"],
+    route: "GET /v1/orders/{id}",
+    message: "--service must match a service of the descriptors",
+  },
+  { name: "invalid annotations delay", more: [], route: "GET /v1/{none}", message: "waiting for descriptors: invalid" },
+])("with --wait, $name the start", async ({ name, more, route, message }) => {
+  using folder = createTempFolder();
+  const { file } = serviceWithRoutes("orders.v1.Orders", { Get: [route] });
+  const descriptors = folder.write("orders.binpb", descriptorSetOf(file));
+  folder.write("rules.yaml", "http: { rules: [{ selector: orders.v1.Orders.Get, get: '/{none}' }] }");
+  const args = more.map((arg) => (arg.endsWith(".yaml") ? folder.file(arg) : arg));
+  const upstream = ["--upstream", "http://127.0.0.1:1", "--descriptors", descriptors];
+  const command = new ProxyCommand(["--wait", "--port", "0", ...upstream, ...args]);
+  expect(await command.waitForLine(new RegExp(`^${message}`))).toBeDefined();
+  if (name.endsWith("delay")) await command[Symbol.asyncDispose]();
+  else expect(await within(command.done, "the end of the command")).toBeGreaterThan(0);
 });

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
-import { closeParts, openParts, type ServingParts } from "../../src/command/serving-parts.ts";
+import { closeParts, openParts, readinessOf, type ServingParts } from "../../src/command/serving-parts.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
@@ -16,7 +16,8 @@ afterAll(() => folder[Symbol.dispose]());
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-const output = { out: () => undefined, err: () => undefined };
+const lines: string[] = [];
+const output = { out: (line: string) => void lines.push(line), err: () => undefined };
 
 async function open(text: string, previous?: ServingParts): Promise<ServingParts> {
   const settings = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
@@ -67,6 +68,35 @@ test("after a reload, two upstreams with equal settings keep separate connection
   await closeParts(next, 0);
 });
 
+test.each([
+  "addresses: [dns:b:1]",
+  "connections: 2",
+  "keepaliveMs: 2",
+  "resolveEveryMs: 2",
+  'healthService: ""',
+  "maxConnectionAgeMs: 2",
+  "tls: {}",
+  "tls: { servername: b }",
+])("a reload that adds `%s` to an upstream replaces its connections, as does its removal", async (setting) => {
+  const [before, after] = ["addresses: [dns:a:1]", setting]
+    .map((each) => (each.startsWith("addresses") ? each : `addresses: [dns:a:1], ${each}`))
+    .map((settings) => `upstreams: [{ descriptors: reflection, ${settings} }]`);
+  const old = await open(before ?? "");
+  const next = await open(after ?? "", old);
+  const last = await open(before ?? "", next);
+  const upstreamsOf = [old, next, last].map(({ upstreams: all }) => [...all.values()][0]);
+  expect(new Set(upstreamsOf).size).toBe(3);
+  await Promise.all([old, next, last].map((each) => closeParts(each, 0)));
+});
+
+test("a reload that changes only how calls are forwarded keeps an upstream's connections", async () => {
+  const old = await open(upstreams);
+  const more = ", timeoutMs: 5, timeoutMaxMs: 6, retry: off, requestHeader: { deny: [a] }";
+  const next = await open(`upstreams:\n${upstreamOf("a.*", more)}${upstreamOf("c.*")}responseBytes: 5000\n`, old);
+  expect([...next.upstreams.values()]).toEqual([...old.upstreams.values()]);
+  await closeParts(next, 0);
+});
+
 test("a reload names a shared upstream by its new position", async () => {
   const old = await open(upstreams);
   const next = await open(`upstreams:\n${upstreamOf("b.*", ", connections: 2")}${upstreamOf("a.*")}`, old);
@@ -107,4 +137,51 @@ test("a failed reload closes only the access checks that it opened", async () =>
   expect(vi.getTimerCount()).toBe(1);
   await closeParts(old, 0);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("access checks that a reload keeps read their files again", async () => {
+  const old = await open(watched);
+  folder.write("hashes", `sha256:${hash("sha256", "other")} shop - -\n`);
+  lines.length = 0;
+  const next = await open(`${watched}docs: false\n`, old);
+  await vi.waitFor(() => expect(lines.join()).toContain("token hashes"));
+  await closeParts(next, 0);
+});
+
+const neverRead = { problem: "unreadable", lastSuccessMs: undefined };
+const readBefore = { problem: "unreadable", lastSuccessMs: 1 };
+const read = { problem: undefined, lastSuccessMs: 1 };
+
+test.each<{ name: string; reloads: readonly object[]; requireAll: boolean; problem: string | undefined }>([
+  { name: "has descriptors", reloads: [read, read], requireAll: true, problem: undefined },
+  { name: "has previous descriptors", reloads: [read, readBefore], requireAll: true, problem: undefined },
+  { name: "never had descriptors", reloads: [read, neverRead], requireAll: true, problem: "unreadable" },
+  {
+    name: "is optional and never had descriptors",
+    reloads: [read, neverRead],
+    requireAll: false,
+    problem: "unreadable",
+  },
+])("readiness lists each of two upstreams when the second $name", async ({ reloads, requireAll, problem }) => {
+  const parts = await open(`${upstreams}requireAll: ${requireAll}\n`);
+  const proxy = Object.assign(Object.create(null), { descriptorReloads: reloads });
+  const isOptional = !requireAll;
+  expect(readinessOf(parts, proxy)).toEqual({
+    descriptors: { problem: undefined },
+    upstream: { problem: undefined },
+    "upstream http://127.0.0.1:1": { isOptional, problem: undefined },
+    "upstream http://127.0.0.1:1#2": { isOptional, problem },
+  });
+  await closeParts(parts, 0);
+  expect(readinessOf(parts, undefined)).toMatchObject({
+    descriptors: { problem: "the descriptors are not loaded yet" },
+    upstream: { problem: "no upstream is reachable" },
+    "upstream http://127.0.0.1:1": { isOptional, problem: "unreachable" },
+  });
+});
+
+test("readiness does not list an upstream that is the only one", async () => {
+  const parts = await open(`upstreams:\n${upstreamOf("a.*")}`);
+  expect(Object.keys(readinessOf(parts, undefined))).toEqual(["descriptors", "upstream"]);
+  await closeParts(parts, 0);
 });

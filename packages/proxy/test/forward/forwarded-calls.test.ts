@@ -7,6 +7,7 @@ import type { PieceDecompression } from "../../../protocols/src/shared/compressi
 import {
   type CallEnd,
   createProxy,
+  type MethodSettings,
   type ProxiedUpstreamOptions,
   type ProxyGateway,
   type ProxyOptions,
@@ -24,6 +25,9 @@ import { frameFlag, frameType, headersFrame } from "../../../testing/src/http/ht
 const descriptors = descriptorSetOf(GreenhouseService.file);
 const json = ["content-type", "application/json"] as const;
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+
+/** A policy for two attempts. */
+const once = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 
 /** Creates a proxy, which is closed when it is disposed of. */
 async function openProxy(options: ProxyOptions): Promise<Pick<ProxyGateway, "fetch"> & AsyncDisposable> {
@@ -73,8 +77,21 @@ beforeAll(async () => {
 });
 afterAll(() => upstream[Symbol.asyncDispose]());
 
-test.each<{ name: string; options: Pick<ProxiedUpstreamOptions, "timeoutMs" | "timeoutMaxMs">; wantMs: number }>([
+type TimeoutOptions = Pick<ProxiedUpstreamOptions, "timeoutMs" | "timeoutMaxMs" | "methodSettings">;
+
+test.each<{ name: string; options: TimeoutOptions; wantMs: number }>([
   { name: "no timeoutMs", options: {}, wantMs: 15_000 },
+  { name: "timeoutMaxMs", options: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  {
+    name: "timeoutMs of methodSettings",
+    options: { timeoutMs: 8_000, methodSettings: () => ({ timeoutMs: 40_000 }) },
+    wantMs: 40_000,
+  },
+  {
+    name: "timeoutMaxMs of methodSettings",
+    options: { timeoutMaxMs: 8_000, methodSettings: () => ({ timeoutMaxMs: 40_000 }) },
+    wantMs: 40_000,
+  },
   { name: "timeoutMs", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
   { name: "timeoutMs 0", options: { timeoutMs: 0 }, wantMs: Infinity },
   { name: "timeoutMs 0 and timeoutMaxMs", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
@@ -137,6 +154,22 @@ test.each([{ limits: {} }, { limits: { headerBytes: undefined } as object }])(
     expect((await exchangeFetch(proxy.fetch, { ...water, header })).httpStatus).toBe(200);
   },
 );
+
+test.each([
+  { retry: "off", own: { ...once, retryableCodes: [Code.NotFound] }, requests: 2 },
+  { retry: { ...once, retryableCodes: [Code.NotFound] }, own: "off", requests: 1 },
+  { retry: { ...once, retryableCodes: [Code.NotFound] }, own: undefined, requests: 2 },
+] as const)("retry of methodSettings ($own) overrides the upstream's ($retry)", async ({ retry, own, requests }) => {
+  await using server = await startScriptedServer({
+    request: (connection, id) =>
+      connection.send(headersFrame(id, [...grpcHead, ["grpc-status", "5"]], frameFlag.endStream)),
+  });
+  const methodSettings = (): MethodSettings => ({ retry: own });
+  const upstreams = [{ upstream: server.baseUrl, descriptors, retry, methodSettings }];
+  await using proxy = await openProxy({ upstreams });
+  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(404);
+  expect(server.requests).toBe(requests);
+});
 
 function failToSet(): never {
   throw new Error("no token");

@@ -1,35 +1,86 @@
-import { expect, onTestFinished, test } from "vitest";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { compileProxy } from "../../src/compile-proxy.ts";
-import { createProxy } from "../../src/create-proxy.ts";
+import { createProxy, type ReloadReport } from "../../src/create-proxy.ts";
 import { ProxiedUpstream, ProxyTable } from "../../src/forward/index.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
-test("a table that is closed during a reload keeps its routes", async () => {
-  let set = descriptorSetOf(LibraryService.file);
-  const options = { upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } };
-  const owners = new ServiceOwners([options]);
-  const upstream = new ProxiedUpstream(options, { observe: undefined }, 0, owners);
-  onTestFinished(() => upstream.close());
-  const upstreams = [upstream];
+type Compile = ConstructorParameters<typeof ProxyTable>[1];
+type OnCompiled = (descriptors: Parameters<Compile>[0]) => void;
+
+/** Creates a table for upstreams whose descriptors are read with functions. */
+function createTable(
+  reads: readonly (() => Promise<Uint8Array>)[],
+  onCompiled: OnCompiled,
+  onReload?: () => void,
+): ProxyTable {
+  const options = reads.map((read, at) => ({ upstream: `http://127.0.0.1:${at + 1}`, descriptors: { read } }));
+  const owners = new ServiceOwners(options);
+  const upstreams = options.map((each, at) => new ProxiedUpstream(each, { observe: undefined }, at, owners));
   const local = { definitions: [], registry: undefined };
   const compiler = { upstreams, owners, localMethods: [], local, options: {}, report: () => undefined };
-  let onCompiled: (() => void) | undefined;
-  const compile: ConstructorParameters<typeof ProxyTable>[1] = function* (descriptors) {
+  const compile: Compile = function* (descriptors) {
     const compiled = yield* compileProxy(compiler, descriptors);
-    onCompiled?.();
+    onCompiled(descriptors);
     return compiled;
   };
-  const table = new ProxyTable(upstreams, compile, compiler.report, {});
+  const table = new ProxyTable(upstreams, compile, compiler.report, onReload === undefined ? {} : { onReload });
+  onTestFinished(async () => {
+    table.close();
+    await Promise.all(upstreams.map((upstream) => upstream.close()));
+  });
+  return table;
+}
+
+test("a table that is closed during a reload keeps its routes, and reports nothing", async () => {
+  let set = descriptorSetOf(LibraryService.file);
+  let reports = 0;
+  const onCompiled = vi.fn<OnCompiled>();
+  const table = createTable([() => Promise.resolve(set)], onCompiled, () => void reports++);
   await table.load();
   const { inUse } = table;
   set = descriptorSetOf(GreenhouseService.file);
-  onCompiled = () => table.close();
+  onCompiled.mockImplementation(() => table.close());
   expect(await table.reload()).toMatchObject({ isChanged: false, problems: [expect.stringContaining("aborted")] });
   expect(table.inUse).toBe(inUse);
+  expect(reports).toBe(0);
+});
+
+test("an upstream is unknown until it sends descriptors, even if they are invalid", async () => {
+  const unreachable = new ConnectError("unreachable", Code.Unavailable);
+  const invalid = Buffer.from("no descriptors");
+  const [library, sinks, refused] = [LibraryService, KitchenSink, GreenhouseService].map(({ file }) =>
+    descriptorSetOf(file),
+  );
+  let next: Uint8Array | Error | undefined = unreachable;
+  let other = sinks ?? invalid;
+  const read = async (): Promise<Uint8Array> => {
+    if (next instanceof Uint8Array) return next;
+    throw next;
+  };
+  let unknown: readonly boolean[] = [];
+  const table = createTable([read, () => Promise.resolve(other)], (descriptors) => {
+    if (descriptors.some(({ services }) => services.some(({ name }) => name === GreenhouseService.name)))
+      throw new Error("refused");
+    unknown = descriptors.map(({ isUnknown }) => isUnknown);
+  });
+  await table.load();
+  const seen: unknown[] = [unknown];
+  const problems: (string | undefined)[] = [];
+  for (next of [invalid, unreachable, invalid, library, unreachable]) {
+    // The third time, the other upstream's descriptors cannot be used either.
+    other = (problems.length === 2 ? refused : sinks) ?? invalid;
+    await table.reload();
+    seen.push(unknown);
+    problems.push(table.reloads[0]?.problem);
+  }
+  expect(seen).toEqual([true, false, true, false, false, false].map((isUnknown) => [isUnknown, false]));
+  const notSet = expect.stringContaining("not a binary");
+  expect(problems).toEqual([notSet, unreachable.message, notSet, undefined, unreachable.message]);
 });
 
 test("an upstream's valid descriptors are used despite another upstream's conflict", async () => {
@@ -57,4 +108,60 @@ test("createProxy rejects an unknown RPC in rest.omit despite a local service", 
     rest: { omit: ["a.B.C"] },
   });
   await expect(proxy).rejects.toThrow('omit: selector "a.B.C" does not match an RPC');
+});
+
+test("descriptorReloads counts each read, and onReload reports the end of problems", async () => {
+  const [library, greenhouse] = [LibraryService, GreenhouseService].map(({ file }) => descriptorSetOf(file));
+  const invalid = Buffer.from("no descriptors");
+  const unreadable = new Error("no file\nat all");
+  let next: Uint8Array | Error | undefined = library;
+  const read = async (): Promise<Uint8Array> => {
+    if (next instanceof Uint8Array) return next;
+    throw next;
+  };
+  const reports: ReloadReport[] = [];
+  const proxy = await createProxy({
+    upstreams: [
+      { upstream: "http://127.0.0.1:1", descriptors: { read } },
+      { upstream: "http://127.0.0.1:2", descriptors: descriptorSetOf(KitchenSink.file) },
+    ],
+    onReload: (report) => void reports.push(report),
+  });
+  onTestFinished(() => proxy.close());
+  const seen: unknown[] = [];
+  for (next of [library, unreadable, unreadable, library, library, invalid, greenhouse, invalid]) {
+    reports.length = 0;
+    const { isChanged, problems } = await proxy.reload();
+    const [reload, other] = proxy.descriptorReloads;
+    expect(other).toMatchObject({ problem: undefined, successes: seen.length + 2, failures: 0 });
+    seen.push([reload?.successes, reload?.failures, isChanged, problems.length, reports.length]);
+  }
+  expect(seen).toEqual([
+    [2, 0, false, 0, 0],
+    [2, 1, false, 2, 1],
+    [2, 2, false, 2, 1],
+    // The problem has ended, although the descriptors are unchanged.
+    [3, 2, false, 0, 1],
+    [4, 2, false, 0, 0],
+    [4, 3, false, 1, 1],
+    [5, 3, true, 0, 1],
+    [5, 4, false, 1, 1],
+  ]);
+});
+
+test("a problem that two upstreams have is reported once", async () => {
+  let isReadable = true;
+  const read = async (set: Uint8Array): Promise<Uint8Array> => {
+    if (isReadable) return set;
+    throw new Error("no file");
+  };
+  const upstreams = [LibraryService, KitchenSink].map(({ file }, at) => ({
+    upstream: `http://127.0.0.1:${at + 1}`,
+    descriptors: { read: () => read(descriptorSetOf(file)) },
+  }));
+  const proxy = await createProxy({ upstreams });
+  onTestFinished(() => proxy.close());
+  isReadable = false;
+  expect(await proxy.reload()).toMatchObject({ isChanged: false, problems: ["no file"] });
+  expect(proxy.descriptorReloads.map(({ problem }) => problem)).toEqual(["no file", "no file"]);
 });
