@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { requireCertificates, ServedCertificate } from "../../src/command/certificates.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
@@ -24,18 +24,24 @@ function refused(reason: string): unknown {
 }
 
 test("an invalid certificate does not replace the previous one", () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const startMs = Date.now();
   let pair: keyof typeof pairs = "first";
   const served = new ServedCertificate({ path: "cert.pem, key.pem", read: () => pairs[pair] });
   const seen = (["a certificate with another key", "expired", "first", "expired", "second"] as const).map((next) => {
     pair = next;
-    return [served.reload(), served.current === first ? "first" : "second", served.problem];
+    vi.setSystemTime(Date.now() + 1);
+    const isReloaded = served.reload();
+    const current = served.current === first ? "first" : "second";
+    return [isReloaded, current, served.problem, served.lastSuccessMs - startMs];
   });
   expect(seen).toEqual([
-    [false, "first", refused("")],
-    [false, "first", refused("expired at 2021-01-01T00:00:00.000Z")],
-    [true, "first", undefined],
-    [false, "first", refused("expired at 2021-01-01T00:00:00.000Z")],
-    [true, "second", undefined],
+    [false, "first", refused(""), 0],
+    [false, "first", refused("expired at 2021-01-01T00:00:00.000Z"), 0],
+    [true, "first", undefined, 3],
+    [false, "first", refused("expired at 2021-01-01T00:00:00.000Z"), 3],
+    [true, "second", undefined, 5],
   ]);
 });
 

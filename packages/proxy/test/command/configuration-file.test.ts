@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { ConfigurationFile } from "../../src/command/configuration-file.ts";
 import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
@@ -62,5 +62,28 @@ test("a second reload waits until the first uses its settings", async () => {
     "end with docs: false",
     "start with docs: true",
     "end with docs: true",
+  ]);
+});
+
+test("lastSuccessMs is the time of the last successful reload", async () => {
+  vi.useFakeTimers({ toFake: ["Date"], now: 1_000 });
+  onTestFinished(() => void vi.useRealTimers());
+  const settings = await read("");
+  const texts = ["unknown: 1", "", "headerBytes: 5000", ""];
+  const file = new ConfigurationFile("proxy.yaml", () => read(texts.shift() ?? ""));
+  const seen: unknown[] = [];
+  for (const nowMs of [2_000, 3_000, 4_000, 5_000]) {
+    vi.setSystemTime(nowMs);
+    await file.reload(
+      () => settings,
+      async () => undefined,
+    );
+    seen.push([file.lastSuccessMs, file.problem === undefined]);
+  }
+  expect(seen).toEqual([
+    [1_000, false],
+    [3_000, true],
+    [3_000, false],
+    [5_000, true],
   ]);
 });

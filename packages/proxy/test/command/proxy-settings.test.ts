@@ -1,0 +1,131 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createAccessLog } from "../../src/command/access-log.ts";
+import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
+import { createRequiredScopes } from "../../src/command/required-scopes.ts";
+import { readProxyConfiguration } from "../../src/settings/index.ts";
+
+// What the proxy command makes of its settings, and which settings contradict each other.
+
+function read(text: string): Promise<ProxySettings> {
+  const upstreams = 'upstreams: [{ addresses: ["dns:a:1"], descriptors: reflection }]';
+  return toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text: `${upstreams}\n${text}\n` }));
+}
+
+const codes = (count: number): string => `[${Array.from({ length: count }, () => "UNAVAILABLE").join()}]`;
+const policy = (count: number): string =>
+  `{ maxAttempts: 2, initialBackoff: 1s, maxBackoff: 2s, backoffMultiplier: 3, retryableStatusCodes: ${codes(count)} }`;
+
+test.each([
+  {
+    text: "methodConfig: [{ name: [{ method: Get }] }]",
+    problem: 'methodConfig[0].name[0].method requires a service, got only "Get"',
+  },
+  {
+    text: "methodConfig: [{ name: [{ service: a.B }] }, { name: [{}, { service: a.B }] }]",
+    problem: "methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs",
+  },
+  {
+    text: `methodConfig: [{ name: [{}], retryPolicy: ${policy(17)} }]`,
+    problem: "retryableStatusCodes must contain between 1 and 16 codes, got 17",
+  },
+  {
+    text: `methodConfig: [{ name: [{}], retryPolicy: ${policy(0)} }]`,
+    problem: "retryableStatusCodes must contain between 1 and 16 codes, got 0",
+  },
+  { upstream: 'addresses: ["unix:/a"], tls: { ca: a }', problem: "tls.ca requires an address with TLS, got" },
+  { upstream: 'addresses: ["HTTP://a"], tls: { key: a }', problem: "tls.key requires an address with TLS, got" },
+  { upstream: "tls: { cert: a }", problem: "tls.cert requires both a certificate and its key" },
+  { upstream: "tls: { key: a }", problem: "tls.key requires both a certificate and its key" },
+  {
+    upstream: "descriptors: a, reflectionHeader: { x-a: b }",
+    problem: "reflectionHeader requires descriptors: reflection",
+  },
+  { upstream: "addresses: []", problem: "upstreams[0].addresses must contain at least one address" },
+  { text: "validate: true", problem: "must be a file unless validateReflected is set" },
+  { text: "rateLimit: { perPrincipal: 1 }", problem: "rateLimit.perPrincipal requires authentication" },
+  { text: "listen: { tls: { cert: a } }", problem: "listen.tls.cert requires both a certificate and its key" },
+  { text: "listen: { tls: { key: a } }", problem: "listen.tls.key requires both a certificate and its key" },
+])("contradicting settings are refused: $problem", async ({ text = "", upstream = "", problem }) => {
+  const own = { addresses: '["dns:a:1"]', descriptors: "reflection" };
+  const others = Object.entries(own).filter(([name]) => !upstream.includes(`${name}:`));
+  const items = [...others.map(([name, value]) => `${name}: ${value}`), ...(upstream === "" ? [] : [upstream])];
+  const file = { name: "proxy.yaml", text: `upstreams: [{ ${items.join(", ")} }]\n${text}\n` };
+  await expect(async () => await toProxySettings(readProxyConfiguration(file))).rejects.toThrow(problem);
+});
+
+test.each<{ text: string; settings: Partial<Record<keyof ProxySettings, unknown>> }>([
+  { text: "validate: true\nvalidateReflected: true", settings: { validates: "upstreams" } },
+  { text: "", settings: { validates: "none", admin: undefined, cors: undefined, tools: undefined } },
+  { text: "admin: { port: 0 }", settings: { admin: { host: "127.0.0.1", port: 0 } } },
+  { text: 'listen: { host: "::" }\nadmin: { port: 1 }', settings: { admin: { host: "::", port: 1 } } },
+  { text: "admin: { host: 127.0.0.2, port: 1 }", settings: { admin: { host: "127.0.0.2", port: 1 } } },
+  { text: "admin: { host: 127.0.0.2 }", settings: { admin: undefined } },
+  {
+    text: 'cors: { origins: ["https://a.example", "*"], maxAgeSeconds: 0 }',
+    settings: { cors: { origins: "*", allowedHeaders: [], exposedHeaders: [], maxAgeSeconds: 0 } },
+  },
+  {
+    text: "methodConfig: [{ name: [{}, { service: a.B }, { service: a.B, method: Get }] }]",
+    settings: { configuredMethods: ["a.B", "a.B.Get"] },
+  },
+  { text: "drain: { delayMs: 0 }", settings: { drain: { delayMs: 0, timeoutMs: 20_000 } } },
+])("the settings `$text` become $settings", async ({ text, settings }) => {
+  expect(await read(text)).toMatchObject(settings);
+});
+
+test("the most specific item of methodConfig applies to an RPC", async () => {
+  const text = `methodConfig:
+- { name: [{}], timeout: 1s }
+- { name: [{ service: greenhouse.v1.GreenhouseService }], timeout: 2s, retryPolicy: ${policy(1)} }
+- { name: [{ service: greenhouse.v1.GreenhouseService, method: WaterBed }], timeout: 3s }`;
+  const settingsOf = (await read(text)).upstreams[0]?.methodSettings;
+  const { waterBed, getReading } = GreenhouseService.method;
+  const other: DescMethod = Object.assign(Object.create(waterBed), { parent: { typeName: "a.B" } });
+  expect(settingsOf?.(waterBed)).toEqual({ timeoutMs: 3_000, timeoutMaxMs: 3_000 });
+  expect(settingsOf?.(getReading)).toEqual({
+    timeoutMs: 2_000,
+    timeoutMaxMs: 2_000,
+    retry: {
+      maxAttempts: 2,
+      initialBackoffMs: 1_000,
+      maxBackoffMs: 2_000,
+      backoffMultiplier: 3,
+      retryableCodes: [Code.Unavailable],
+    },
+  });
+  expect(settingsOf?.(other)).toEqual({ timeoutMs: 1_000, timeoutMaxMs: 1_000 });
+});
+
+test.each([
+  { procedure: "/a.v1.A/Get", scopes: ["one", "two"] },
+  { procedure: "/a.v1.A/List", scopes: ["of-service"] },
+  { procedure: "/a.v1.Other/Get", scopes: ["of-package"] },
+  { procedure: "/b.B/Get", scopes: undefined },
+])("the most specific name determines that $procedure requires the scopes $scopes", ({ procedure, scopes }) => {
+  const bySelector = { "a.*": "of-package", "a.v1.A.*": "of-service", "a.v1.A.Get": "one two" };
+  expect(createRequiredScopes(bySelector)(procedure)).toEqual(scopes);
+});
+
+const failure = new ConnectError("secret", Code.NotFound);
+
+test.each([
+  { which: "off", error: failure, logged: undefined },
+  { which: "errors", error: undefined, logged: [] },
+  { which: "errors", error: failure, logged: ["NotFound"] },
+  { which: "all", error: undefined, logged: ["OK"] },
+  { which: "all", error: failure, logged: ["NotFound"] },
+] as const)("accessLog $which logs a call with the error $error: $logged", ({ which, error, logged }) => {
+  const lines: string[] = [];
+  const log = createAccessLog(which, (line) => void lines.push(line));
+  const path = `/${"a".repeat(300)}`;
+  const call = { path, httpStatus: 200, durationMs: 1.23456, peer: { address: "192.0.2.9" }, error };
+  log?.(Object.assign(Object.create(null), { ...call, contextValues: createContextValues() }));
+  const records: readonly Record<string, unknown>[] = lines.map((line) => JSON.parse(line));
+  expect(log && records.map(({ code }) => code)).toEqual(logged);
+  for (const record of records)
+    expect(record).toMatchObject({ path: path.slice(0, 256), durationMs: 1.235, peer: "192.0.2.9" });
+  expect(lines.join()).not.toContain("secret");
+});
