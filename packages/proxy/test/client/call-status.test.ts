@@ -21,7 +21,7 @@ test.each<{ trailer: readonly string[]; code: Code | undefined; message?: string
   { trailer: ["grpc-status", "-1"], code: internal, message: "the grpc-status of the response is not a number" },
   { trailer: ["grpc-status", "5.0"], code: internal, message: "the grpc-status of the response is not a number" },
   { trailer: ["grpc-status", ""], code: internal, message: "the grpc-status of the response is not a number" },
-])("the trailer $trailer has the code $code", ({ trailer, code, message }) => {
+])("the trailer $trailer leads to code $code for callers", ({ trailer, code, message }) => {
   const error = readStatus(trailer, []);
   expect([error?.code, error?.rawMessage]).toEqual([code, message]);
 });
@@ -43,7 +43,7 @@ test.each([
   [502, Code.Unavailable],
   [503, Code.Unavailable],
   [504, Code.Unavailable],
-])("HTTP %i without a grpc-status has the code %i", (httpStatus, code) => {
+])("HTTP %i leads to code %i without a grpc-status", (httpStatus, code) => {
   expect(codeOfHttpStatus(httpStatus)).toBe(code);
 });
 
@@ -53,7 +53,7 @@ test.each([
   [11, Code.ResourceExhausted],
   [12, Code.PermissionDenied],
   [2, Code.Internal],
-])("a stream reset with HTTP/2 error %i has the code %i", (reset, code) => {
+])("HTTP/2 error %i leads to code %i when a stream is reset", (reset, code) => {
   expect(resetError(reset).code).toBe(code);
 });
 
@@ -74,7 +74,7 @@ test.each<{ httpStatus?: number; fields: readonly string[]; want: string | undef
   { httpStatus: 503, fields: type("application/grpc"), want: "[unavailable] HTTP 503" },
   { httpStatus: 503, fields: [...type("text/html"), "grpc-status", "5"], want: "[unavailable] HTTP 503" },
   { httpStatus: 503, fields: [...type("application/grpc"), "grpc-status", "5"], want: undefined },
-])("the response header $httpStatus $fields is read as $want", ({ httpStatus = 200, fields, want }) => {
+])("the header $httpStatus $fields leads to $want in a response", ({ httpStatus = 200, fields, want }) => {
   const head = readResponseHead({ fields: [...fields], httpStatus }, [gzip]);
   expect(head instanceof ConnectError ? head.message : head?.name).toBe(want);
 });
@@ -83,7 +83,7 @@ test.each([
   { error: new ConnectError("a", Code.InvalidArgument), code: internal, message: "the response is not valid: a" },
   { error: new ConnectError("a", Code.ResourceExhausted), code: Code.ResourceExhausted, message: "a" },
   { error: new TypeError("a"), code: internal, message: "a" },
-])("an error while a response is parsed has the code $code", ({ error, code, message }) => {
+])("a parser's error leads to code $code for the caller", ({ error, code, message }) => {
   expect(responseError(error)).toMatchObject({ code, rawMessage: message });
 });
 
@@ -93,20 +93,17 @@ test.each([
   { code: Code.Canceled, reported: Code.Canceled, id: undefined, retryAfter: null },
   { code: Code.Internal, reported: Code.Internal, id: "ERR_UPSTREAM_RESPONSE", retryAfter: null },
   { code: Code.ResourceExhausted, reported: Code.ResourceExhausted, id: "ERR_UPSTREAM_RESPONSE", retryAfter: null },
-])(
-  "a call without a status that fails with the code $code is reported as $id",
-  ({ code, reported, id, retryAfter }) => {
-    const error = transportError(new ConnectError("a", code));
-    expect([error.code, errorCodeOf(error), error.metadata.get("retry-after")]).toEqual([reported, id, retryAfter]);
-    // The gateway's own errors are reported unchanged.
-    if (id !== undefined) expect(transportError(error)).toBe(error);
-  },
-);
+])("code $code becomes $id if the upstream sent no status", ({ code, reported, id, retryAfter }) => {
+  const error = transportError(new ConnectError("a", code));
+  expect([error.code, errorCodeOf(error), error.metadata.get("retry-after")]).toEqual([reported, id, retryAfter]);
+  // The gateway's own errors are reported unchanged.
+  if (id !== undefined) expect(transportError(error)).toBe(error);
+});
 
 test.each([
   { code: Code.ResourceExhausted, reported: Code.ResourceExhausted },
   { code: Code.Unknown, reported: Code.Internal },
-])("a malformed response with the code $code is reported with $reported", ({ code, reported }) => {
+])("a malformed response's code $code becomes $reported for the caller", ({ code, reported }) => {
   const error = malformedResponseError(new ConnectError("a", code));
   expect(error).toMatchObject({ code: reported, rawMessage: "the response of the service is malformed: a" });
 });

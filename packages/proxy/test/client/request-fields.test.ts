@@ -5,6 +5,6 @@ test.each([
   { header: { "X-A": "1", "grpc-trace-bin": "AA" }, fields: ["grpc-trace-bin", "AA", "x-a", "1"], hasUserAgent: false },
   { header: { "Grpc-Timeout": "1S", "grpc-encoding": "gzip", te: "gzip" }, fields: [], hasUserAgent: false },
   { header: { "content-type": "text/html", "User-Agent": "a" }, fields: ["user-agent", "a"], hasUserAgent: true },
-])("a transport sends the fields $fields of the header $header", ({ header, fields, hasUserAgent }) => {
+])("of the header $header, only $fields are sent", ({ header, fields, hasUserAgent }) => {
   expect(readRequestFields(header)).toEqual({ fields, hasUserAgent });
 });

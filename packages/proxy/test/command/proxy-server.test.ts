@@ -181,16 +181,16 @@ test("an item of rest.services adds its options to rest.options", async () => {
 
 test.each<{ name: string; set: Readonly<Record<string, string>>; added: readonly string[] }>([
   {
-    name: "",
+    name: "add fields",
     set: { "x-a": "1" },
     added: ["authorization: Bearer secret", "mcp-protocol-version: 2026-07-28", "x-a: 1"],
   },
   {
-    name: ", and replace the token",
+    name: "replace the token",
     set: { authorization: "Basic a" },
     added: ["authorization: Basic a", "mcp-protocol-version: 2026-07-28"],
   },
-])("an upstream's requestHeader rules apply to calls with an MCP client's token$name", async ({ set, added }) => {
+])("requestHeader rules $name in an MCP client's calls", async ({ set, added }) => {
   let received = new Headers();
   await using upstream = await startGreenhouse({
     getReading: ({ sensor }, { requestHeader }) => {

@@ -48,7 +48,7 @@ test.each([
   { text: "rateLimit: { perPrincipal: 1 }", problem: "rateLimit.perPrincipal requires authentication" },
   { text: "listen: { tls: { cert: a } }", problem: "listen.tls.cert requires both a certificate and its key" },
   { text: "listen: { tls: { key: a } }", problem: "listen.tls.key requires both a certificate and its key" },
-])("contradicting settings are refused: $problem", async ({ text = "", upstream = "", problem }) => {
+])("contradicting settings are refused with $problem as reason", async ({ text = "", upstream = "", problem }) => {
   const own = { addresses: '["dns:a:1"]', descriptors: "reflection" };
   const others = Object.entries(own).filter(([name]) => !upstream.includes(`${name}:`));
   const items = [...others.map(([name, value]) => `${name}: ${value}`), ...(upstream === "" ? [] : [upstream])];
@@ -72,7 +72,7 @@ test.each<{ text: string; settings: Partial<Record<keyof ProxySettings, unknown>
     settings: { configuredMethods: ["a.B", "a.B.Get"] },
   },
   { text: "drain: { delayMs: 0 }", settings: { drain: { delayMs: 0, timeoutMs: 20_000 } } },
-])("the settings `$text` become $settings", async ({ text, settings }) => {
+])("the settings `$text` become $settings in the command", async ({ text, settings }) => {
   expect(await read(text)).toMatchObject(settings);
 });
 
@@ -104,7 +104,7 @@ test.each([
   { procedure: "/a.v1.A/List", scopes: ["of-service"] },
   { procedure: "/a.v1.Other/Get", scopes: ["of-package"] },
   { procedure: "/b.B/Get", scopes: undefined },
-])("the most specific name determines that $procedure requires the scopes $scopes", ({ procedure, scopes }) => {
+])("$procedure requires $scopes by the most specific name", ({ procedure, scopes }) => {
   const bySelector = { "a.*": "of-package", "a.v1.A.*": "of-service", "a.v1.A.Get": "one two" };
   expect(createRequiredScopes(bySelector)(procedure)).toEqual(scopes);
 });
@@ -117,7 +117,7 @@ test.each([
   { which: "errors", error: failure, logged: ["NotFound"] },
   { which: "all", error: undefined, logged: ["OK"] },
   { which: "all", error: failure, logged: ["NotFound"] },
-] as const)("accessLog $which logs a call with the error $error: $logged", ({ which, error, logged }) => {
+] as const)("when a call's error is $error, accessLog $which writes $logged codes", ({ which, error, logged }) => {
   const lines: string[] = [];
   const log = createAccessLog(which, (line) => void lines.push(line));
   const path = `/${"a".repeat(300)}`;

@@ -77,7 +77,7 @@ test.each([
   "maxConnectionAgeMs: 2",
   "tls: {}",
   "tls: { servername: b }",
-])("a reload that adds `%s` to an upstream replaces its connections, as does its removal", async (setting) => {
+])("adding or removing `%s` by reloads replaces an upstream's connections", async (setting) => {
   const [before, after] = ["addresses: [dns:a:1]", setting]
     .map((each) => (each.startsWith("addresses") ? each : `addresses: [dns:a:1], ${each}`))
     .map((settings) => `upstreams: [{ descriptors: reflection, ${settings} }]`);
@@ -89,7 +89,7 @@ test.each([
   await Promise.all([old, next, last].map((each) => closeParts(each, 0)));
 });
 
-test("a reload that changes only how calls are forwarded keeps an upstream's connections", async () => {
+test("a reload that changes only forwarding keeps an upstream's connections", async () => {
   const old = await open(upstreams);
   const more = ", timeoutMs: 5, timeoutMaxMs: 6, retry: off, requestHeader: { deny: [a] }";
   const next = await open(`upstreams:\n${upstreamOf("a.*", more)}${upstreamOf("c.*")}responseBytes: 5000\n`, old);
@@ -162,7 +162,7 @@ test.each<{ name: string; reloads: readonly object[]; requireAll: boolean; probl
     requireAll: false,
     problem: "unreadable",
   },
-])("readiness lists each of two upstreams when the second $name", async ({ reloads, requireAll, problem }) => {
+])("when the second $name, readiness lists each of two upstreams", async ({ reloads, requireAll, problem }) => {
   const parts = await open(`${upstreams}requireAll: ${requireAll}\n`);
   const proxy = Object.assign(Object.create(null), { descriptorReloads: reloads });
   const isOptional = !requireAll;

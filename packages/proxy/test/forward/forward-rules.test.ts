@@ -45,7 +45,7 @@ test.each<{ name: string; rules: ForwardRules; sent: readonly string[]; forwarde
     sent: ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
     forwarded: ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
   },
-])("request fields are selected when $name", ({ rules, sent, forwarded }) => {
+])("when $name, request fields are selected", ({ rules, sent, forwarded }) => {
   const { select } = compileForwardRules("request", rules);
   expect(select([...sent], noAddedFields).fields).toEqual(forwarded);
   // The second time, the names are cached.
@@ -60,7 +60,7 @@ test.each<{ name: string; rules: ForwardRules; sent: readonly string[] }>([
   expect(() => select(sent, noAddedFields)).toThrow(`the header field ${sent[0]} is not valid base64`);
 });
 
-test("response fields are not checked for base64, and control fields need their exact name", () => {
+test("responses forward any -bin value, and control fields by exact name", () => {
   const sent = ["x-a-bin", "%", "location", "/", "refresh", "1", "date", "now"];
   const select = (rules: ForwardRules): unknown =>
     compileForwardRules("response", rules).select([...sent], noAddedFields).fields;
@@ -93,7 +93,7 @@ test.each<{ rules: ForwardRules; added: Readonly<Record<string, string | undefin
     rules: { set: () => ({ "X-Forwarded-For": undefined, "X-Forwarded-Host": "b", "X-A": "1" }) },
     added: { "x-forwarded-for": undefined, "x-forwarded-host": "b", "x-a": "1" },
   },
-])("the rules $rules add the fields $added", ({ rules, added }) => {
+])("the rules $rules lead to $added as added fields", ({ rules, added }) => {
   const { added: addedTo, select } = compileForwardRules("request", rules);
   const fields = addedTo(requestFrom("192.0.2.9"));
   expect(Object.fromEntries(fields)).toEqual(added);
@@ -106,7 +106,7 @@ test.each([
   { allow: ["Authorization"], forwards: true },
   { allow: ["*", "authorization*"], forwards: false },
   { allow: [/^authorization$/], forwards: false },
-])("allow: $allow forwards an MCP client's credential: $forwards", ({ allow, forwards }) => {
+])("forwardsMcpCredential is $forwards if allow has $allow only", ({ allow, forwards }) => {
   expect(compileForwardRules("request", { allow }).forwardsMcpCredential).toBe(forwards);
 });
 

@@ -159,7 +159,7 @@ test.each([
   { retry: "off", own: { ...once, retryableCodes: [Code.NotFound] }, requests: 2 },
   { retry: { ...once, retryableCodes: [Code.NotFound] }, own: "off", requests: 1 },
   { retry: { ...once, retryableCodes: [Code.NotFound] }, own: undefined, requests: 2 },
-] as const)("retry of methodSettings ($own) overrides the upstream's ($retry)", async ({ retry, own, requests }) => {
+] as const)("methodSettings with retry $own override $retry of the upstream", async ({ retry, own, requests }) => {
   await using server = await startScriptedServer({
     request: (connection, id) =>
       connection.send(headersFrame(id, [...grpcHead, ["grpc-status", "5"]], frameFlag.endStream)),

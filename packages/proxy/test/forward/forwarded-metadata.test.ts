@@ -32,14 +32,14 @@ test.each<{ protocol: ProtocolName; rules: ForwardRules; forwarded: readonly str
     rules: { allow: ["*", "Authorization"] },
     forwarded: ["authorization", "Bearer a", "x-a", "authorization"],
   },
-])("a $protocol call with the rules $rules forwards $forwarded", ({ protocol, rules, forwarded }) => {
+])("with the rules $rules, a $protocol call forwards $forwarded only", ({ protocol, rules, forwarded }) => {
   const fields = compileForwardRules("request", { deny: ["x-forwarded-*"], ...rules });
   const sent = ["Authorization", "Bearer a", "X-A", "authorization"];
   for (const header of [new LazyHeaders(sent), new Headers({ Authorization: "Bearer a", "X-A": "authorization" })])
     expect(forwardHeader(createCaller(protocol, header).caller, fields).fields).toEqual(forwarded);
 });
 
-test("fields of responseHeader.set are added to the header only, which is complete when the response begins", () => {
+test("responseHeader.set adds its fields to the header before the response begins", () => {
   const { caller, begun } = createCaller("rest", new Headers());
   const rules = { deny: ["x-b"], set: () => ({ "x-set": "1" }) };
   const metadata = new ResponseMetadata(caller, compileForwardRules("response", rules));

@@ -36,7 +36,7 @@ function createTable(
   return table;
 }
 
-test("a table that is closed during a reload keeps its routes, and reports nothing", async () => {
+test("a table closed during a reload keeps its routes and reports nothing", async () => {
   let set = descriptorSetOf(LibraryService.file);
   let reports = 0;
   const onCompiled = vi.fn<OnCompiled>();
@@ -50,7 +50,7 @@ test("a table that is closed during a reload keeps its routes, and reports nothi
   expect(reports).toBe(0);
 });
 
-test("an upstream is unknown until it sends descriptors, even if they are invalid", async () => {
+test("an upstream is unknown until it sends descriptors, even invalid ones", async () => {
   const unreachable = new ConnectError("unreachable", Code.Unavailable);
   const invalid = Buffer.from("no descriptors");
   const [library, sinks, refused] = [LibraryService, KitchenSink, GreenhouseService].map(({ file }) =>

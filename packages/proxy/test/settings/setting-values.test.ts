@@ -19,7 +19,7 @@ test.each([
   else expect(read(text).settings.methodConfig[0]?.timeout).toBe(ms);
 });
 
-test("a problem of a missing setting does not name the flag of its upstream", () => {
+test("problemAt does not name the upstream's flag for a missing setting", () => {
   const flags = { upstream: ["unix:/a=b"], reflection: true, service: ["unix:/a=b=c.*"] };
   const { settings, problemAt } = readProxyConfiguration(undefined, flags);
   expect(settings.upstreams[0]?.services).toEqual(["c.*"]);
