@@ -1,6 +1,7 @@
 import { responseOf, type Description, isLines, mainMediaOf, type Operation, resolveSchema } from "./description.js";
 import { element, collapsible, note, terminal } from "./element.js";
 import { jsonText } from "./json-text.js";
+import { isMessage, linesOf } from "./stream-lines.js";
 
 /** Maximum stream messages that are shown. The limit keeps the page responsive. */
 const shownLinesMax = 500;
@@ -46,12 +47,9 @@ function isText(type: string): boolean {
 
 async function showMessages({ body }: Response, shown: HTMLElement, showCount: (count: number) => void): Promise<void> {
   let count = 0;
-  let unfinishedLine = "";
   let before = "";
   showCount(0);
-  for await (const text of chunksOf(body)) {
-    const lines = (unfinishedLine + text).split("\n");
-    unfinishedLine = lines.pop() ?? "";
+  for await (const lines of linesOf(body)) {
     for (const line of lines) {
       if (isMessage(line, before)) count++;
       before = line;
@@ -66,18 +64,6 @@ async function showMessages({ body }: Response, shown: HTMLElement, showCount: (
 function showLines(shown: HTMLElement, lines: readonly string[]): void {
   shown.append(...lines.slice(-shownLinesMax).map((line) => element("span", { class: "message" }, `${line}\n`)));
   for (const oldLine of [...shown.children].slice(0, -shownLinesMax)) oldLine.remove();
-}
-
-// Returns whether a line of a stream is a message, not the end event or an error.
-function isMessage(line: string, before: string): boolean {
-  if (line.startsWith("data:")) return !before.startsWith("event:");
-  return line.startsWith("{") && !/^\{"(?:@error"|error":\{"code":)/.test(line);
-}
-
-// A reader is used because not every browser can iterate over a stream with `for await`.
-async function* chunksOf(body: ReadableStream<Uint8Array<ArrayBuffer>> | null): AsyncGenerator<string> {
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  for (let read = await reader?.read(); read?.value !== undefined; read = await reader?.read()) yield read.value;
 }
 
 function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, codeName?: string): HTMLElement[] {

@@ -38,12 +38,14 @@ export function showTryIt(
     const { signal } = aborter;
     const startMs = performance.now();
     const request = requestOf(connection.baseUrl(), operation, readInputs(inputs));
+    let response: Response | undefined;
     try {
-      const response = await send(request, connection.token(), signal);
+      response = await send(request, connection.token(), signal);
       await showResponse(description, operation, response, { startMs, outcome, details });
     } catch {
       if (signal.aborted) outcome.append(element("span", { class: "note" }, "Stopped."));
-      else outcome.replaceChildren(...noResponse());
+      else if (response === undefined) outcome.replaceChildren(...noResponse());
+      else outcome.append(...incompleteResponse());
     }
   };
   form.addEventListener("input", update);
@@ -77,6 +79,11 @@ function readInputs(inputs: readonly Inputs[]): Input {
 function noResponse(): HTMLElement[] {
   const cause = "Cannot reach the server, or it does not allow requests from pages of this origin (CORS).";
   return [element("span", { class: "badge bad" }, "no response"), element("span", {}, cause)];
+}
+
+function incompleteResponse(): HTMLElement[] {
+  const cause = "The connection was lost before the end of the response.";
+  return [element("span", { class: "badge bad" }, "incomplete"), element("span", {}, cause)];
 }
 
 function callOf(operation: Operation, input: Input, { baseUrl, needsToken }: Connection): Call {
