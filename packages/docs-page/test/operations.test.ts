@@ -1,12 +1,15 @@
 import { expect, test } from "vitest";
 import {
   groupsOf,
+  isBytes,
+  isLines,
   mainMediaOf,
   needsCredential,
   type OperationObject,
   operationsOf,
   resolveSchema,
   responseOf,
+  titleOf,
 } from "../src/files/description.ts";
 
 test("operationsOf returns the operations of a path, without its other members", () => {
@@ -18,6 +21,15 @@ test("operationsOf returns the operations of a path, without its other members",
     ["QUERY /orders", "QUERY"],
     ["PROPFIND /orders", "PROPFIND"],
   ]);
+});
+
+test("operationsOf lists an operation for each method, named by its operationId", () => {
+  const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
+  const item = Object.fromEntries(methods.map((method) => [method, { responses: {}, operationId: `${method}Order` }]));
+  const operations = operationsOf({ info: { title: "t", version: "1" }, paths: { "/orders": item } });
+  expect(operations.map(({ id, method }) => [id, method])).toEqual(
+    methods.map((method) => [`${method}Order`, method.toUpperCase()]),
+  );
 });
 
 const bearer = [{ bearer: [] }];
@@ -54,6 +66,16 @@ test("groupsOf returns the tags with operations in their order, other operations
   expect(groups[0]?.description).toBe("About a.");
 });
 
+test("groupsOf returns undeclared tags after declared ones, before operations without a tag", () => {
+  const paths = { "/1": operationWith(), "/2": operationWith("b"), "/3": operationWith("a"), "/4": operationWith("b") };
+  const groups = groupsOf({ info: { title: "t", version: "1" }, tags: [{ name: "a" }], paths });
+  expect(groups.map(({ name, operations }) => [name, operations.map(({ path }) => path)])).toEqual([
+    ["a", ["/3"]],
+    ["b", ["/2", "/4"]],
+    ["Operations", ["/1"]],
+  ]);
+});
+
 test.each([
   { status: 404, want: "404" },
   { status: 409, want: "4XX" },
@@ -74,6 +96,32 @@ test.each([
   { types: ["text/plain", "text/html"], want: "text/plain" },
 ])("mainMediaOf selects $want from $types", ({ types, want }) => {
   expect(mainMediaOf(Object.fromEntries(types.map((type) => [type, {}])))?.type).toBe(want);
+});
+
+test.each([
+  { type: "application/x-ndjson", want: true },
+  { type: "application/jsonl; charset=utf-8", want: true },
+  { type: "application/jsonlines", want: false },
+  { type: "application/json", want: false },
+  { type: "text/application/jsonl", want: false },
+])("isLines returns $want for the type $type of a body", ({ type, want }) => {
+  expect(isLines(type)).toBe(want);
+});
+
+test.each([
+  { schema: { type: "string", format: "binary" }, want: true },
+  { schema: { type: "string", format: "date" }, want: false },
+  { schema: undefined, want: false },
+])("isBytes returns $want for the schema $schema of a body", ({ schema, want }) => {
+  expect(isBytes({ ...(schema && { schema }) })).toBe(want);
+});
+
+test.each([
+  { summary: "Gets an order.", want: "Gets an order." },
+  { summary: undefined, want: "getOrder" },
+])("titleOf returns $want if $summary is the summary", ({ summary, want }) => {
+  const object = { responses: {}, ...(summary !== undefined && { summary }) };
+  expect(titleOf({ id: "getOrder", path: "/orders", method: "GET", object })).toBe(want);
 });
 
 test("resolveSchema prefers a field's description over its schema's", () => {

@@ -126,16 +126,17 @@ function methodsOf({ additionalOperations = {}, ...item }: PathItem): readonly (
   return [...own.map(([name, object]) => [name.toUpperCase(), object] as const), ...others];
 }
 
-/** Groups the operations by their first tag, in tag order. Operations without a tag come last. */
+/** Groups the operations by their first tag, declared tags first. Operations without a tag come last. */
 export function groupsOf(description: Description): Group[] {
   const groups = new Map<string, Group>((description.tags ?? []).map((tag) => [tag.name, { ...tag, operations: [] }]));
+  const untagged: Group = { name: "Operations", operations: [] };
   for (const operation of operationsOf(description)) {
-    const name = operation.object.tags?.[0] ?? "Operations";
-    const group = groups.get(name) ?? { name, operations: [] };
+    const [name] = operation.object.tags ?? [];
+    const group = name === undefined ? untagged : (groups.get(name) ?? { name, operations: [] });
     group.operations.push(operation);
-    groups.set(name, group);
+    if (name !== undefined) groups.set(name, group);
   }
-  return [...groups.values()].filter(({ operations }) => operations.length > 0);
+  return [...groups.values(), untagged].filter(({ operations }) => operations.length > 0);
 }
 
 /** Returns an operation's title, which is the summary or, without a summary, the id. */
