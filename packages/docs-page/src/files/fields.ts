@@ -1,5 +1,6 @@
-import { type Description, nameOf, resolveSchema, type Schema } from "./description.js";
+import { type Description, resolveSchema, type Schema } from "./description.js";
 import { element, collapsible } from "./element.js";
+import { kindOf, partsOf } from "./kinds.js";
 import { prose } from "./prose.js";
 import { linkToSchema } from "./route.js";
 
@@ -46,31 +47,6 @@ function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
     element("dd", {}, element("code", {}, name)),
   ]);
   return [collapsible(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
-}
-
-/** A text, and the name of the schema that the text links to. */
-interface Part {
-  readonly text: string;
-  readonly name?: string;
-}
-
-function partsOf(schema: Schema): Part[] {
-  const { enum: choices, format, items, additionalProperties, anyOf } = schema;
-  const { type = choices?.map((choice) => JSON.stringify(choice)).join(" or ") ?? "any JSON" } = schema;
-  const name = nameOf(schema);
-  if (name !== undefined) return [{ text: name, name }];
-  if (anyOf !== undefined)
-    return anyOf.flatMap((each, at) => [...(at > 0 ? [{ text: " or " }] : []), ...partsOf(each)]);
-  if (type === "array") return [{ text: "array of " }, ...partsOf(items ?? {})];
-  if (typeof additionalProperties === "object") return [{ text: "map of " }, ...partsOf(additionalProperties)];
-  return [{ text: format === undefined ? type : `${type}, ${format}` }];
-}
-
-/** Describes the values that a schema accepts. */
-export function kindOf(schema: Schema = {}): string {
-  return partsOf(schema)
-    .map(({ text }) => text)
-    .join("");
 }
 
 /** Shows the text of {@link kindOf}, in which schema names are links. */

@@ -10,8 +10,8 @@ import {
 } from "./description.js";
 import { element, collapsible } from "./element.js";
 import { exampleOf } from "./example.js";
-import { kindOf } from "./fields.js";
 import type { Input } from "./filled-in.js";
+import { kindOf } from "./kinds.js";
 
 type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 
