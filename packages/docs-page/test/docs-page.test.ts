@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { Script } from "node:vm";
 import { expect, test } from "vitest";
 import type { EndpointResponse } from "../../gateway/src/index.ts";
@@ -32,8 +33,24 @@ test("/openapi.yaml contains the document as YAML", () => {
   expect(textOf("/openapi.yaml")).toBe('openapi: "3.1.0"\n');
 });
 
+test.each([
+  { path: "/docs", type: "text/html; charset=utf-8" },
+  { path: "/docs/page.css", type: "text/css; charset=utf-8" },
+  { path: "/docs/icon.svg", type: "image/svg+xml" },
+])("$path has the content type $type, so that browsers use it", ({ path, type }) => {
+  expect(answerOf(path)).toMatchObject({ httpStatus: 200, header: { "content-type": type } });
+});
+
+test("later style sheets override earlier ones, print styles last", () => {
+  const parts = ["page.css", "layout.css", "print.css"].map((name) =>
+    readFileSync(`packages/docs-page/src/files/${name}`, "utf8"),
+  );
+  expect(textOf("/docs/page.css")).toBe(parts.join("\n"));
+});
+
 test("the root redirects to the page by a relative path", () => {
   expect(answerOf("/")).toMatchObject({ httpStatus: 302, header: { location: "docs" } });
+  expect(open.find(({ path }) => path === "/")).toMatchObject({ open: true, yieldsToRules: true });
 });
 
 test("with open: false, all paths require a credential and / is absent", () => {
@@ -73,12 +90,15 @@ test("the page may send requests only to the document's servers", async () => {
     "https://orders.example/api",
     "https://orders.example/b",
     "https://[",
+    "http://orders.example",
     "ftp://orders.example",
   ];
   const text = JSON.stringify({ openapi: "3.1.0", servers: servers.map((url) => ({ url })) });
   const page = createDocsPage({ document: () => text, open: true }).find(({ path }) => path === "/docs");
   const { header } = await askEndpoint(page ?? expect.unreachable());
-  expect(header?.["content-security-policy"]).toContain("; connect-src 'self' https://orders.example; ");
+  expect(header?.["content-security-policy"]).toContain(
+    "; connect-src 'self' https://orders.example http://orders.example; ",
+  );
 });
 
 const references = [...html.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, target = ""]) => target);

@@ -31,6 +31,9 @@ test.each<{ readonly name: string; readonly media: Media; readonly want: unknown
     want: 7,
   },
   { name: "a message of a stream", media: { itemSchema: { type: "boolean" } }, want: true },
+  { name: "a message rather than a stream's", media: { schema: { type: "boolean" }, itemSchema: {} }, want: true },
+  { name: "a list without item schema", media: { schema: { type: "array" } }, want: ["text"] },
+  { name: "an example with null", media: { schema: { examples: [{ a: null }] } }, want: { a: null } },
   { name: "a number", media: { schema: { type: "number" } }, want: 7 },
   { name: "no value without a schema", media: {}, want: undefined },
 ])("exampleOf returns $name", ({ media, want }) => {

@@ -37,6 +37,20 @@ test.each<Row>([
     values: { "path bed": "a/b", "path file": "c/d" },
     want: "/v1/a%2Fb/c/d",
   },
+  {
+    name: "slashes for the wildcard ** outside a variable",
+    template: "/v1/{bed}/*/**",
+    path: "/v1/{bed}/{segment}/{file}",
+    parameters: [bed, { name: "segment", in: "path" }, file],
+    values: { "path bed": "a/b", "path segment": "c/d", "path file": "e/f" },
+    want: "/v1/a%2Fb/c%2Fd/e/f",
+  },
+  {
+    name: "a slash in a parameter without a wildcard",
+    template: "/v1/beds",
+    values: { "path bed": "a/b" },
+    want: "/v1/a%2Fb",
+  },
   { name: "a missing value", values: {}, want: "/v1/{bed}" },
   {
     name: "an array of two lines and a string of two lines",
@@ -74,6 +88,45 @@ test.each<{ readonly name: string; readonly input: Partial<Input>; readonly want
 ])("requestOf sets header fields: $name", ({ input, want }) => {
   const noInput = { values: new Map(), accept: undefined, body: undefined, contentType: undefined };
   expect(requestOf("http://beds.test", upload, { ...noInput, ...input }).headers).toEqual(want);
+});
+
+test("requestOf sends the header parameters that were filled in", () => {
+  const parameters = ["a", "b"].map((name) => ({ name, in: "header" }));
+  const values = new Map([
+    ["header a", "1"],
+    ["header b", ""],
+    ["query a", "2"],
+  ]);
+  const input = { values, accept: "text/plain", body: undefined, contentType: undefined };
+  const operation = { ...upload, object: { responses: {}, parameters } };
+  const { url, headers } = requestOf("http://beds.test", operation, input);
+  expect([url, headers]).toEqual([
+    "http://beds.test/v1",
+    [
+      ["a", "1"],
+      ["Accept", "text/plain"],
+    ],
+  ]);
+});
+
+test("send sends the body, and neither an empty token nor a cached response", async () => {
+  const requests: unknown[] = [];
+  const server = createServer((request, response) => {
+    const { authorization, "cache-control": cacheControl, "x-a": field } = request.headers;
+    request.on("data", (data) => requests.push(request.method, String(data), authorization, cacheControl, field));
+    request.on("end", () => response.end());
+  });
+  await using started = await startOnLoopback(server);
+  const headers: [string, string][] = [["x-a", "1"]];
+  await send({ method: "PUT", url: started.baseUrl, headers, body: "a" }, "", new AbortController().signal);
+  expect(requests).toEqual(["PUT", "a", undefined, "no-cache", "1"]);
+});
+
+test("send stops waiting for the response when its signal aborts", async () => {
+  const aborter = new AbortController();
+  await using started = await startOnLoopback(createServer(() => aborter.abort()));
+  const request = { method: "GET", url: started.baseUrl, headers: [], body: undefined };
+  await expect(send(request, "", aborter.signal)).rejects.toThrow("aborted");
 });
 
 test("send does not follow a redirect with the token", async () => {

@@ -105,6 +105,8 @@ const queryParameters: readonly Parameter[] = [
   { name: "isOpen", in: "query", schema: { type: "boolean" } },
   { name: "floor", in: "query", schema: { type: "integer", format: "int32" } },
   { name: "id", in: "query", schema: { type: "integer", format: "int64" } },
+  { name: "count", in: "query", schema: { type: "integer", format: "uint32" } },
+  { name: "size", in: "query", schema: { type: "integer", format: "uint64" } },
   { name: "years", in: "query", schema: { type: "array", items: { type: "integer", format: "int32" } } },
 ];
 
@@ -120,8 +122,14 @@ interface FormRow {
 test.each<FormRow>([
   {
     name: "booleans and 32-bit integers without quotes, and 64-bit integers with quotes",
-    values: { "query isOpen": "false", "query floor": "-7", "query id": "9007199254740993" },
-    want: ['{"isOpen":false,"floor":-7,"id":"9007199254740993"}'],
+    values: {
+      "query isOpen": "false",
+      "query floor": "-7",
+      "query id": "9007199254740993",
+      "query count": "0",
+      "query size": "1",
+    },
+    want: ['{"isOpen":false,"floor":-7,"id":"9007199254740993","count":0,"size":"1"}'],
   },
   { name: "a list with one value per line", values: { "query years": "1999\n2026" }, want: ['{"years":[1999,2026]}'] },
   {
@@ -141,8 +149,8 @@ test.each<FormRow>([
     name: "each line of a stream as a message with the path's fields",
     body: "*",
     values: { "path shelf": "a" },
-    bodies: ['{"b":9007199254740993}', "{}"],
-    want: ['{"shelf":"a","b":9007199254740993}', '{"shelf":"a"}'],
+    bodies: ['{"b":9007199254740993}', "{}", ' { "b": 1 } ', "{ }"],
+    want: ['{"shelf":"a","b":9007199254740993}', '{"shelf":"a"}', '{"shelf":"a","b": 1}', '{"shelf":"a"}'],
   },
   {
     name: "no body if the RPC has none",

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
+import { jsonPieces } from "../src/json-pieces.ts";
 import { serializeDocument } from "../src/serialized-document.ts";
+import { yamlPieces } from "../src/yaml-text.ts";
 
 const members = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`ü${at}`, { type: "ü".repeat(11_000) }]));
 
@@ -23,6 +25,15 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   const yaml = Buffer.from(await ofObject.yaml()).toString();
   expect(Buffer.from(await ofText.yaml()).toString()).toBe(yaml);
   expect(parse(yaml)).toEqual(json);
+});
+
+// The event loop runs between two pieces.
+test("a piece of a document is at most one member of the third level", () => {
+  const document = { paths: { "/a": { get: { tags: ["a"] }, put: {} } } };
+  const get = '{"tags":["a"]}';
+  expect([...jsonPieces(document)]).toEqual(['{"paths":', '{"/a":', '{"get":', get, ',"put":', "{}", "}", "}", "}"]);
+  const yaml = ["paths:", '\n  "/a":', "\n    get:", "\n      tags:\n        - a", "\n    put:", " {}", "\n"];
+  expect([...yamlPieces(document)]).toEqual(yaml);
 });
 
 test("serializeDocument returns the servers' origins for an object and for JSON text", async () => {

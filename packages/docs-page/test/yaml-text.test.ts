@@ -29,9 +29,9 @@ test.each([
   },
   {
     name: "strings that need quotes",
-    json: '["true","No","null","y","1","3.1.0","2026-11-22","-","~","","a: b","a #b","#a","*a","&a","!a","@a","a:","x ","{a}"]',
+    json: '["true","FALSE","yes","No","null","on","OFF","y","n","1","3.1.0","2026-11-22","-","~","","a: b","a #b","#a","*a","&a","!a","@a","a:","x ","a  b","a -b","{a}"]',
     yaml: [
-      ..."true No null y 1 3.1.0 2026-11-22 - ~".split(" "),
+      ..."true FALSE yes No null on OFF y n 1 3.1.0 2026-11-22 - ~".split(" "),
       "",
       "a: b",
       "a #b",
@@ -42,10 +42,17 @@ test.each([
       "@a",
       "a:",
       "x ",
+      "a  b",
+      "a -b",
       "{a}",
     ]
       .map((text) => `- ${JSON.stringify(text)}\n`)
       .join(""),
+  },
+  {
+    name: "strings that need no quotes",
+    json: '["ny","a b $c","_a.b-c/d","$x"]',
+    yaml: "- ny\n- a b $c\n- _a.b-c/d\n- $x\n",
   },
   {
     name: "a string with line breaks",

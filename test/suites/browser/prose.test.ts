@@ -78,6 +78,16 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     text: "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)> a <b>c</b>",
     html: "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p><p>&lt;img src=x onerror=alert(1)&gt; a &lt;b&gt;c&lt;/b&gt;</p>",
   },
+  {
+    name: "links within the server and the page, but not relative links",
+    text: "[a](/b) [c](#/schemas/Shelf) [d](e) [f](#g)",
+    html: '<p><a href="/b" rel="noreferrer">a</a> <a href="#/schemas/Shelf" rel="noreferrer">c</a> d f</p>',
+  },
+  {
+    name: "deletions, quotes, and entities in links",
+    text: "~~a~~ &quot;&nbsp;&#X2A;&#1114111; [b](https://a.example/?c&#61;d)",
+    html: '<p><del>a</del> "&nbsp;*\u{10ffff} <a href="https://a.example/?c=d" rel="noreferrer">b</a></p>',
+  },
   ...[
     "javascript:alert(1)",
     "JaVaScRiPt:alert(1)",

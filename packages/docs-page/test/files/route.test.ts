@@ -15,6 +15,8 @@ test.each([
   { hash: "#", view: "overview" },
   { hash: "#/", view: "overview" },
   { hash: "#content", view: undefined },
+  { hash: "#/operations/", view: undefined },
+  { hash: "#/schemas/a/b", view: "schemas" },
 ])('readRoute returns the view $view for the fragment "$hash"', ({ hash, view }) => {
   expect(readRoute(hash)?.view).toBe(view);
 });

@@ -47,6 +47,36 @@ test.each([
   expect(write(callOf({ messages: ['{"a":1}', '{"a":2}'] }))).toContain(`-d '{"a":1}\n{"a":2}'`);
 });
 
+test("the grpcurl command reads the token from the environment", () => {
+  expect(
+    writeGrpcurl(callOf({ needsToken: true }))
+      .split(" \\\n  ")
+      .slice(0, -1),
+  ).toEqual(["grpcurl -plaintext", '-H "Authorization: Bearer $TOKEN"', "-d '{}'"]);
+});
+
+test("the curl command has the token, then the header fields and the body", () => {
+  const request = { ...callOf({}).request, headers: [["x-a", "b"]] satisfies [string, string][], body: "{}" };
+  expect(writeCurl(callOf({ request, needsToken: true })).split(" \\\n  ")).toEqual([
+    "curl -i",
+    "-X POST",
+    '-H "Authorization: Bearer $TOKEN"',
+    "-H 'x-a: b'",
+    "--data-binary '{}'",
+    "'http://127.0.0.1:1/a'",
+  ]);
+});
+
+test("a single quote in a body ends and continues the quoted word", () => {
+  const request = { ...callOf({}).request, body: "it's" };
+  expect(writeCurl(callOf({ request }))).toContain(String.raw`--data-binary 'it'\''s'`);
+});
+
+test("the buf command keeps the server's path prefix", () => {
+  const baseUrl = "https://shop.example/garden";
+  expect(writeBuf(callOf({ baseUrl })).split("\n").at(-1)).toBe("  https://shop.example/garden/shop.v1.Shop/Get");
+});
+
 test("writeCurl disables buffering for a stream, and reads a file body", () => {
   const request = { ...callOf({}).request, body: new File(["a"], "leaf.txt") };
   expect(writeCurl(callOf({ request, isStream: true })).split(" \\\n  ")).toEqual([
