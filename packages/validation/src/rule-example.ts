@@ -35,7 +35,10 @@ function isExample(value: unknown): value is string | number | boolean {
 
 function textOf({ minLength, maxLength }: OpenApiSchema): string | undefined {
   if (minLength === undefined && maxLength === undefined) return undefined;
-  const length = Math.min(Math.max("text".length, Number(minLength ?? 0)), Number(maxLength ?? exampleLengthMax));
+  const length = Math.min(
+    Math.max("text".length, Number(minLength ?? 0)),
+    Number(maxLength ?? Number.POSITIVE_INFINITY),
+  );
   return length > exampleLengthMax ? undefined : "text".repeat(Math.ceil(length / 4)).slice(0, length);
 }
 
