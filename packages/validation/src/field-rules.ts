@@ -45,10 +45,8 @@ export class DescribedRules implements FieldRules {
       if (isUntrusted) return new Set(type.fields.filter((each) => this.#isMarkedRequired(each)));
       // A string that must not be empty is also required, because a string that is not sent is empty.
       const { violations = [] } = this.#preparedOf(type.file).validator.validate(type, create(type));
-      const paths = violations.map((violation) => violation.field);
-      return new Set(
-        type.fields.filter((each) => paths.some(([first, ...below]) => first === each && below.length === 0)),
-      );
+      const violated = new Set(violations.map(({ field: [first] }) => first));
+      return new Set(type.fields.filter((each) => violated.has(each)));
     });
   }
 

@@ -1,0 +1,142 @@
+import {
+  create,
+  createFileRegistry,
+  type DescField,
+  type DescMessage,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
+import {
+  DescriptorProtoSchema,
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  FieldDescriptorProtoSchema,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  OneofDescriptorProtoSchema,
+} from "@bufbuild/protobuf/wkt";
+import {
+  file_buf_validate_validate,
+  type FieldRulesSchema,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { expect, test } from "vitest";
+import { ReceiptSchema } from "../../testing/src/gen/signup/v1/signup_pb.ts";
+import { notesWith } from "../../testing/src/gateway/notes.ts";
+import { openValidation } from "../src/index.ts";
+
+// What documents say about fields with rules.
+
+type Rules = MessageInitShape<typeof FieldRulesSchema>;
+type Change = (file: FileDescriptorProto) => void;
+
+const trusted = await openValidation();
+const untrusted = await openValidation({ untrusted: true });
+
+/** Returns a message with a string field for each rule. */
+function noteWith(rules: readonly Rules[], change: Change = () => {}, name = "notes.Note"): DescMessage {
+  const file = create(FileDescriptorProtoSchema, notesWith(...rules));
+  change(file);
+  const registry = createFileRegistry(file, () => file_buf_validate_validate);
+  return registry.getMessage(name) ?? expect.unreachable("no message");
+}
+
+function firstField({ fields: [field = expect.unreachable("no field")] }: DescMessage): DescField {
+  return field;
+}
+
+const string = (value: object) => ({ type: { case: "string" as const, value } });
+
+/** Puts the fields into a oneof. */
+const inOneof: Change = ({ messageType: [note = expect.unreachable("no message")] }) => {
+  note.oneofDecl.push(create(OneofDescriptorProtoSchema, { name: "text" }));
+  for (const field of note.field) field.oneofIndex = 0;
+};
+
+const repeated: Change = ({ messageType: [note = expect.unreachable("no message")] }) => {
+  for (const field of note.field) field.label = FieldDescriptorProto_Label.REPEATED;
+};
+
+/** Turns the fields into maps from strings to strings. */
+const maps: Change = (file) => {
+  repeated(file);
+  const [note = expect.unreachable("no message")] = file.messageType;
+  for (const field of note.field) {
+    const entry = `Text${field.number - 1}Entry`;
+    const members = ["key", "value"].map((name, at) =>
+      create(FieldDescriptorProtoSchema, { name, number: at + 1, type: FieldDescriptorProto_Type.STRING, label: 1 }),
+    );
+    note.nestedType.push(create(DescriptorProtoSchema, { name: entry, field: members, options: { mapEntry: true } }));
+    field.type = FieldDescriptorProto_Type.MESSAGE;
+    field.typeName = `.notes.Note.${entry}`;
+  }
+};
+
+test.each<{ readonly name: string; readonly rules: readonly Rules[]; readonly change?: Change; readonly want: string }>(
+  [
+    { name: "marked as required", rules: [{ required: true }], want: "required, also if untrusted" },
+    { name: "that must not be empty", rules: [string({ minLen: 1n })], want: "required" },
+    { name: "that may be empty", rules: [string({ maxLen: 9n }), { required: true }], want: "optional" },
+    { name: "without rules", rules: [{}], want: "optional" },
+    { name: "in a oneof of two", rules: [{ required: true }, {}], change: inOneof, want: "optional" },
+    { name: "in a oneof of one", rules: [{ required: true }], change: inOneof, want: "required, also if untrusted" },
+  ],
+)("isRequired finds that a field $name is $want", ({ rules, change, want }) => {
+  const field = firstField(noteWith(rules, change));
+  expect([trusted.isRequired(field), untrusted.isRequired(field)]).toEqual([
+    want !== "optional",
+    want === "required, also if untrusted",
+  ]);
+});
+
+const cel = [{ id: "a", expression: "this != 'x'" }];
+const lengthRules = string({ minLen: 6n });
+
+test.each<{
+  readonly name: string;
+  readonly rules: Rules;
+  readonly change?: Change;
+  readonly want: readonly string[] | undefined;
+}>([
+  { name: "undefined without keywords", rules: string({}), want: undefined },
+  { name: "an example for keywords", rules: lengthRules, want: ["textte"] },
+  { name: "no example if no string matches the pattern", rules: string({ pattern: "^none$" }), want: [] },
+  { name: "no example for CEL rules", rules: { ...lengthRules, cel }, want: [] },
+  { name: "no example for CEL expressions", rules: { ...lengthRules, celExpression: ["true"] }, want: [] },
+  { name: "the rules' example despite CEL", rules: { ...string({ example: ["y"] }), cel }, want: ["y"] },
+  {
+    name: "an example for a list's element",
+    rules: { type: { case: "repeated", value: { minItems: 1n, items: lengthRules } } },
+    change: repeated,
+    want: ["textte"],
+  },
+  {
+    name: "undefined for a list whose elements have no rules",
+    rules: { type: { case: "repeated", value: { minItems: 1n } } },
+    change: repeated,
+    want: undefined,
+  },
+  {
+    name: "an example for a map's value",
+    rules: { type: { case: "map", value: { minPairs: 1n, keys: string({ minLen: 9n }), values: lengthRules } } },
+    change: maps,
+    want: ["textte"],
+  },
+])("exampleOf returns $name in a field's rules", ({ rules, change, want }) => {
+  expect(trusted.exampleOf(firstField(noteWith([rules], change)))).toEqual(want);
+});
+
+test("accepts refuses a message that violates a rule or has a wrong type", () => {
+  const note = noteWith([string({ maxLen: 3n })]);
+  expect([trusted.accepts(note, { text0: "abc" }), trusted.accepts(note, { text0: "abcd" })]).toEqual([true, false]);
+  expect(trusted.accepts(note, { text0: 7 })).toBe(false);
+});
+
+/** Adds a message that contains the note. */
+const addOuter: Change = ({ messageType }) => {
+  const field = { name: "note", number: 1, type: FieldDescriptorProto_Type.MESSAGE, typeName: ".notes.Note", label: 1 };
+  messageType.push(create(DescriptorProtoSchema, { name: "Outer", field: [field] }));
+};
+
+test("accepts with untrusted rules accepts only messages without rules, also in fields", () => {
+  expect(untrusted.accepts(ReceiptSchema, {})).toBe(true);
+  expect(untrusted.accepts(noteWith([{ required: true }], addOuter, "notes.Outer"), {})).toBe(false);
+});
