@@ -30,15 +30,19 @@ interface Rules {
   readonly repeated?: true;
   /** Whether requests contain the message with the rules. */
   readonly isNested?: true;
+  /** The rules of the message that contains the message. */
+  readonly ofOuter?: MessageInitShape<typeof MessageRulesSchema>;
 }
 
 /**
  * Returns a service whose requests have a string field with these rules, and a map, a wrapper and a value without
  * rules.
  */
-function serviceWith({ ofMessage, ofField, repeated, isNested }: Rules): DescService {
+function serviceWith({ ofMessage, ofField, repeated, isNested, ofOuter }: Rules): DescService {
   const options = create(MessageOptionsSchema);
   if (ofMessage) setExtension(options, message, create(MessageRulesSchema, ofMessage));
+  const outerOptions = create(MessageOptionsSchema);
+  if (ofOuter) setExtension(outerOptions, message, create(MessageRulesSchema, ofOuter));
   const fieldOptions = create(FieldOptionsSchema);
   if (ofField) setExtension(fieldOptions, field, create(FieldRulesSchema, ofField));
   const label = repeated ? FieldDescriptorProto_Label.REPEATED : FieldDescriptorProto_Label.OPTIONAL;
@@ -71,7 +75,7 @@ function serviceWith({ ofMessage, ofField, repeated, isNested }: Rules): DescSer
         ],
         options,
       },
-      { name: "Notebook", field: [messageField("note", 1, ".notes.Note")] },
+      { name: "Notebook", field: [messageField("note", 1, ".notes.Note")], options: outerOptions },
     ],
     service: [{ name: "Notes", method: [{ name: "Add", inputType, outputType: ".notes.Note" }] }],
   });
@@ -112,6 +116,8 @@ test.for(rows)("the gateway does not start if %s cannot be compiled", ([, rules,
   expect(() => start(rules)).toThrow(
     expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringMatching(problem) }),
   );
+  // One problem, on one line.
+  expect(() => start(rules)).toThrow(/^[^\n]*\n[^\n]*$/);
 });
 
 const typeErrors: readonly (readonly [string, Rules, RegExp])[] = [
@@ -141,9 +147,11 @@ test.for(typeErrors)("if a rule's expression %s, the gateway does not start", ([
 test("a type error in a nested message is listed once", () => {
   const celExpression = ["this.title == 'x'"];
   const text = "cannot use the validation rules:\n- notes.Note: field not found: title";
-  expect(() => start({ ofMessage: { celExpression }, isNested: true })).toThrow(
-    expect.objectContaining({ message: text }),
-  );
+  for (const ofOuter of [{}, { celExpression: ["true"] }]) {
+    expect(() => start({ ofMessage: { celExpression }, isNested: true, ofOuter })).toThrow(
+      expect.objectContaining({ message: text }),
+    );
+  }
 });
 
 const dependingOnMessages: readonly (readonly [string, Rules])[] = [

@@ -25,6 +25,11 @@ test("a rule's evaluation error is reported once per minute", () => {
   }
 });
 
+test("a rule's evaluation error is reported on one line", () => {
+  const { rawMessage } = new FailedRules().errorFor(EmptySchema, new Error("a\nb"));
+  expect(rawMessage).toBe("a validation rule cannot be evaluated: a b");
+});
+
 test("evaluation errors of two rules or two types are reported separately", () => {
   const rules = new FailedRules();
   expect([isReported(rules, "a"), isReported(rules, "b"), isReported(rules, "a", TimestampSchema)]).toEqual([

@@ -1,5 +1,5 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
-import { EmptySchema } from "@bufbuild/protobuf/wkt";
+import { EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test, vi } from "vitest";
 import { openTimeLimit, prepareLimited } from "../src/limited-rules.ts";
 
@@ -61,4 +61,45 @@ test.each([
   expect(checks).toBe(attempts);
   expect(check).toThrow("it takes longer than 300 ms");
   expect(checks).toBe(2 * attempts);
+});
+
+test.each([
+  { name: "2,000 fields", changes: { owners: 2000 }, problem: undefined },
+  { name: "2,001 fields", changes: { owners: 2001 }, problem: "more than 2000 fields and messages have rules" },
+  { name: "10,000 characters", changes: { patternCharacters: 10_000 }, problem: undefined },
+  {
+    name: "10,001 characters",
+    changes: { patternCharacters: 10_001 },
+    problem: "their patterns have more than 10000 characters",
+  },
+  { name: "CEL", changes: { expressions: new Map([["1", "a.B.c"]]) }, problem: "a.B.c has a rule in CEL" },
+])("rules with $name are refused with $problem before they are compiled", ({ changes, problem }) => {
+  const prepare = vi.fn<() => () => undefined>(() => () => undefined);
+  const start = (): unknown => prepareLimited({ ...rules, ...changes }, openTimeLimit(), prepare);
+  if (problem === undefined) expect(start()).toBeTypeOf("function");
+  else expect(start).toThrow(`the validation rules are not accepted from a server: ${problem}`);
+  expect(prepare).toHaveBeenCalledTimes(problem === undefined ? 1 : 0);
+});
+
+test("rules may take 5 s to compile, and 300 ms to check", () => {
+  const limits: number[] = [];
+  const limit = (run: () => void, timeoutMs: number): boolean => {
+    limits.push(timeoutMs);
+    run();
+    return true;
+  };
+  const checkOf = prepareLimited(rules, limit, () => (type) => (type === EmptySchema ? () => {} : undefined));
+  checkOf(EmptySchema)?.(create(EmptySchema), Object.create(null));
+  expect(limits).toEqual([5000, 300]);
+  expect(checkOf(TimestampSchema)).toBeUndefined();
+});
+
+test("rules that take too long to compile are refused", () => {
+  const start = (): unknown =>
+    prepareLimited(
+      rules,
+      () => false,
+      () => () => undefined,
+    );
+  expect(start).toThrow("compiling them takes longer than 5000 ms");
 });

@@ -1,6 +1,7 @@
 import {
   create,
   createFileRegistry,
+  createRegistry,
   type DescService,
   type MessageInitShape,
   type Registry,
@@ -15,6 +16,12 @@ import {
 import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { notesWith, withPredefined } from "../../testing/src/gateway/notes.ts";
+import {
+  AccountSchema,
+  AddressSchema,
+  ReceiptSchema,
+  SignupService,
+} from "../../testing/src/gen/signup/v1/signup_pb.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { openValidation } from "../src/index.ts";
 
@@ -56,6 +63,26 @@ test.each([
     }),
   );
   expect(response.status).toBe(httpStatus);
+});
+
+test("accepts evaluates the predefined rules of the message's file", async () => {
+  const validation = await openValidation();
+  const note = registry.getMessage("notes.Note") ?? expect.unreachable("no message");
+  expect(["12345678", "123456789"].map((text0) => validation.accepts(note, { text0 }))).toEqual([true, false]);
+});
+
+test("the gateway does not start if a predefined rule cannot be compiled", async () => {
+  const validation = await openValidation();
+  const file = create(FileDescriptorProtoSchema, withPredefined(notesWith(), "size(this"));
+  const broken = createFileRegistry(file, () => file_buf_validate_validate);
+  expect(() => validation.prepare([notes], broken)).toThrow(/\n- notes\.short: /);
+});
+
+test("validation checks only types that are requests with rules", async () => {
+  const validation = await openValidation();
+  const checkOf = validation.prepare([SignupService], createRegistry(SignupService));
+  const types = [AccountSchema, ReceiptSchema, AddressSchema];
+  expect(types.map((type) => typeof checkOf(type))).toEqual(["function", "undefined", "undefined"]);
 });
 
 test("untrusted validation refuses a predefined rule in CEL", async () => {

@@ -10,6 +10,7 @@ import {
 import * as validate from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { notesWith } from "../../testing/src/gateway/notes.ts";
+import { AccountSchema, ReceiptSchema } from "../../testing/src/gen/signup/v1/signup_pb.ts";
 import { findRules, type Rules } from "../src/rules.ts";
 
 type Given = MessageInitShape<typeof validate.FieldRulesSchema>;
@@ -78,4 +79,9 @@ test.each<readonly [place: string, add: (note: DescriptorProto) => void]>([
   add(note);
   const { owners, typesWithRules } = rulesIn(file);
   expect([owners, [...typesWithRules].map(({ typeName }) => typeName)]).toEqual([1, ["notes.Note"]]);
+});
+
+test("findRules lists only the reached types with rules, outer types first", () => {
+  const { typesWithRules } = findRules([ReceiptSchema, AccountSchema], validate);
+  expect([...typesWithRules].map(({ typeName }) => typeName)).toEqual(["signup.v1.Account", "signup.v1.Address"]);
 });

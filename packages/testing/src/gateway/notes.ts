@@ -39,13 +39,9 @@ export function notesWith(...rules: readonly MessageInitShape<typeof FieldRulesS
 }
 
 /** Adds the extension `notes.short`, a string rule that an expression evaluates. */
-export function withPredefined(file: File): File {
+export function withPredefined(file: File, expression: string = "size(this) < 9"): File {
   const options = create(FieldOptionsSchema);
-  setExtension(
-    options,
-    predefined,
-    create(PredefinedRulesSchema, { cel: [{ id: "short", expression: "size(this) < 9" }] }),
-  );
+  setExtension(options, predefined, create(PredefinedRulesSchema, { cel: [{ id: "short", expression }] }));
   const { OPTIONAL: label } = FieldDescriptorProto_Label;
   const { BOOL: type } = FieldDescriptorProto_Type;
   const short = { name: "short", number: 50_000, extendee: ".buf.validate.StringRules", label, type, options };
