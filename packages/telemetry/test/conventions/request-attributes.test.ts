@@ -26,6 +26,7 @@ const baseRequest: CompletedRequest = {
 interface Outcome {
   readonly name: string;
   readonly httpStatus: number;
+  readonly httpRoute?: string;
   readonly code?: Code;
   /** The procedure that failed. */
   readonly procedure?: string;
@@ -42,6 +43,7 @@ const outcomes: readonly Outcome[] = [
   { name: "a response that could not be written", httpStatus: 0, code: Code.Internal, want: "internal" },
   { name: "a call whose deadline was exceeded", httpStatus: 0, code: Code.DeadlineExceeded, want: "deadline_exceeded" },
   { name: "a failed probe", httpStatus: 503, want: "503" },
+  { name: "an HTTP method that no server implements", httpStatus: 501 },
   { name: "an unknown path", httpStatus: 404, code: Code.NotFound },
   { name: "an HTTP method that the path does not accept", httpStatus: 405, code: Code.Unimplemented },
   { name: "an RPC without a handler", httpStatus: 400, procedure, code: Code.Unimplemented, want: "unimplemented" },
@@ -80,7 +82,14 @@ function outcomeOf({ code, ...rest }: Outcome): CompletedRequest {
   return { ...baseRequest, ...rest, error: code === undefined ? undefined : new ConnectError("", code) };
 }
 
-test.each(outcomes)("$name has the error.type $want in httpAttributes", (outcome) => {
+const unimplemented = {
+  name: "an endpoint that is not implemented",
+  httpStatus: 501,
+  httpRoute: "/livez",
+  want: "501",
+};
+
+test.each([...outcomes, unimplemented])("$name has the error.type $want in httpAttributes", (outcome) => {
   expect(httpAttributes(outcomeOf(outcome))["error.type"]).toBe(outcome.want);
 });
 
@@ -88,11 +97,37 @@ test.each([
   { protocol: "grpc", code: Code.Canceled, want: "CANCELLED" },
   { protocol: "grpc-web", code: Code.NotFound, want: "NOT_FOUND" },
   { protocol: "grpc", code: undefined, want: "OK" },
+  { protocol: "mcp", code: Code.NotFound, want: "NOT_FOUND" },
+  { protocol: "mcp", code: undefined, want: "OK" },
   { protocol: "connect", code: Code.Canceled, want: "canceled" },
   { protocol: "connect", code: undefined, want: undefined },
 ] as const)("a call over $protocol has the status $want in the protocol's spelling", ({ protocol, code, want }) => {
   const error = code === undefined ? undefined : new ConnectError("", code);
   expect(rpcAttributes({ ...baseRequest, protocol, error })["rpc.response.status_code"]).toBe(want);
+});
+
+test.each([
+  { protocol: "grpc", system: "grpc", code: Code.DataLoss, want: "DATA_LOSS" },
+  { protocol: "grpc-web", system: "grpc", code: Code.Unimplemented, want: "UNIMPLEMENTED" },
+  { protocol: "mcp", system: "jsonrpc", code: Code.Internal, want: "INTERNAL" },
+  { protocol: "connect", system: "connectrpc", code: Code.Unavailable, want: "unavailable" },
+  { protocol: "connect", system: "connectrpc", code: Code.NotFound, want: undefined },
+] as const)("a call over $protocol has the system $system and the error.type $want in its attributes", (row) => {
+  const { protocol, system, code, want } = row;
+  const attributes = rpcAttributes({ ...baseRequest, procedure, protocol, error: new ConnectError("", code) });
+  expect([attributes["rpc.system.name"], attributes["rpc.method"], attributes["error.type"]]).toEqual([
+    system,
+    "garden.Service/Water",
+    want,
+  ]);
+  expect(rpcAttributes({ ...baseRequest, protocol, error: undefined })["rpc.method"]).toBe("_OTHER");
+});
+
+test("httpAttributes names the methods of RFC 9110 and PATCH, and no others", () => {
+  const methods = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+  const nameOf = (httpMethod: string): unknown => httpAttributes({ ...baseRequest, httpMethod })["http.request.method"];
+  expect(methods.map(nameOf)).toEqual(methods);
+  expect(["get", "QUERY", ""].map(nameOf)).toEqual(["_OTHER", "_OTHER", "_OTHER"]);
 });
 
 test("a request without a response has no status attribute", () => {
@@ -116,7 +151,7 @@ test("httpSeriesKey is equal exactly for requests with equal attributes", () => 
 test("rpcSeriesKey is equal exactly for calls with equal attributes", () => {
   const calls = outcomes
     .map((outcome) => ({ ...outcomeOf(outcome), procedure }))
-    .flatMap((call) => (["grpc", "grpc-web", "connect"] as const).map((protocol) => ({ ...call, protocol })));
+    .flatMap((call) => (["grpc", "grpc-web", "connect", "mcp"] as const).map((protocol) => ({ ...call, protocol })));
   expectOneKeyPerAttributes(calls.map((call) => [rpcSeriesKey(call), JSON.stringify(rpcAttributes(call))]));
 });
 

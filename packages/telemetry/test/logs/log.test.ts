@@ -57,6 +57,38 @@ test("dropped lines are reported in a log line", async () => {
   expect(JSON.parse(next ?? "")).toMatchObject({ msg: "the next" });
 });
 
+test("a reserve log's line is kept when a full buffer drops others", async () => {
+  const module = new URL("../../src/logs/log.ts", import.meta.url).href;
+  const program = `
+    const { openLog, openReserveLog } = await import(${JSON.stringify(module)});
+    for (let i = 0; i < 50; i += 1) openLog("info").info("x".repeat(100_000));
+    openReserveLog("info").info("kept");`;
+  const shown = '"$0" --input-type=module --eval "$1" 2>&1 | tail -n 1 >&2';
+  const { stderr } = await runProgram("sh", ["-c", shown, process.execPath, program]);
+  expect(JSON.parse(stderr)).toMatchObject({ msg: "kept" });
+});
+
+test.each([
+  { name: "coloured", hasColors: true, green: "\u001b[32minfo \u001b[39m" },
+  { name: "plain", hasColors: false, green: "info " },
+])("lines on a terminal are $name if hasColors is $hasColors", async ({ hasColors, green }) => {
+  const module = new URL("../../src/logs/log.ts", import.meta.url).href;
+  const program = `
+    Object.assign(process.stderr, { isTTY: true, hasColors: () => ${hasColors} });
+    const { openLog, openReserveLog } = await import(${JSON.stringify(module)});
+    const log = openLog("info");
+    log.info("one");
+    log.flush(() => process.stderr.write("flushed\\n"));
+    openReserveLog("info").info("two");`;
+  const { stderr } = await runProgram(process.execPath, ["--input-type=module", "--eval", program]);
+  expect(stderr.split("\n").map((line) => line.slice(line.indexOf(" ") + 1))).toEqual([
+    `${green} one`,
+    "flushed",
+    `${green} two`,
+    "",
+  ]);
+});
+
 test("a line that is logged just before process.exit is written", async () => {
   const module = new URL("../../src/logs/log.ts", import.meta.url).href;
   const program = `

@@ -48,6 +48,23 @@ test.each<{ name: string; given: object; want: string }>([
     },
     want: "12:34:56.789 error fault\n  Error: no\n      at a.ts:1\n  caused by\n  string: soil\n",
   },
+  {
+    name: "an error whose cause is null",
+    given: { ...line, err: { stack: "Error: no", cause: null } },
+    want: "12:34:56.789 info  listening\n  Error: no\n",
+  },
+  { name: "an error that is a string", given: { ...line, err: "no" }, want: "12:34:56.789 info  listening\n" },
+  {
+    name: "objects, quotes, equals signs and empty fields",
+    given: { ...line, object: { a: "b c" }, quoted: 'a"b', equation: "a=b", empty: "", none: null },
+    want: '12:34:56.789 info  listening object={"a":"b c"} quoted="a\\"b" equation="a=b" empty= none=null\n',
+  },
+  {
+    name: "control characters in messages, paths, stacks and above U+FFFF",
+    given: { ...call, path: "/\u2028\u{e0001}", err: { stack: "a\u001b" } },
+    want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /\\u2028\\ue0001 requestId=abc-1 protocol=rest peer=192.0.2.1\n  a\\u001b\n",
+  },
+  { name: "a line without a message", given: { ...line, msg: undefined, a: 1 }, want: "12:34:56.789 info   a=1\n" },
   { name: "an unknown level", given: { ...line, level: "harvest" }, want: "12:34:56.789 harvest listening\n" },
   {
     name: "a field with control and bidirectional characters",

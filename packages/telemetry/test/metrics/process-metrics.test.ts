@@ -7,6 +7,7 @@ import { measureProcess, readDelays } from "../../src/metrics/process-metrics.ts
 import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
 
 test("measureProcess exports CPU time, memory, uptime and event loop time", () => {
+  const startMs = performance.now();
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
   const before = process.cpuUsage();
@@ -14,6 +15,10 @@ test("measureProcess exports CPU time, memory, uptime and event loop time", () =
   const after = process.cpuUsage();
   const valuesOf = (name: string): unknown[] =>
     (families.get(name) ?? []).map((point) => ("value" in point ? point.value : undefined));
+  const modesOf = (name: string): unknown[] => (families.get(name) ?? []).map(({ attributes }) => attributes);
+  expect(modesOf("process.cpu.time")).toEqual([{ "cpu.mode": "user" }, { "cpu.mode": "system" }]);
+  const states = ["active", "idle"].map((state) => ({ "nodejs.eventloop.state": state }));
+  expect(modesOf("nodejs.eventloop.time")).toEqual(states);
   const [user, system] = valuesOf("process.cpu.time").map(Number);
   expect(user).toBeGreaterThanOrEqual(before.user / 1e6);
   expect(user).toBeLessThanOrEqual(after.user / 1e6);
@@ -26,7 +31,8 @@ test("measureProcess exports CPU time, memory, uptime and event loop time", () =
   expect(uptime).toBeGreaterThan(0);
   expect(uptime).toBeLessThanOrEqual(process.uptime());
   const [active, idle] = valuesOf("nodejs.eventloop.time").map(Number);
-  expect((active ?? 0) + (idle ?? 0)).toBeLessThanOrEqual(process.uptime());
+  // The event loop's times start with the measurement.
+  expect((active ?? 0) + (idle ?? 0)).toBeLessThanOrEqual((performance.now() - startMs) / 1_000 + 0.001);
   expect(valuesOf("nodejs.eventloop.delay.p99")).toEqual([0]);
 });
 
@@ -38,13 +44,25 @@ test("measureProcess exports heap spaces and garbage collections until it is dis
     seriesOf("v8js.gc.duration")
       .flatMap((point) => ("counts" in point && point.attributes["v8js.gc.type"] === "major" ? point.counts : []))
       .reduce((total, count) => total + count, 0);
+  const startMs = performance.now();
   const measured = measureProcess(metrics);
-  for (const name of ["limit", "used"]) {
-    const spaces = seriesOf(`v8js.memory.heap.${name}`).map(({ attributes }) => attributes["v8js.heap.space.name"]);
-    expect(spaces).toEqual(expect.arrayContaining(["new_space", "old_space", "large_object_space"]));
+  const bytesIn = (name: string): Map<unknown, number> =>
+    new Map(
+      seriesOf(`v8js.memory.heap.${name}`).map((point) => [
+        point.attributes["v8js.heap.space.name"],
+        "value" in point ? point.value : Number.NaN,
+      ]),
+    );
+  const [limits, used] = [bytesIn("limit"), bytesIn("used")];
+  for (const space of ["new_space", "old_space", "large_object_space"]) {
+    expect(used.get(space)).toBeGreaterThan(0);
+    expect(used.get(space)).toBeLessThan(limits.get(space) ?? 0);
   }
   collectGarbage();
   await expect.poll(majorCollections).toBeGreaterThan(0);
+  for (const point of seriesOf("v8js.gc.duration")) {
+    expect("sum" in point && point.sum).toBeLessThan((performance.now() - startMs) / 1_000);
+  }
   measured[Symbol.dispose]();
   const before = majorCollections();
   collectGarbage();

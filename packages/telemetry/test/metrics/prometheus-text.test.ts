@@ -30,6 +30,17 @@ const families: readonly MetricFamily[] = [
     bounds: [1],
     points: [{ attributes: {}, counts: [1, 0], sum: 1 }],
   },
+  {
+    name: "a.cpu-time",
+    unit: "s",
+    description: "How busy",
+    kind: "counter",
+    points: [
+      { attributes: { mode: "user" }, value: 0.5 },
+      { attributes: { mode: "system" }, value: 0 },
+    ],
+  },
+  { name: "a.share", unit: "1", description: "Which part", kind: "gauge", points: [{ attributes: {}, value: 0.25 }] },
   { name: "a.absent.seconds", unit: "s", description: "Nothing", kind: "gauge", points: [] },
 ];
 
@@ -55,6 +66,13 @@ a_size_bucket{le="1.0"} 1
 a_size_bucket{le="+Inf"} 1
 a_size_sum 1
 a_size_count 1
+# HELP a_cpu_time_seconds_total How busy
+# TYPE a_cpu_time_seconds_total counter
+a_cpu_time_seconds_total{mode="user"} 0.5
+a_cpu_time_seconds_total{mode="system"} 0
+# HELP a_share_ratio Which part
+# TYPE a_share_ratio gauge
+a_share_ratio 0.25
 # HELP a_absent_seconds Nothing
 # TYPE a_absent_seconds gauge
 `,
@@ -65,6 +83,13 @@ test("formatPrometheus for OpenMetrics writes units and # EOF", () => {
   const lines = formatPrometheus(families, "openmetrics").split("\n");
   expect(lines).toEqual(expect.arrayContaining(["# TYPE a_refusals counter", "a_refusals_total 3"]));
   expect(lines).toContain("# UNIT a_backlog_bytes bytes");
+  const busy = lines.indexOf("# HELP a_cpu_time_seconds How busy");
+  expect(lines.slice(busy + 1, busy + 4)).toEqual([
+    "# TYPE a_cpu_time_seconds counter",
+    "# UNIT a_cpu_time_seconds seconds",
+    'a_cpu_time_seconds_total{mode="user"} 0.5',
+  ]);
+  expect(lines.filter((line) => line.startsWith("# UNIT a_refusals"))).toEqual([]);
   expect(lines.slice(-2)).toEqual(["# EOF", ""]);
 });
 
@@ -96,6 +121,7 @@ describe("the content type of /metrics", () => {
     { accept: "text/plain;q=0.9999,application/openmetrics-text;q=0.1", want: open },
   ])('is $want for "Accept: $accept"', async ({ accept, want }) => {
     const endpoint = createMetricsEndpoint(() => families);
+    expect(endpoint).toMatchObject({ path: "/metrics", open: true });
     const response = await askEndpoint(endpoint, accept === undefined ? {} : { accept });
     expect(response).toMatchObject({ httpStatus: 200, header: { "content-type": want, "cache-control": "no-store" } });
     expect(String(response.body).endsWith("# EOF\n")).toBe(want === open);

@@ -66,6 +66,27 @@ test("calls to a renamed upstream are counted under its new name", () => {
   );
 });
 
+test("a moved upstream is counted under its new name, not its successor's", () => {
+  const metrics = new Metrics();
+  const load = { connections: 0, calls: 0, waitingCalls: 0, refusals: {} };
+  const [moved, other] = [
+    { name: "a:1", load },
+    { name: "b:1", load },
+  ];
+  const measured = [
+    { name: "first", upstream: moved },
+    { name: "second", upstream: other },
+  ];
+  const observe = measureUpstreams(metrics, measured);
+  const call = { upstream: moved, method: GreenhouseService.method.getReading, contextValues: createContextValues() };
+  const end = { error: undefined, durationMs: 20, queuedMs: 0, retries: 1 };
+  observe(call)(end);
+  measured.splice(0, 2, { name: "first", upstream: other }, { name: "third", upstream: moved });
+  observe(call)(end);
+  const retries = metrics.collect().find(({ name }) => name === "gateway.upstream.retries");
+  expect(retries?.points).toEqual(series([{ upstream: "first" }, 1], [{ upstream: "third" }, 1]));
+});
+
 test("measureDescriptors exports descriptor reloads and conflicts per upstream", () => {
   const metrics = new Metrics();
   const descriptorReloads = [
@@ -108,6 +129,9 @@ test("measureUpstreams records call durations, queue times and retries", () => {
   record(getReading);
   record(getReading);
   record(getReading, Code.Canceled);
+  for (const name of ["gateway.upstream.queue.duration", "gateway.upstream.retries"]) {
+    expect(metrics.collect().find((family) => family.name === name)?.points).toEqual([]);
+  }
   record(waterBed, Code.Unavailable, 4, 2);
   const families = new Map(metrics.collect().map(({ name, points }) => [name, points]));
   const rpc = { upstream: "dns:a:1", "rpc.system.name": "grpc" };

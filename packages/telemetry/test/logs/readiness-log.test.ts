@@ -1,0 +1,47 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { Readiness } from "../../../gateway/src/health/readiness.ts";
+import { logReadiness } from "../../src/logs/readiness-log.ts";
+import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
+
+const notReady = (part: string, problem: string) => ({
+  level: "warn",
+  errorCode: "ERR_NOT_READY",
+  msg: "not ready",
+  part,
+  problem,
+});
+const readyAgain = (part: string, problem: string) => ({
+  level: "warn",
+  msg: "ready again",
+  part,
+  problem,
+  lastedMs: expect.any(Number),
+});
+
+test("a component that becomes unready again is logged with the new cause", () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const store: { problem?: string | undefined } = {};
+  const { log, lines } = openLogLines("warn");
+  const stop = logReadiness(new Readiness({ store }), log);
+  for (const [problem, lastsMs] of [
+    ["the disk is full", 3_000],
+    [undefined, 6_000],
+    ["the server is down", 1_500],
+    [undefined, 750],
+    ["the disk is full", 750],
+  ] as const) {
+    store.problem = problem;
+    vi.advanceTimersByTime(lastsMs);
+  }
+  stop();
+  store.problem = undefined;
+  vi.advanceTimersByTime(3_000);
+  expect(lines()).toMatchObject([
+    notReady("store", "the disk is full"),
+    { ...readyAgain("store", "the disk is full"), lastedMs: 3_000 },
+    notReady("store", "the server is down"),
+    { ...readyAgain("store", "the server is down"), lastedMs: 1_500 },
+    notReady("store", "the disk is full"),
+  ]);
+});
