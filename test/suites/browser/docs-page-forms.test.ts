@@ -355,7 +355,7 @@ describe("a response", () => {
     );
   });
 
-  test("has the names of an error's numbers, but not of a successful response's", async () => {
+  test("names an error's numbers, but not a successful response's", async () => {
     const coded = {
       "application/json": {
         schema: { type: "object", properties: { code: { type: "integer", "x-value-names": { 5: "NOT_FOUND" } } } },
