@@ -55,12 +55,7 @@ function scalarOf(scalar: ScalarType): unknown {
       return new Uint8Array(1);
     case ScalarType.BOOL:
       return true;
-    case ScalarType.INT64:
-    case ScalarType.SINT64:
-    case ScalarType.SFIXED64:
-    case ScalarType.UINT64:
-    case ScalarType.FIXED64:
-      return 1n;
+    // A number is also accepted for 64-bit integers.
     default:
       return 1;
   }
