@@ -109,6 +109,7 @@ const rows: readonly (readonly [string, Rules, RegExp])[] = [
     /^- notes\.Note\.text: /m,
   ],
   ["a rule for another field type", { ofField: { type: { case: "int32", value: {} } } }, /^- notes\.Note: /m],
+  ["a oneof with a line feed", { ofMessage: { oneof: [{ fields: ["a\nb"] }] } }, /^- notes\.Note: .*a b/m],
   ["a oneof of an unknown field", { ofMessage: { oneof: [{ fields: ["title"] }] } }, /^- notes\.Note: .*title/m],
 ];
 

@@ -29,6 +29,12 @@ test.each<{ readonly name: string; readonly rules: Rules; readonly want: object 
     rules: number({ ...gt(9), ...lt(1) }),
     want: { anyOf: [{ exclusiveMinimum: 9 }, { exclusiveMaximum: 1 }] },
   },
+  {
+    name: "an inclusive lower and upper bound",
+    rules: number({ greaterThan: { case: "gte", value: 1 }, lessThan: { case: "lte", value: 9 } }),
+    want: { minimum: 1, maximum: 9 },
+  },
+  { name: "equal bounds", rules: number({ ...gt(5), ...lt(5) }), want: { exclusiveMinimum: 5, exclusiveMaximum: 5 } },
   { name: "a constant", rules: number({ const: 3 }), want: { const: 3 } },
   { name: "allowed values", rules: number({ in: [1, 2] }), want: { enum: [1, 2] } },
   {
@@ -40,6 +46,24 @@ test.each<{ readonly name: string; readonly rules: Rules; readonly want: object 
   { name: "examples", rules: number({ example: [7] }), want: { examples: [7] } },
 ])("number rules with $name become JSON Schema keywords", ({ rules, want }) => {
   expect(keywordsOfField("fInt32", rules)?.value).toEqual(want);
+});
+
+test.each<readonly [name: string, field: keyof typeof SinkSchema.field, rules: Rules, want: object]>([
+  [
+    "a float with the fewest digits",
+    "fFloat",
+    { type: { case: "float", value: { in: [0.1, 0] } } },
+    { enum: [0.1, 0] },
+  ],
+  ["a double with all digits", "fDouble", { type: { case: "double", value: { const: 0.1 } } }, { const: 0.1 }],
+  ["no bound for infinity", "fDouble", { type: { case: "double", value: lt(Number.POSITIVE_INFINITY) } }, {}],
+  ["no value for a constant NaN", "fDouble", { type: { case: "double", value: { const: Number.NaN } } }, { not: {} }],
+  ["both forms of a 64-bit constant", "fInt64", { type: { case: "int64", value: { const: 5n } } }, { enum: ["5", 5] }],
+  ["no bounds of 64-bit integers", "fInt64", { type: { case: "int64", value: gt(1) } }, {}],
+  ["a boolean constant", "fBool", { type: { case: "bool", value: { const: false } } }, { const: false }],
+  ["no keywords for bytes", "fBytes", { type: { case: "bytes", value: { minLen: 1n } } }, {}],
+])("keywordsOf writes %s as JSON Schema", (_, field, rules, want) => {
+  expect(keywordsOfField(field, rules)?.value).toEqual(want);
 });
 
 test("an example that is not a JSON number adds no keyword", () => {
@@ -59,6 +83,31 @@ test.each<{ readonly name: string; readonly value: object; readonly want: object
   },
   { name: "an excluded substring", value: { notContains: "x+" }, want: { not: { pattern: String.raw`x\+` } } },
   { name: "a format", value: { wellKnown: { case: "email", value: true } }, want: { format: "email" } },
+  ...Object.entries({ email: "email", hostname: "hostname", uri: "uri", uriRef: "uri-reference" }).map(
+    ([rule, format]) => ({
+      name: `the format ${format}`,
+      value: { wellKnown: { case: rule, value: true } },
+      want: { format },
+    }),
+  ),
+  { name: "a format that is switched off", value: { wellKnown: { case: "email", value: false } }, want: {} },
+  {
+    name: "the format ipv6",
+    value: { wellKnown: { case: "ipv6", value: true } },
+    want: { anyOf: [{ format: "ipv6" }, { pattern: "^[^%]+%." }] },
+  },
+  { name: "the format ipv6 switched off", value: { wellKnown: { case: "ipv6", value: false } }, want: {} },
+  { name: "a substring with special characters", value: { contains: "(a)" }, want: { pattern: String.raw`\(a\)` } },
+  {
+    name: "a suffix and all special characters",
+    value: { suffix: "[$^|{}*?\\/" },
+    want: { pattern: String.raw`\[\$\^\|\{\}\*\?\\\/$` },
+  },
+  { name: "a non-capturing group", value: { pattern: "^(?:a)$" }, want: { pattern: "^(?:a)$" } },
+  { name: "flags within a pattern", value: { pattern: "(?i)a" }, want: {} },
+  { name: "a POSIX class", value: { pattern: "[[:alpha:]]" }, want: {} },
+  { name: "a byte class", value: { pattern: String.raw`\C` }, want: {} },
+  { name: "an escape that ECMAScript refuses", value: { pattern: String.raw`\-` }, want: {} },
   {
     name: "a pattern that ECMAScript interprets differently",
     value: { pattern: String.raw`^\p{L}$` },
@@ -124,6 +173,12 @@ test.each<{
     field: "labels",
     rules: { type: { case: "map", value: { keys: string({ maxLen: 3n }), values: string({ minLen: 2n }) } } },
     want: { value: {}, key: { maxLength: 3 }, element: { minLength: 2 } },
+  },
+  {
+    name: "keys of a map with only CEL",
+    field: "labels",
+    rules: { type: { case: "map", value: { keys: { celExpression: ["true"] } } } },
+    want: { value: {}, key: {} },
   },
   {
     name: "integer keys of a map",
@@ -193,4 +248,23 @@ test.each<readonly [place: string, name: keyof typeof SinkSchema.field, rules: R
         : ignored;
   if (nested !== undefined) nested.ignore = Ignore.IF_ZERO_VALUE;
   expect(keywordsOf(SinkSchema.field[name], ignored, FieldRulesSchema)).toEqual(want);
+});
+
+test.each<{ readonly rule: string; readonly accepted: readonly string[]; readonly refused: readonly string[] }>([
+  { rule: "ipv4", accepted: ["0.0.0.0", "255.249.199.99"], refused: ["256.1.1.1", "01.1.1.1", "1.1.1", "1.1.1.1."] },
+  {
+    rule: "uuid",
+    accepted: ["8e03978e-40d5-43e8-bc93-6894a57f9324", "8E03978E-40D5-43E8-BC93-6894A57F9324"],
+    refused: ["8e03978e40d543e8bc936894a57f9324", "8e03978e-40d5-43e8-bc93-6894a57f932g"],
+  },
+  { rule: "tuuid", accepted: ["8e03978E40d543e8bc936894a57f9324"], refused: ["8e03978e40d543e8bc936894a57f932"] },
+  {
+    rule: "ulid",
+    accepted: ["01ARZ3NDEKTSV4RRFFQ69G5FAV", "7zzzzzzzzzzzzzzzzzzzzzzzzz"],
+    refused: ["81ARZ3NDEKTSV4RRFFQ69G5FAV", "01ARZ3NDEKTSV4RRFFQ69G5FAU", "01ARZ3NDEKTSV4RRFFQ69G5FA"],
+  },
+])("the pattern for $rule matches only valid strings", ({ rule, accepted, refused }) => {
+  const { pattern } = keywordsOfField("fString", string({ wellKnown: { case: rule, value: true } }))?.value ?? {};
+  const matches = (text: string): boolean => typeof pattern === "string" && new RegExp(pattern, "u").test(text);
+  expect([accepted.every(matches), refused.some(matches)]).toEqual([true, false]);
 });
