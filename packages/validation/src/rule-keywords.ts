@@ -236,8 +236,8 @@ const formatPatterns: Readonly<Record<string, string>> = {
 
 /** Returns whether an RE2 pattern is also valid in ECMAScript, which JSON Schema uses. */
 function isEcmaPattern(pattern: string): boolean {
-  // RE2 and ECMAScript interpret this syntax differently.
-  if (/\(\?[^:]|\\[AzQEpPC]|\[\[:/.test(pattern)) return false;
+  // RE2 and ECMAScript interpret this syntax differently. With the flag u, ECMAScript refuses syntax such as \A.
+  if (/\(\?[^:]|\\[pP]/.test(pattern)) return false;
   try {
     return new RegExp(pattern, "u").unicode;
   } catch {
