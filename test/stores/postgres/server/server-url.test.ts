@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { Client, type ClientConfig } from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
-import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
-import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { StoreOpenError } from "../../../../src/stores/contract/store-open-error.ts";
+import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
+import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
 
 const certificate = createCertificate("PostgreSQL");
 
@@ -320,7 +320,7 @@ const parametersOfLibpq = `
 
 /** The parameters in the table in docs/explanation/storage.md. */
 function documentedParameters(): readonly string[] {
-  const page = readFileSync(new URL("../../../../../../docs/explanation/storage.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../../docs/explanation/storage.md", import.meta.url), "utf8");
   const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
   // The second column contains values, except for `ssl`, the alternative to sslmode.
   return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];

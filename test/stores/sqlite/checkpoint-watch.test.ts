@@ -1,12 +1,12 @@
 import { copyFileSync, truncateSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { CheckpointWatch, stalledMs } from "../../../../../src/stores/sqlite/checkpoint-watch.ts";
-import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { FileIdentity } from "../../../../../src/stores/sqlite/file-identity.ts";
-import { findDamage } from "../../../../../src/stores/sqlite/problem.ts";
-import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
-import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { CheckpointWatch, stalledMs } from "../../../src/stores/sqlite/checkpoint-watch.ts";
+import { openDatabase } from "../../../src/stores/sqlite/database.ts";
+import { FileIdentity } from "../../../src/stores/sqlite/file-identity.ts";
+import { findDamage } from "../../../src/stores/sqlite/problem.ts";
+import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
+import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 const blocked = {
   kind: "checkpoints-stalled",

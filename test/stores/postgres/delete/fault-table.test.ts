@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { faultTable, verdictOn } from "../../../../../../src/stores/postgres/delete/fault-table.ts";
+import { faultTable, verdictOn } from "../../../../src/stores/postgres/delete/fault-table.ts";
 
 /** Returns a server error. */
 function refusal(sqlState: string): Error {
