@@ -40,7 +40,7 @@ function assertSoundBackup(db: DatabaseSync): void {
 }
 
 function copyBackup(backup: string, copy: string): void {
-  using db = new DatabaseSync(readOnlyUrl(resolve(backup)), { readOnly: true });
+  using db = new DatabaseSync(readOnlyUrl(backup), { readOnly: true });
   copyInto(db, copy);
 }
 
@@ -62,7 +62,7 @@ function replace(path: string, copy: string): void {
 
 // Returns `undefined` if the file is too damaged to lock.
 function lockExclusively(path: string): DatabaseSync | undefined {
-  const db = new DatabaseSync(path, { timeout: 0 });
+  const db = new DatabaseSync(path);
   try {
     // Fails while another connection is open, because only the last connection can change the journal mode from WAL. In
     // other modes, connections hold no permanent lock, so BEGIN EXCLUSIVE is sufficient.
