@@ -125,6 +125,10 @@ test("a deletion can be marked in doubt twice with the same token", () => {
   expect(deletion).toMatchObject({ state: "in-doubt", token: "token" });
 });
 
+test("a deferred deletion cannot be marked in doubt, even with its token", () => {
+  expect(() => deletionIn("deferred-in-doubt").deletion.doubt("token")).toThrow(TransitionError);
+});
+
 function listOf(names: readonly string[]): string {
   return names.map((name) => name.replaceAll("-", " ")).join(", ") || "none";
 }

@@ -107,6 +107,33 @@ test("a store reports a problem when its connection breaks during a split", asyn
   expect(opened.store.problem).toBeDefined();
 });
 
+test("a store's check writes only if no plant was deleted recently", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const seen = { checks: 0, writes: 0 };
+  await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
+    client.on("data", (data: Buffer) => {
+      if (data.includes("server_encoding")) seen.checks++;
+      if (data.includes("SAVEPOINT probe")) seen.writes++;
+      upstream.write(data);
+    });
+    upstream.pipe(client);
+  });
+  const change = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
+  await using opened = await openStoreWith(server, [1n], change);
+  const countWrites = async (): Promise<number> => {
+    const before = { ...seen };
+    vi.advanceTimersByTime(watchIntervalMs);
+    await expect.poll(() => seen.checks, { interval: 5 }).toBe(before.checks + 1);
+    await expect.poll(() => opened.store.connections?.used, { interval: 5 }).toBe(0);
+    return seen.writes - before.writes;
+  };
+  expect(await countWrites()).toBe(1);
+  // While the deletions of two missing plants are in flight, the others become one batch.
+  await Promise.all([8n, 9n, 1n, 7n].map((id) => opened.store.delete(id, deleteCall())));
+  expect(await countWrites()).toBe(0);
+});
+
 test("a store that is opened while its server is unreachable reports no waiting deletions", async () => {
   const store = await openPostgresStore({ url: "postgres://127.0.0.1:1/plants" });
   onTestFinished(() => store.close());
@@ -114,10 +141,14 @@ test("a store that is opened while its server is unreachable reports no waiting 
   expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
 });
 
-test("an import does not add a plant whose deletion commits meanwhile", async () => {
-  const url = await server.createPlants([1n]);
+test.each([
+  { name: "only new plants", present: [], statement: "COPY%" },
+  { name: "an existing plant", present: [3n], statement: "%WITH added AS (INSERT%" },
+])("an import with $name does not add a plant whose deletion commits meanwhile", async ({ present, statement }) => {
+  const url = await server.createPlants([1n, 3n]);
   await using database = await openPostgresDatabase(url);
   await using running = await database.startImport();
+  await running.add(present);
   const deletion = await openClient(
     url,
     `BEGIN; DELETE FROM plants WHERE id = 1;
@@ -128,11 +159,11 @@ test("an import does not add a plant whose deletion commits meanwhile", async ()
   const adding = running.add([1n, 2n]);
   // Handles a rejection while the test still waits for the lock.
   adding.catch(() => undefined);
-  const waiting = "SELECT FROM pg_stat_activity WHERE query LIKE 'COPY%' AND wait_event_type = 'Lock'";
+  const waiting = `SELECT FROM pg_stat_activity WHERE query LIKE '${statement}' AND wait_event_type = 'Lock'`;
   await expect.poll(() => runSql(url, waiting), { interval: 5 }).not.toEqual([]);
   await deletion.query("COMMIT");
   await expect(adding).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
-  expect(await readPlants(url)).toEqual([2n]);
+  expect(await readPlants(url)).toEqual([2n, 3n]);
 });
 
 test("retention on a running store succeeds after its record partitions are merged", async () => {

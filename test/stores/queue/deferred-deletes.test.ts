@@ -95,6 +95,21 @@ describe("deletions of locked plants", () => {
     expect(attempts).toEqual([[1n]]);
   });
 
+  test("are not refused when they are deferred again while waitingMax deletions wait", async () => {
+    const { locked, attempts } = openLocked(
+      (batch) => {
+        for (const one of batch)
+          if (attempts.length === 1) one.defer();
+          else one.decide(endings.deleted);
+      },
+      { waitingMax: 1 },
+    );
+    const { pending, outcome } = lockedDelete(1n);
+    locked.add(pending, never);
+    await expect(outcome).resolves.toBe(true);
+    expect(attempts).toEqual([[1n], [1n]]);
+  });
+
   test("fail after two seconds even if they are deferred again", async () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     let attempted = Promise.withResolvers<void>();
@@ -139,6 +154,22 @@ describe("deletions of locked plants", () => {
     });
     await locked.close();
     expect(attempts).toHaveLength(3);
+  });
+
+  test("keep their deadline once they are in doubt", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const { locked, attempts } = openLocked(([one]) => {
+      one?.doubt("token");
+      one?.defer();
+      vi.advanceTimersByTime(1);
+    });
+    const { pending, outcome } = lockedDelete(1n);
+    // An attempt needs a second.
+    locked.add(pending, performance.now() + 1_001);
+    await expect(outcome).rejects.toMatchObject({
+      rawMessage: "the outcome of the deletion is unknown; repeating the request is safe",
+    });
+    expect(attempts).toHaveLength(1);
   });
 
   test("fail at their deadline, which also limits their attempts", async () => {

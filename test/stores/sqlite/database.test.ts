@@ -280,11 +280,11 @@ describe("opening a database file", () => {
     expect(plantsIn(moved)).toEqual([1n, 3n]);
   });
 
-  test("fails with a message when the file is locked", () => {
+  test.each(["EXCLUSIVE", "IMMEDIATE"])("fails with a message when BEGIN %s has locked the file", (lock) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const other = new DatabaseSync(file);
-    other.exec("BEGIN EXCLUSIVE");
+    other.exec(`BEGIN ${lock}`);
     const begunMs = performance.now();
     expect(() => openDatabase({ file, migrates: true, lockTimeoutMs: 10 })).toThrow(
       /another process holds the lock on the file$/,

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 
 function batchOf(...ids: bigint[]): DeleteBatch {
@@ -129,6 +130,26 @@ describe("committing a batch", () => {
       { plant_id: 4n, batch: 3n },
     ]);
     second.close();
+  });
+
+  test("continues the batch number in the newest record, even if an older record has a higher number", () => {
+    using folder = createTempFolder();
+    using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 1n } });
+    db.exec("INSERT INTO deletions VALUES (1, 7, 0, '', '', 4611686018427387903), (2, 8, 0, '', '', 5)");
+    prepareDeleteBatch(db)(batchOf(1n));
+    expect(db.prepare("SELECT batch FROM deletions WHERE plant_id = 1").get()).toEqual({ batch: 6n });
+  });
+
+  test("waits at most the lock timeout for another process", () => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    using db = openDatabase({ file, plantsWhenCreated: { first: 1n, last: 1n } });
+    using other = openDatabase({ file });
+    other.exec("BEGIN IMMEDIATE");
+    const begunMs = performance.now();
+    const problem = { text: "another process holds the lock on the file", isTemporary: true };
+    expect(prepareDeleteBatch(db, 10)(batchOf(1n))).toEqual({ failure: { kind: "unavailable", problem }, endings: [] });
+    expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
   });
 
   test("gives commits of two servers on one file different batch numbers", () => {

@@ -19,6 +19,14 @@ test("a process opens a file again only after closing its store", async () => {
   await later.close();
 });
 
+test("a process cannot open a file again by a path through a missing folder", async () => {
+  using folder = createTempFolder();
+  const first = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
+  const second = openSqliteStore({ file: `${folder.path}/nowhere/../plants.db` });
+  await expect(second).rejects.toThrow("this process has already opened the file");
+  await first.close();
+});
+
 test("a process cannot create a file under two names of its folder", async () => {
   using folder = createTempFolder();
   symlinkSync(folder.path, folder.file("link"));

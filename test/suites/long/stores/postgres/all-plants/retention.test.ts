@@ -15,7 +15,7 @@ import { deleteCall } from "../../../../../support/plants/delete-call.ts";
 import { openClient, runSql } from "../../../../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../../../../support/plants/schema-of.ts";
 import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
-import type { Placement } from "../../../../../../src/stores/postgres/delete/placement.ts";
+import type { Dropped, Placement } from "../../../../../../src/stores/postgres/delete/placement.ts";
 import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
@@ -67,6 +67,20 @@ describe("the retention job in PostgreSQL", () => {
     const store = await openPostgresStore({ url, deletionsKeptMs: 3_600_000 });
     await expect.poll(() => countRecords(url)).toBe(24_060);
     await store.close();
+  });
+
+  test("drops later records in one table when a trigger keeps a whole slice", async () => {
+    const url = await createRecords(90);
+    const keepSql = "FOR EACH ROW WHEN (OLD.plant_id > 80) EXECUTE FUNCTION keep()";
+    await runSql(url, "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
+    await runSql(url, `CREATE TRIGGER keep BEFORE DELETE ON deletions ${keepSql}`);
+    const session = new Session(readServerUrl(url));
+    const placement = await onSingleServer(session);
+    let slice: Dropped = { count: 0, isMore: true };
+    const sliceOf = (fromUs?: number) => placement.dropOldRecords(session, 3_600_000, { max: 5, fromUs });
+    while (slice.isMore) slice = await sliceOf(slice.reachedTimeUs);
+    await session.close();
+    expect(await countRecords(url)).toBe(70);
   });
 
   test.each([
