@@ -40,7 +40,7 @@ function addField(metadata: Metadata, name: string, value: string): void {
     return metadata.set(name, before.length === 0 ? value : `${String(before[0])}, ${value}`);
   }
   // Several values for the same name are joined by commas, which base64 does not contain.
-  for (const part of value.split(",")) metadata.add(name, Buffer.from(part.trim(), "base64"));
+  for (const part of value.split(",")) metadata.add(name, Buffer.from(part, "base64"));
 }
 
 /** The only "grpc-" field that handlers can set: the client's delay before a retry (gRFC A6). */

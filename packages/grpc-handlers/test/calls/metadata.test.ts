@@ -1,5 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
+import { LazyHeaders } from "../../../protocols/src/index.ts";
 import { appendMetadata, toMetadata } from "../../src/calls/metadata.ts";
 
 test.each(["grpc-status", "grpc-message", "grpc-status-details-bin", "grpc-encoding", "content-type"])(
@@ -33,4 +34,21 @@ test("the response header contains all metadata values for one key", () => {
 test("comma-separated values in a binary request field become separate metadata values", () => {
   const metadata = toMetadata(new Headers({ "x-key-bin": "AP8B, Yg" }));
   expect(metadata.get("x-key-bin")).toEqual([Buffer.from([0, 255, 1]), Buffer.from("b")]);
+});
+
+test("request metadata omits pseudo-header fields and fields of the protocols, in any case", () => {
+  const fields = [
+    ":path",
+    "/",
+    "Content-Type",
+    "application/json",
+    "Host",
+    "a",
+    "Grpc-Timeout",
+    "1S",
+    "TE",
+    "trailers",
+  ];
+  const metadata = toMetadata(new LazyHeaders([...fields, "X-Key-Bin", "AP8B", "X-Text", "1", "x-text", "2"]));
+  expect(metadata.getMap()).toEqual({ "x-key-bin": Buffer.from([0, 255, 1]), "x-text": "1, 2" });
 });
