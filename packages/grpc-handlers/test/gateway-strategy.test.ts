@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:net";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import {
   type ServerDuplexStream,
   type ServiceDefinition,
@@ -8,10 +9,11 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { freePort } from "../../testing/src/process/free-port.ts";
-import { createGatewayStrategy } from "../src/nestjs.ts";
+import { createGatewayStrategy, type GatewayStrategyOptions } from "../src/nestjs.ts";
 import { loadGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";
 
@@ -71,20 +73,42 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   await within(closed.promise, "the end of close");
 });
 
-test("close aborts mounted calls after closeTimeoutMs, even with gateway.shutdownSignal", async () => {
-  const strategy = createGatewayStrategy(
-    ServerGrpc,
-    { handlers: { getTree: () => void strategy.close() } },
-    { gateway: { shutdownSignal: new AbortController().signal }, closeTimeoutMs: 1 },
-  );
+/** Returns the status of a mounted GetTree call whose handler is `getTree`. The call ends before the default timeout. */
+async function callMounted(options: GatewayStrategyOptions, getTree: (close: () => void) => void): Promise<number> {
+  const handlers = { getTree: () => getTree(() => void strategy.close()) };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers }, options);
   const server = createHttpServer();
   strategy.mount({
     use: (middleware) => server.on("request", (request, response) => middleware(request, response, () => undefined)),
   });
   await strategy.start();
   await using loopback = await startOnLoopback(server);
-  const response = await within(fetch(`${loopback.baseUrl}/v1/beds/1/trees/7`), "the end of the call");
-  expect(response.status).toBe(503);
+  const signal = AbortSignal.timeout(5000);
+  return (await fetch(`${loopback.baseUrl}/v1/beds/1/trees/7`, { signal })).status;
+}
+
+test("close aborts mounted calls after closeTimeoutMs, even with gateway.shutdownSignal", async () => {
+  const gateway = { shutdownSignal: new AbortController().signal };
+  expect(await callMounted({ gateway, closeTimeoutMs: 1 }, (close) => close())).toBe(503);
+});
+
+test("gateway.shutdownSignal aborts mounted calls before the strategy closes", async () => {
+  const shutdown = new AbortController();
+  const reason = new ConnectError("the server restarts", Code.Unavailable);
+  const gateway = { shutdownSignal: shutdown.signal };
+  expect(await callMounted({ gateway }, () => shutdown.abort(reason))).toBe(503);
+});
+
+test("the gateway has the routes of gateway.routes next to the controllers", async () => {
+  const gateway = { routes: (router: ConnectRouter): void => void router.service(GreenhouseService, {}) };
+  const listen = { host: "127.0.0.1", port: await freePort() };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen, gateway });
+  await strategy.start();
+  onTestFinished(() => strategy.close());
+  const paths = strategy.unwrap().routes.map(({ path }) => path);
+  expect(paths).toEqual(
+    expect.arrayContaining(["/garden.v1.Garden/GetTree", `/${GreenhouseService.typeName}/GetReading`]),
+  );
 });
 
 test("start rejects after mount has refused an initialized application", async () => {

@@ -160,6 +160,13 @@ describe("definitions from two loadSync calls", () => {
     expect(found).toEqual(services.map((typeName) => [typeName, `/${typeName.split(".")[2]}/{the_name}`]));
   });
 
+  test("keep an enum that only one of them contains", () => {
+    const types = `enum Kind { NONE = 0; } message Tree { Kind kind = 1; } ${ask}`;
+    const merged = { ...load("First", {}), ...load("Second", { types, rpc: "rpc Put(Tree) returns (Tree);" }) };
+    const [, second] = readServices(merged);
+    expect(second?.methods[1]?.input.fields[0]?.enum?.typeName).toBe("separate.v1.Kind");
+  });
+
   test("are refused if they contain different messages with the same name", () => {
     const types = "message Ask { string the_name = 2; }";
     expect(() => readServices({ ...load("First", {}), ...load("Second", { types }) })).toThrow(

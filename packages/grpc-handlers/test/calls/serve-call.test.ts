@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { addAbortSignal, PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import {
+  Metadata,
   type ServerDuplexStream,
   ServerInterceptingCall,
   type ServerReadableStream,
+  type ServerUnaryCall,
   type ServerWritableStream,
   status,
 } from "@grpc/grpc-js";
@@ -14,6 +16,9 @@ import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 import { allHandlers, type Callback, failing, messageOf, methods, read } from "../faulty-calls.ts";
 import { loadGarden, startGarden } from "../garden.ts";
 import { callGarden, type CallOutcome, type ClientCall, type Message } from "../grpc-js-client.ts";
+
+const late = new Metadata();
+late.set("x-late", "1");
 
 const unknown = { code: status.UNKNOWN, details: "Unknown error" };
 
@@ -134,6 +139,43 @@ test.each(methods)("an error of %s after a cancellation is not reported", async 
   await within(thrown, "the handler's error");
   await waitSomeTurns();
   expect(garden.faults).toEqual([]);
+});
+
+test("a handler with the definition's name takes precedence over one in lower case", async () => {
+  const handlers = {
+    getTree: (_: unknown, callback: Callback) => callback(null, { treeId: 1 }),
+    GetTree: (_: unknown, callback: Callback) => callback(null, { treeId: 2 }),
+  };
+  await using garden = await startGarden(handlers);
+  const { messages } = await callGarden(garden.address.port, { method: "GetTree" });
+  expect(messages).toMatchObject([{ treeId: "2" }]);
+});
+
+test.each([
+  {
+    name: "after an error",
+    method: "GetTree",
+    code: status.NOT_FOUND,
+    handler: (call: ServerUnaryCall<Message, Message>, callback: Callback) => {
+      callback({ code: status.NOT_FOUND });
+      call.sendMetadata(late);
+    },
+  },
+  {
+    name: "after a stream's first message",
+    method: "ListTrees",
+    code: status.OK,
+    handler: (call: ServerWritableStream<Message, Message>) => {
+      call.write({});
+      call.sendMetadata(late);
+      call.end();
+    },
+  },
+] as const)("metadata that a handler sends $name is ignored", async ({ method, code, handler }) => {
+  await using garden = await startGarden({ getTree: handler, listTrees: handler });
+  const outcome = await callGarden(garden.address.port, { method });
+  expect(outcome.code).toBe(code);
+  expect({ ...outcome.header, ...outcome.trailer }).not.toHaveProperty("x-late");
 });
 
 test("only a method's first request that cannot be read is reported", async () => {

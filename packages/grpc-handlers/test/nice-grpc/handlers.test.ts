@@ -1,10 +1,14 @@
 import { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { Metadata, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { within } from "../../../testing/src/deadline.ts";
+import { listenForTests } from "../../../testing/src/gateway/listen-for-tests.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { addNiceGrpcService } from "../../src/nice-grpc.ts";
 import { toGrpcJsHandler } from "../../src/nice-grpc/index.ts";
-import { startGarden } from "../garden.ts";
+import { loadGarden, startGarden } from "../garden.ts";
 import { callGarden } from "../grpc-js-client.ts";
 
 /** A call whose client reads nothing. */
@@ -70,4 +74,30 @@ test.each([
   await using garden = await startGarden({ listTrees });
   const outcome = await callGarden(garden.address.port, { method: "ListTrees" });
   expect(outcome).toMatchObject({ code, messages: [], header: { "x-head": ["1"] } });
+});
+
+test("a header field that is set after sendHeader is not sent", async () => {
+  const kind = { requestStream: false, responseStream: true };
+  const listTrees = toGrpcJsHandler(kind, async function* (_request, { header, sendHeader }) {
+    sendHeader();
+    header.set("x-late", "1");
+    yield {};
+  });
+  await using garden = await startGarden({ listTrees });
+  const { code, header } = await callGarden(garden.address.port, { method: "ListTrees" });
+  expect(code).toBe(status.OK);
+  expect(header).not.toHaveProperty("x-late");
+});
+
+test("addNiceGrpcService has the options of addGrpcJsService", async () => {
+  const handlers = {
+    getTree: async (): Promise<never> => {
+      throw new Error("frozen");
+    },
+  };
+  const options = { exposeErrorMessages: true };
+  const routes = (router: ConnectRouter): void => void addNiceGrpcService(router, loadGarden(), handlers, options);
+  await using server = await listenForTests(createTestGateway({ routes, onFault: () => {} }));
+  const { code, details } = await callGarden(server.address.port, { method: "GetTree" });
+  expect({ code, details }).toEqual({ code: status.UNKNOWN, details: "frozen" });
 });
