@@ -90,17 +90,35 @@ test("the synthetic oneofs of optional fields follow the other oneofs", () => {
 });
 
 test.each([false, true])("with keepCase %s, HTTP rules may use snake case and camel case", (keepCase) => {
-  const nested = "message Other { Inner inner_one = 1; message Inner { string petId = 1; } }";
+  const nested =
+    "message Other { Inner inner_one = 1; message Inner { string petId = 1; } } message Out { string petId = 1; }";
   const types = `message Ask { string the_name = 1; string pet_id = 2; } message Put { string petId = 1; } ${nested}`;
   const rpc = [
     'rpc Snake(Ask) returns (Ask) { option (google.api.http) = {get: "/snake/{pet_id}"}; }',
     'rpc Camel(Put) returns (Put) { option (google.api.http) = {get: "/camel/{petId}"}; }',
-    'rpc Nested(Other) returns (Ask) { option (google.api.http) = {get: "/nested/{inner_one.petId}" response_body: "pet_id"}; }',
+    'rpc Nested(Other) returns (Out) { option (google.api.http) = {get: "/nested/{inner_one.petId}" response_body: "petId"}; }',
   ].join(" ");
   const [service] = readServices(load("Cases", { types, rpc, keepCase }));
   const names = service?.methods.map(({ input }) => input.fields.map(({ name }) => name));
   expect(names).toEqual([["the_name", "pet_id"], ["the_name", "pet_id"], ["petId"], ["inner_one"]]);
   expect(service?.methods[3]?.input.fields[0]?.message?.fields.map(({ name }) => name)).toEqual(["petId"]);
+  expect(service?.methods[3]?.output.fields.map(({ name }) => name)).toEqual(["petId"]);
+});
+
+test("readServices keeps capital first letters and oneofs with one field", () => {
+  const types = `${ask} message Put { string Upper = 1; oneof xtext { string text = 2; } }`;
+  const [service] = readServices(load("Names", { types, rpc: "rpc Put(Put) returns (Put);", keepCase: true }));
+  const { fields, oneofs } = service?.methods[1]?.input ?? {};
+  expect(fields?.map(({ name }) => name)).toEqual(["Upper", "text"]);
+  expect(oneofs?.map(({ name }) => name)).toEqual(["xtext"]);
+});
+
+test("readServices omits the package's services that the definition does not contain", () => {
+  const definition: object = Reflect.get(
+    load("One", { types: `${ask} service Other { rpc Get(Ask) returns (Ask); }` }),
+    "separate.v1.One",
+  );
+  expect(readServices(definition).map(({ typeName }) => typeName)).toEqual(["separate.v1.One"]);
 });
 
 /** A method as static code describes it. */
