@@ -53,7 +53,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
   }
 
   get busy(): boolean {
-    return this.#open.size > 0 || this.#socket.writableLength > 0;
+    return this.#open.size > 0;
   }
 
   get requests(): number {
@@ -65,7 +65,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
    * earlier GOAWAY cannot announce the close, because node:http2 serves no stream that is opened after a GOAWAY.
    */
   drain(): void {
-    if (!this.#session.closed) this.#session.close();
+    this.#session.close();
   }
 
   retire(): void {
@@ -139,7 +139,6 @@ function sessionOptions(limits: Limits): ServerOptions {
       maxConcurrentStreams: limits.concurrentStreams,
       maxHeaderListSize,
       initialWindowSize: streamWindowBytes,
-      enablePush: false,
     },
   };
 }

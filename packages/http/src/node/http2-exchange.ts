@@ -26,7 +26,6 @@ export class NodeHttp2Exchange extends NodeExchange {
   readonly #stream: StreamWithTrailer;
   readonly #session: SessionWithPeer | undefined;
   readonly #frameworkResponse: FrameworkResponse;
-  #isReset = false;
   #linger: NodeJS.Timeout | undefined;
   /** Number of body bytes that arrived after the response. */
   #droppedBytes = 0;
@@ -125,7 +124,6 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   protected sendReset(): void {
-    this.#isReset = true;
     this.#stream.close(ErrorCode.internalError);
   }
 
@@ -158,8 +156,7 @@ export class NodeHttp2Exchange extends NodeExchange {
 
   protected closeProblem(): HttpProblem {
     // When a connection fails, node closes the streams with an error code that the client has not sent.
-    const isGone = this.#isReset || this.#session?.destroyed === true;
-    return isGone ? clientGoneProblem() : resetProblem(this.#stream.rstCode, "unknown");
+    return this.#session?.destroyed === true ? clientGoneProblem() : resetProblem(this.#stream.rstCode, "unknown");
   }
 }
 

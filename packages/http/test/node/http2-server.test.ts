@@ -7,11 +7,15 @@ import type { Field } from "../../../testing/src/http/exchange.ts";
 import { grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
 import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
 import {
+  dataFrame,
   type FrameConnection,
+  frame,
   frameFlag,
   frameType,
+  headerBlock,
   headersFrame,
   openFrames,
+  resetFrame,
 } from "../../../testing/src/http/http2-frames.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
@@ -34,7 +38,7 @@ describe("a header on node:http2", () => {
   test.each([
     { name: "of 300 small fields", header: smallFields(300), httpStatus: 200 },
     { name: "above the limit", header: [["x", "y".repeat(17_000)] as const], httpStatus: 431 },
-    { name: "of many small fields above the limit", header: smallFields(1000), httpStatus: 431 },
+    { name: "of many small fields above the limit", header: smallFields(1700), httpStatus: 431 },
   ])("$name gets a $httpStatus response", async ({ header, httpStatus }) => {
     await using greenhouse = await startOnNode({ waterBed: () => ({}) });
     using connection = await openHttp2(greenhouse.address);
@@ -79,6 +83,35 @@ test.each([
   const long: Field = ["x", "x".repeat(bytes - 300)];
   connection.send(headersFrame(1, [...grpcHeader(waterBedProcedure), long], frameFlag.endStream));
   expect(await connection.readEnd(1)).toMatchObject({ kind });
+});
+
+test.each([
+  { host: "x", httpStatus: 200 },
+  { host: "[::1", httpStatus: 400 },
+])("on node:http2, a request with the Host $host and no :authority gets $httpStatus", async ({ host, httpStatus }) => {
+  let called: string | undefined;
+  const waterBed = (_: object, { url }: { readonly url: string }): object => ({ note: (called = url) });
+  await using greenhouse = await startOnNode({ waterBed });
+  using connection = await openFrames(greenhouse.address);
+  const header = postHeader([":path", "/beds/7:water"], ["host", host], json);
+  const fields = [...new Map(header)].filter(([name]) => name !== ":authority");
+  connection.send(headersFrame(1, fields), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus });
+  expect(called).toBe(httpStatus === 200 ? "http://x/beds/7:water" : undefined);
+});
+
+test("on node:http2, a header may take more memory than backlogBytes", async () => {
+  await using greenhouse = await startOnNode(
+    { waterBed: () => ({}) },
+    { limits: { backlogBytes: 1000, headerBytes: 2_000_000 } },
+  );
+  using connection = await openFrames(greenhouse.address);
+  // A literal that the server adds to its dynamic table as entry 62, and 300 references to that entry (RFC 7541 §6).
+  const entry = Buffer.concat([Buffer.of(0x40, 1, 0x78, 0x7f, 0xa1, 0x1e), Buffer.alloc(4000, "y")]);
+  const header = Buffer.concat([headerBlock(grpcHeader(waterBedProcedure)), entry, Buffer.alloc(300, 0xbe)]);
+  const flags = frameFlag.endHeaders | frameFlag.endStream;
+  connection.send(frame(frameType.headers, flags, 1, header));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus: 200 });
 });
 
 describe("a drain on node:http2", () => {
@@ -127,7 +160,19 @@ async function readToEnd(connection: FrameConnection): Promise<ReadonlySet<numbe
   return answered;
 }
 
+/** Stops the server's timeout checks, which would also count the buffered bytes. The test may advance the clock. */
+function stopClock(): void {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+async function advance(ms: number): Promise<void> {
+  vi.advanceTimersByTime(ms);
+  await nextTurn();
+}
+
 test("on node:http2, slow readers are disconnected above the buffer limit", async () => {
+  stopClock();
   const note = "orders".repeat(100_000);
   await using greenhouse = await startOnNode(
     { waterBed: () => ({ note }) },
@@ -156,21 +201,55 @@ test("on node:http2, a connection with 10 MB of unread responses serves calls", 
 });
 
 test("on node:http2, idleTimeoutMs starts at the end of a long call", async () => {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
-  onTestFinished(() => void vi.useRealTimers());
+  stopClock();
   const slow = Promise.withResolvers<object>();
   await using greenhouse = await startOnNode({ waterBed: () => slow.promise }, { limits: { idleTimeoutMs: 1000 } });
   using connection = await openFrames(greenhouse.address);
   sendUnaryCall(connection, 1, waterBedProcedure);
   await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(1);
-  vi.advanceTimersByTime(2000);
-  await nextTurn();
+  await advance(2000);
   slow.resolve({});
   await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(0);
-  vi.advanceTimersByTime(250);
-  await nextTurn();
+  await advance(250);
   sendUnaryCall(connection, 3, waterBedProcedure);
   expect(await connection.readEnd(3)).toMatchObject({ kind: "responded", httpStatus: 200 });
+});
+
+test("on node:http2, a reset releases the response's buffered bytes immediately", async () => {
+  stopClock();
+  const note = "orders".repeat(100_000);
+  await using greenhouse = await startOnNode({ waterBed: () => ({ note }) });
+  using connection = await openFrames(greenhouse.address);
+  sendUnaryCall(connection, 1, waterBedProcedure);
+  await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+  connection.send(resetFrame(1, ErrorCode.cancel));
+  await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(0);
+  expect(greenhouse.gateway.load.backlogBytes).toBe(0);
+});
+
+test("on node:http2, a client that keeps its side open is disconnected after a second", async () => {
+  stopClock();
+  await using greenhouse = await startOnNode({}, { limits: { idleTimeoutMs: 60_000, requestTimeoutMs: 400 } });
+  using connection = await openFrames(greenhouse.address);
+  connection.socket.allowHalfOpen = true;
+  await expect.poll(() => greenhouse.gateway.load.connections.http2).toBe(1);
+  await advance(60_000);
+  expect(await connection.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
+  await advance(900);
+  expect(greenhouse.gateway.load.connections.http2).toBe(1);
+  await advance(200);
+  await expect.poll(() => greenhouse.gateway.load.connections.http2).toBe(0);
+});
+
+test("on node:http2, a body may be larger than a connectionWindowBytes of 1000", async () => {
+  await using greenhouse = await startOnNode(
+    { waterBed: ({ note }) => ({ note }) },
+    { limits: { connectionWindowBytes: 1000 } },
+  );
+  using connection = await openHttp2(greenhouse.address);
+  const body = Buffer.from(JSON.stringify({ note: "n".repeat(60_000) }));
+  const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body };
+  expect(await connection.exchange(request)).toMatchObject({ httpStatus: 200 });
 });
 
 test("on node:http2, a client that exceeds the announced limits is disconnected", async () => {
