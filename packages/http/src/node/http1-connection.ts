@@ -175,7 +175,6 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       const exchange = new NodeHttp1Exchange(request, response, path, common, this);
       this.#request = request;
       this.#current = exchange;
-      this.#isHeadBegun = false;
       if (exchange.body !== undefined) this.#idleSinceMs = performance.now();
       const isTruncated = this.#problem !== undefined && this.#queuedRequests === 0 && !request.complete;
       if (isTruncated) this.#refuseRest();

@@ -69,9 +69,6 @@ function createServer(limits: Limits, connectionOf: (socket: Duplex) => NodeHttp
   const server = process.getBuiltinModule("node:http").createServer({
     // Node's limit covers the sum of fields and target. The separate limits are checked when the head is complete.
     maxHeaderSize: limits.headerBytes + limits.urlBytes,
-    // Disables the timeouts that node does not enforce on a server that does not listen.
-    headersTimeout: 0,
-    requestTimeout: 0,
     keepAliveTimeout: Math.min(limits.idleTimeoutMs, keepAliveMsMax),
     insecureHTTPParser: false,
     // The gateway refuses a missing Host with an error record, like all problems in a head.
