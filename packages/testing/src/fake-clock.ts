@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished, vi } from "vitest";
-import { within } from "./deadline.ts";
+import { waitLimitMs, within } from "./deadline.ts";
 
 /** A fake clock for connections, so that timeouts pass without a wait. */
 export interface FakeClock {
@@ -8,6 +8,8 @@ export interface FakeClock {
   pass(ms: number): Promise<void>;
   /** Passes time until a promise settles, and returns its result. */
   passUntil<Result>(promise: Promise<Result>, what: string): Promise<Result>;
+  /** Waits for a condition without passing time. `expect.poll` would pass 50 ms between two attempts. */
+  waitFor(isMet: () => boolean, what: string): Promise<void>;
 }
 
 /** Milliseconds per step, less than half of the shortest timeout in a test. */
@@ -17,7 +19,7 @@ const stepMs = 20;
 export function useFakeClock(): FakeClock {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  return { pass, passUntil };
+  return { pass, passUntil, waitFor };
 }
 
 async function pass(ms: number): Promise<void> {
@@ -32,4 +34,10 @@ async function passUntil<Result>(promise: Promise<Result>, what: string): Promis
   result.catch(() => undefined);
   while (!waiting.isOver) await pass(stepMs);
   return await result;
+}
+
+async function waitFor(isMet: () => boolean, what: string): Promise<void> {
+  for (const startedAtMs = Date.now(); !isMet(); await sleep(1)) {
+    if (Date.now() - startedAtMs > waitLimitMs) throw new Error(`timed out waiting for ${what}`);
+  }
 }

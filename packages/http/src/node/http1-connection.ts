@@ -64,7 +64,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
   }
 
   get busy(): boolean {
-    return this.#current !== undefined || this.#queuedRequests > 0 || this.#socket.writableLength > 0;
+    return this.#current !== undefined;
   }
 
   /** Number of open requests: 1 while {@link busy}, because requests are served one at a time. */
@@ -176,7 +176,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       this.#request = request;
       this.#current = exchange;
       if (exchange.body !== undefined) this.#idleSinceMs = performance.now();
-      const isTruncated = this.#problem !== undefined && this.#queuedRequests === 0 && !request.complete;
+      const isTruncated = this.#problem !== undefined && !request.complete;
       if (isTruncated) this.#refuseRest();
       else if (typeof target === "string") serve(exchange, undefined);
       else refuse(exchange, target);
@@ -220,7 +220,6 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
     const request = Object.assign(new IncomingMessage(this.#socket), placeholderRequest, { rawHeaders });
     const response = new ServerResponse(request);
     response.assignSocket(this.#socket);
-    response.on("finish", () => this.#socket.destroySoon());
     const exchange = new NodeHttp1Exchange(
       request,
       response,
@@ -229,6 +228,11 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       this,
     );
     this.#current = exchange;
+    response.on("finish", () => {
+      this.#socket.destroySoon();
+      // Without a parsed request, node emits "close" only when the client has closed its side, too.
+      exchange.closed();
+    });
     this.#options.refuse(exchange, problem);
   }
 
