@@ -1,6 +1,9 @@
+import { once } from "node:events";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type Field, fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
-import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { nextEvent, startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
@@ -25,6 +28,17 @@ describe("a client that pipelines requests", () => {
     expect(await connection.atEnd()).toBe(true);
   });
 });
+
+/** Refuses the first request when its body has filled the buffer. */
+function refuseWhenPaused(): () => Promise<void> {
+  let calls = 0;
+  return async () => {
+    calls += 1;
+    if (calls > 1) return;
+    await within(nextEvent("pause"), "the server to pause reading");
+    throw new ConnectError("no key", Code.Unauthenticated);
+  };
+}
 
 describe("an unread body", () => {
   test.each([
@@ -57,6 +71,26 @@ describe("an unread body", () => {
     expect(fieldValue(response.header, "connection")).not.toBe("close");
     connection.request(water([], "{}"));
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test("is dropped even if reading was paused before the response", async () => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit: refuseWhenPaused() });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path, header: [json], body: Buffer.alloc(largest) });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 401 });
+    connection.request(water([], "{}"));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test("over 256 KiB is read completely even if reading was paused before the response", async () => {
+    await using greenhouse = await startGreenhouse({}, { admit: refuseWhenPaused() });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path, header: [json], body: Buffer.alloc(32 * largest) });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 401 });
+    connection.socket.end();
+    await within(once(connection.socket, "finish"), "the server to read the body");
+    expect(await connection.atEnd()).toBe(true);
+    expect(connection.socket.errored).toBeNull();
   });
 
   test.each<{ name: string; bytes: number; header: readonly Field[] }>([
