@@ -1,12 +1,15 @@
 import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
+import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
+import { nodeEngine } from "../../src/node/index.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { openHttp2, readHttp2Response } from "../../../testing/src/http/http2-connection.ts";
 import type { TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { startOnNode } from "../../../testing/src/gateway/on-node.ts";
+import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
 const json: Field = ["content-type", "application/json"];
@@ -43,6 +46,27 @@ describe("Expect: 100-continue on node:http2", () => {
     expect(await responded).toMatchObject({ httpStatus: 404 });
     expect(continues()).toBe(0);
   });
+});
+
+test("on node:http2, a client gets no 100 Continue once its response has started", async () => {
+  const http2 = nodeEngine.createHttp2Server({
+    ...failingHooks().options,
+    serve: (exchange) => {
+      exchange.begin(200, []);
+      exchange.body?.pieces();
+      exchange.end();
+    },
+  });
+  await using server = await startOnLoopback(createServer((socket) => void http2.take(socket)));
+  using connection = await openHttp2(server.address);
+  const stream = connection.open({ ...call, header: [json, ["expect", "100-continue"]] });
+  const continues = countContinues(stream);
+  const responded = readHttp2Response(stream);
+  await within(once(stream, "response"), "the response");
+  stream.end("{}");
+  expect(await responded).toMatchObject({ httpStatus: 200, resetCode: 0 });
+  expect(continues()).toBe(0);
+  http2.close();
 });
 
 test("on node:http2, a response has the fields that CORS adds", async () => {

@@ -1,6 +1,5 @@
 import { createServer } from "node:net";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../src/exchange/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
@@ -18,6 +17,7 @@ import {
   resetFrame,
 } from "../../../testing/src/http/http2-frames.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { useFakeClock } from "../../../testing/src/fake-clock.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
@@ -160,19 +160,8 @@ async function readToEnd(connection: FrameConnection): Promise<ReadonlySet<numbe
   return answered;
 }
 
-/** Stops the server's timeout checks, which would also count the buffered bytes. The test may advance the clock. */
-function stopClock(): void {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
-  onTestFinished(() => void vi.useRealTimers());
-}
-
-async function advance(ms: number): Promise<void> {
-  vi.advanceTimersByTime(ms);
-  await nextTurn();
-}
-
 test("on node:http2, slow readers are disconnected above the buffer limit", async () => {
-  stopClock();
+  const clock = useFakeClock();
   const note = "orders".repeat(100_000);
   await using greenhouse = await startOnNode(
     { waterBed: () => ({ note }) },
@@ -180,7 +169,7 @@ test("on node:http2, slow readers are disconnected above the buffer limit", asyn
   );
   const connections = await Promise.all(Array.from({ length: 6 }, () => openFrames(greenhouse.address)));
   for (const connection of connections) sendUnaryCall(connection, 1, waterBedProcedure);
-  await expect.poll(() => greenhouse.gateway.load.connections.http2).toBeLessThanOrEqual(3);
+  await clock.waitFor(() => greenhouse.gateway.load.connections.http2 <= 3, "the server to disconnect three clients");
   expect(greenhouse.gateway.load.backlogBytes).toBeLessThanOrEqual(2_000_000);
   for (const connection of connections) connection[Symbol.dispose]();
 });
@@ -201,55 +190,72 @@ test("on node:http2, a connection with 10 MB of unread responses serves calls", 
 });
 
 test("on node:http2, idleTimeoutMs starts at the end of a long call", async () => {
-  stopClock();
+  const clock = useFakeClock();
   const slow = Promise.withResolvers<object>();
   await using greenhouse = await startOnNode({ waterBed: () => slow.promise }, { limits: { idleTimeoutMs: 1000 } });
   using connection = await openFrames(greenhouse.address);
   sendUnaryCall(connection, 1, waterBedProcedure);
-  await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(1);
-  await advance(2000);
+  await clock.waitFor(() => greenhouse.gateway.load.requests.http2 === 1, "requests");
+  await clock.pass(2000);
   slow.resolve({});
-  await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(0);
-  await advance(250);
+  await clock.waitFor(() => greenhouse.gateway.load.requests.http2 === 0, "requests");
+  await clock.pass(250);
   sendUnaryCall(connection, 3, waterBedProcedure);
   expect(await connection.readEnd(3)).toMatchObject({ kind: "responded", httpStatus: 200 });
 });
 
-test("on node:http2, a reset releases the response's buffered bytes immediately", async () => {
-  stopClock();
+test("on node:http2, a response's buffered bytes are counted until it is reset", async () => {
+  const clock = useFakeClock();
   const note = "orders".repeat(100_000);
   await using greenhouse = await startOnNode({ waterBed: () => ({ note }) });
   using connection = await openFrames(greenhouse.address);
   sendUnaryCall(connection, 1, waterBedProcedure);
-  await expect.poll(() => greenhouse.gateway.load.backlogBytes).toBeGreaterThan(0);
+  await clock.waitFor(() => greenhouse.gateway.load.backlogBytes > 0, "buffered bytes");
   connection.send(resetFrame(1, ErrorCode.cancel));
-  await expect.poll(() => greenhouse.gateway.load.requests.http2).toBe(0);
+  await clock.waitFor(() => greenhouse.gateway.load.requests.http2 === 0, "requests");
   expect(greenhouse.gateway.load.backlogBytes).toBe(0);
 });
 
+// Without a short timeout, the timeouts are checked once a second.
+test.each([
+  { limit: "idleTimeoutMs", sent: [], kind: "closed" },
+  { limit: "requestTimeoutMs", sent: [headersFrame(1, grpcHeader(waterBedProcedure))], kind: "reset" },
+])("on node:http2, a client is $kind soon after a short $limit", async ({ limit, sent, kind }) => {
+  const clock = useFakeClock();
+  await using greenhouse = await startOnNode({}, { limits: { [limit]: 100 } });
+  using connection = await openFrames(greenhouse.address);
+  connection.send(...sent);
+  await expect
+    .poll(() => greenhouse.gateway.load)
+    .toMatchObject({
+      connections: { http2: 1 },
+      requests: { http2: sent.length },
+    });
+  await clock.pass(200);
+  expect(await connection.readEnd(1)).toMatchObject({ kind });
+});
+
 test("on node:http2, a client that keeps its side open is disconnected after a second", async () => {
-  stopClock();
+  const clock = useFakeClock();
   await using greenhouse = await startOnNode({}, { limits: { idleTimeoutMs: 60_000, requestTimeoutMs: 400 } });
   using connection = await openFrames(greenhouse.address);
   connection.socket.allowHalfOpen = true;
-  await expect.poll(() => greenhouse.gateway.load.connections.http2).toBe(1);
-  await advance(60_000);
+  await clock.waitFor(() => greenhouse.gateway.load.connections.http2 === 1, "connections");
+  await clock.pass(60_000);
   expect(await connection.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
-  await advance(900);
+  await clock.pass(900);
   expect(greenhouse.gateway.load.connections.http2).toBe(1);
-  await advance(200);
-  await expect.poll(() => greenhouse.gateway.load.connections.http2).toBe(0);
+  await clock.pass(200);
+  await clock.waitFor(() => greenhouse.gateway.load.connections.http2 === 0, "connections");
 });
 
-test("on node:http2, a body may be larger than a connectionWindowBytes of 1000", async () => {
-  await using greenhouse = await startOnNode(
-    { waterBed: ({ note }) => ({ note }) },
-    { limits: { connectionWindowBytes: 1000 } },
-  );
-  using connection = await openHttp2(greenhouse.address);
-  const body = Buffer.from(JSON.stringify({ note: "n".repeat(60_000) }));
-  const request = { httpMethod: "POST", path: "/beds/7:water", header: [json], body };
-  expect(await connection.exchange(request)).toMatchObject({ httpStatus: 200 });
+test("on node:http2, the connection window is never smaller than 65,535 bytes", async () => {
+  await using greenhouse = await startOnNode({}, { limits: { connectionWindowBytes: 1000 } });
+  using connection = await openFrames(greenhouse.address);
+  connection.send(headersFrame(1, postHeader()));
+  for (let at = 0; at < 4; at += 1) connection.send(dataFrame(1, Buffer.alloc(16_000)));
+  const update = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 0);
+  expect(update?.payload.readUInt32BE(0)).toBeGreaterThan(30_000);
 });
 
 test("on node:http2, a client that exceeds the announced limits is disconnected", async () => {
