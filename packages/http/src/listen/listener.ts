@@ -4,7 +4,7 @@ import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { withCode } from "../errors/index.ts";
 import { BacklogBudget, clientClosedRequest, type Exchange, type Peer } from "../exchange/index.ts";
 import { type OptionNames, refuseUnknownOptions } from "../options/index.ts";
-import { createTrustedProxies, type TrustedProxies, unixAddress } from "../trusted-proxies/index.ts";
+import { type TrustedProxies, unixAddress } from "../trusted-proxies/index.ts";
 import { announce, hasSubscribers } from "./announcement.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
@@ -140,7 +140,7 @@ export class Listener {
       throw withCode(new Error(proxyHeaderNeedsPort), "ERR_OPTIONS");
     this.#ages = createConnectionAges(options);
     this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
-    this.#proxiesWithHeader = options.proxyProtocol === true ? (this.#trustedProxies ?? noProxies) : undefined;
+    this.#proxiesWithHeader = options.proxyProtocol === true ? this.#trustedProxies : undefined;
     this.#cleartext = options.tls === undefined || options.allowCleartext === true;
     // Sockets are half-open, because an HTTP/2 client that has closed its side may still wait for a response. An
     // HTTP/1.1 client may wait for the error that its request is incomplete.
@@ -287,8 +287,6 @@ const proxyHeaderNeedsPort = "proxyProtocol with tls requires a TCP port, not a 
 
 /** Represents a TLS connection on a Unix socket, which counts as busy because its requests are unknown. */
 const opaqueTlsConnection: ServedConnection = { busy: true };
-
-const noProxies: TrustedProxies = createTrustedProxies({ addresses: [] });
 
 // Milliseconds without an open request after which idle connections are closed. One second is far above a round trip.
 const idleMs = 1000;

@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { connect as connectTcp, type Socket } from "node:net";
+import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
@@ -9,12 +11,16 @@ import { createTestGateway, isNodeEngine } from "../../../testing/src/gateway/te
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { overHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { openHttp1, overHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { begun, whole } from "../../../testing/src/http2/http2-requests.ts";
 
+const json: Field = ["content-type", "application/json"];
 /** More than the kernel buffers for a client that does not read. */
 const bigBody = Buffer.alloc(16 * 1024 * 1024, "orders");
 
@@ -230,4 +236,47 @@ test("a failed listen() does not enable PROXY headers for the next one", async (
   const address = await gateway.listen();
   expect((await fetch(`http://127.0.0.1:${address.port}/`)).status).toBe(404);
   await Promise.all([gateway.close(), blocker.close()]);
+});
+
+test("listen() can be called again only after an error", async () => {
+  await using greenhouse = await startGreenhouse({});
+  const second = createTestGateway({ routes: () => {} });
+  const { port } = greenhouse.address;
+  await expect(second.listen({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+  const listening = second.listen();
+  await expect(second.listen()).rejects.toThrow("already listening");
+  await listening;
+  await expect(second.listen()).rejects.toThrow("already listening");
+  await second.close();
+});
+
+test("drain() closes the socket if listen() is still pending", async () => {
+  using folder = createTempFolder();
+  const path = join(folder.path, "socket");
+  const gateway = createTestGateway({ routes: () => {} });
+  const listening = gateway.listen({ path });
+  const drained = gateway.drain(0);
+  await expect(listening).rejects.toThrow("was drained and cannot listen again");
+  await drained;
+  expect(existsSync(path)).toBe(false);
+  await expect(gateway.listen({ path })).rejects.toThrow("was drained and cannot listen again");
+  expect(existsSync(path)).toBe(false);
+});
+
+test.each([
+  { name: "a shorter timeout resolves earlier", timesMs: [600_000, 0] },
+  { name: "a longer timeout does not resolve later", timesMs: [20, 600_000] },
+])("a second drain() with $name", async ({ timesMs: [first = 0, second = 0] }) => {
+  const started = Promise.withResolvers<void>();
+  const stuck = (): Promise<never> => {
+    started.resolve();
+    return new Promise(() => {});
+  };
+  await using greenhouse = await startGreenhouse({ waterBed: stuck });
+  using connection = await openHttp1(greenhouse.address);
+  connection.request({ httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") });
+  await within(started.promise, "the call");
+  const drained = greenhouse.gateway.drain(first);
+  void greenhouse.gateway.drain(second);
+  await within(drained, "the end of the drain");
 });

@@ -1,6 +1,4 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
@@ -10,35 +8,9 @@ import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.t
 import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/http/http2-frames.ts";
-import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };
-
-test("listen() can be called again only after an error", async () => {
-  await using greenhouse = await startGreenhouse({});
-  const second = createTestGateway({ routes: () => {} });
-  const { port } = greenhouse.address;
-  await expect(second.listen({ port })).rejects.toMatchObject({ code: "EADDRINUSE" });
-  const listening = second.listen();
-  await expect(second.listen()).rejects.toThrow("already listening");
-  await listening;
-  await expect(second.listen()).rejects.toThrow("already listening");
-  await second.close();
-});
-
-test("drain() closes the socket if listen() is still pending", async () => {
-  using folder = createTempFolder();
-  const path = join(folder.path, "socket");
-  const gateway = createTestGateway({ routes: () => {} });
-  const listening = gateway.listen({ path });
-  const drained = gateway.drain(0);
-  await expect(listening).rejects.toThrow("was drained and cannot listen again");
-  await drained;
-  expect(existsSync(path)).toBe(false);
-  await expect(gateway.listen({ path })).rejects.toThrow("was drained and cannot listen again");
-  expect(existsSync(path)).toBe(false);
-});
 
 describe("drain()", () => {
   test("resolves immediately if no connection is open", async () => {
@@ -102,24 +74,6 @@ describe("drain()", () => {
     expect(reasons).toMatchObject([{ code: Code.Canceled }]);
     expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }]);
   });
-});
-
-test.each([
-  { name: "a shorter timeout resolves earlier", timesMs: [600_000, 0] },
-  { name: "a longer timeout does not resolve later", timesMs: [20, 600_000] },
-])("a second drain() with $name", async ({ timesMs: [first = 0, second = 0] }) => {
-  const started = Promise.withResolvers<void>();
-  const stuck = (): Promise<never> => {
-    started.resolve();
-    return new Promise(() => {});
-  };
-  await using greenhouse = await startGreenhouse({ waterBed: stuck });
-  using connection = await openHttp1(greenhouse.address);
-  connection.request(wholeWater);
-  await within(started.promise, "the call");
-  const drained = greenhouse.gateway.drain(first);
-  void greenhouse.gateway.drain(second);
-  await within(drained, "the end of the drain");
 });
 
 // Each test only waits, for a second, so they run concurrently.
