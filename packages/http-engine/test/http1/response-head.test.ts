@@ -1,7 +1,14 @@
 import { STATUS_CODES } from "node:http";
 import { expect, test } from "vitest";
 import { prepareHeaderFields, timerMsMax } from "../../../http/src/exchange/index.ts";
-import { formatResponseHead, keepAliveLines } from "../../src/http1/response-head.ts";
+import { emptyHead } from "../../src/http1/request-head.ts";
+import {
+  formatResponseHead,
+  framingOf,
+  framingOfStream,
+  type Framing,
+  keepAliveLines,
+} from "../../src/http1/response-head.ts";
 
 // RFC 9110 has newer phrases for two that node uses.
 const renamed: Readonly<Record<number, string>> = { 413: "Content Too Large", 422: "Unprocessable Content" };
@@ -36,4 +43,14 @@ test.each([
   { idleTimeoutMs: Number.POSITIVE_INFINITY, seconds: Math.floor(timerMsMax / 1000) },
 ])("keepAliveLines announces $seconds s for an idle timeout of $idleTimeoutMs ms", ({ idleTimeoutMs, seconds }) => {
   expect(keepAliveLines(idleTimeoutMs)).toBe(`connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`);
+});
+
+test.each<{ name: string; httpMethod: string; httpStatus: number; framing: Framing }>([
+  { name: "a stream", httpMethod: "GET", httpStatus: 200, framing: "chunked" },
+  { name: "a response to HEAD", httpMethod: "HEAD", httpStatus: 200, framing: "none" },
+  { name: "a response with status 204", httpMethod: "GET", httpStatus: 204, framing: "none" },
+  { name: "a response with status 205", httpMethod: "GET", httpStatus: 205, framing: 0 },
+])("the framing of $name is $framing", ({ httpMethod, httpStatus, framing }) => {
+  expect(framingOfStream({ ...emptyHead, httpMethod }, httpStatus, [])).toBe(framing);
+  if (httpStatus !== 200) expect(framingOf(httpStatus, undefined)).toBe(framing);
 });
