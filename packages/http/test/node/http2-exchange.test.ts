@@ -8,7 +8,7 @@ import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { openHttp2, readHttp2Response } from "../../../testing/src/http/http2-connection.ts";
-import type { TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { failingHooks, startOnNode } from "../../../testing/src/gateway/on-node.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
@@ -77,7 +77,10 @@ test("on node:http2, a response has the fields that CORS adds", async () => {
   expect(fieldValue(response.header, "access-control-allow-origin")).toBe(origin);
 });
 
-describe("the URL of a call on node's HTTP", () => {
+describe.each([
+  { engine: "node's HTTP", start: startOnNode },
+  { engine: "the HTTP engine", start: startGreenhouse },
+])("the URL of a call on $engine", ({ start }) => {
   const certificate = createCertificate("url");
   const tls = { ca: certificate.cert, servername: "localhost" };
 
@@ -85,7 +88,7 @@ describe("the URL of a call on node's HTTP", () => {
   async function startWithUrls(secure: boolean): Promise<{ greenhouse: TestGreenhouse; urls: readonly string[] }> {
     const urls: string[] = [];
     const waterBed = (_: object, { url }: { readonly url: string }): object => ({ bed: BigInt(urls.push(url)) });
-    return { greenhouse: await startOnNode({ waterBed }, {}, secure ? { tls: certificate } : {}), urls };
+    return { greenhouse: await start({ waterBed }, {}, secure ? { tls: certificate } : {}), urls };
   }
 
   test.each([
