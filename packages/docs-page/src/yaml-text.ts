@@ -45,7 +45,8 @@ function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
 function blockOf(value: unknown, indent: string): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return " []";
-    return value.map((item) => `\n${indent}-${toListItem(blockOf(item, `${indent}  `), indent)}`).join("");
+    // As in JSON, an undefined item is null.
+    return value.map((item) => `\n${indent}-${toListItem(blockOf(item ?? null, `${indent}  `), indent)}`).join("");
   }
   if (value instanceof Digits) return ` ${value.text}`;
   if (typeof value === "string") return ` ${scalarOf(value)}`;

@@ -16,9 +16,10 @@ const orders: Schema = { type: "object", properties: { orders: { type: "array", 
 test.each([
   { leftOut: "readOnly", want: { item: "text", coupon: "text" } },
   { leftOut: "writeOnly", want: { item: "text", price: 7 } },
-] as const)("exampleOf omits $leftOut fields of messages, even in lists", ({ leftOut, want }) => {
+] as const)("exampleOf omits $leftOut fields of messages, even in lists or alternatives", ({ leftOut, want }) => {
   expect(exampleOf(description, { schema: order }, leftOut)).toEqual(want);
   expect(exampleOf(description, { schema: orders }, leftOut)).toEqual({ orders: [want] });
+  expect(exampleOf(description, { schema: { anyOf: [order, {}] } }, leftOut)).toEqual(want);
 });
 
 test.each<{ readonly name: string; readonly media: Media; readonly want: unknown }>([

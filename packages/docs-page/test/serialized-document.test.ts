@@ -15,6 +15,7 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
   { name: "empty objects at each level", document: { paths: {}, components: { schemas: {} }, tags: [] } },
   { name: "strings, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
   { name: "undefined members", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
+  { name: "undefined items", document: { a: [undefined, 1] }, json: { a: [null, 1] } },
   { name: "over a million characters", document: { components: { schemas: members } } },
 ])("serializeDocument treats an object with $name like its JSON text", async ({ document, json = document }) => {
   const ofObject = await serializeDocument(document);

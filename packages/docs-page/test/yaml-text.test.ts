@@ -20,6 +20,11 @@ test.each([
   },
   { name: "an array of arrays", json: "[[1,2],[{}]]", yaml: "- - 1\n  - 2\n- - {}\n" },
   { name: "empty values", json: '{"a":{},"b":[],"c":null}', yaml: "a: {}\nb: []\nc: null\n" },
+  {
+    name: "keys that need quotes at any level",
+    json: '{"y":{"no":{"":{"on":{"a: b":1}}}}}',
+    yaml: '"y":\n  "no":\n    "":\n      "on":\n        "a: b": 1\n',
+  },
   { name: "a single value", json: '"x"', yaml: "x\n" },
   { name: "booleans", json: '{"a":true,"b":false}', yaml: "a: true\nb: false\n" },
   {

@@ -279,8 +279,8 @@ describe("a view", () => {
     expect(await page.title()).toBe("build · Shelves");
   });
 
-  test("is the overview if a link names a missing schema", async () => {
-    await open("schemas/Gone", {});
+  test.each(["Gone", "constructor", "%"])("is the overview if a link names the missing schema %s", async (name) => {
+    await open(`schemas/${name}`, {});
     expect([await page.title(), await page.locator("#list [aria-current]").count()]).toEqual(["Shelves 1", 0]);
     await page.evaluate(() => (location.hash = ""));
     await page.locator('#list [aria-current="page"]', { hasText: "Overview" }).waitFor();

@@ -36,7 +36,9 @@ function exampleOfSchema(description: Description, schema: Schema, depth: number
 }
 
 function withoutLeftOut(description: Description, schema: Schema, value: unknown, leftOut: LeftOut): unknown {
-  const { items = {}, properties = {} } = resolveSchema(description, schema);
+  const { anyOf, items = {}, properties = {} } = resolveSchema(description, schema);
+  // An example has the first alternative.
+  if (anyOf?.[0] !== undefined) return withoutLeftOut(description, anyOf[0], value, leftOut);
   if (Array.isArray(value)) return value.map((each) => withoutLeftOut(description, items, each, leftOut));
   if (typeof value !== "object" || value === null) return value;
   const keptMembers = Object.entries(value).filter(([name]) => properties[name]?.[leftOut] !== true);

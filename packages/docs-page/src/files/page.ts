@@ -44,7 +44,7 @@ function viewOf(description: Description, connection: Connection): View | undefi
     const operation = operationsOf(description).find(({ id }) => id === route.name);
     if (operation !== undefined) return operationView(description, operation, connection);
   }
-  if (route?.view === "schemas" && description.components?.schemas?.[route.name] !== undefined) {
+  if (route?.view === "schemas" && Object.hasOwn(description.components?.schemas ?? {}, route.name)) {
     return schemaView(description, route.name);
   }
   // An old link may name an operation or schema that no longer exists.

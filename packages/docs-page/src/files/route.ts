@@ -10,7 +10,16 @@ export function readRoute(hash: string): { view: "overview" | "operations" | "sc
   if (hash === "" || hash === "#" || hash === linkToOverview) return { view: "overview", name: "" };
   const [, view, name = ""] = views.exec(hash) ?? [];
   if (view === undefined) return undefined;
-  return { view: view === "schemas" ? "schemas" : "operations", name: decodeURIComponent(name) };
+  return { view: view === "schemas" ? "schemas" : "operations", name: decode(name) };
+}
+
+/** Decodes a name. A name with an invalid percent sign is returned unchanged, and names nothing. */
+function decode(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 /** Returns the link to an operation, by its id. */

@@ -17,6 +17,7 @@ test.each([
   { hash: "#content", view: undefined },
   { hash: "#/operations/", view: undefined },
   { hash: "#/schemas/a/b", view: "schemas" },
+  { hash: "#/schemas/100%", view: "schemas" },
 ])('readRoute returns the view $view for the fragment "$hash"', ({ hash, view }) => {
   expect(readRoute(hash)?.view).toBe(view);
 });
