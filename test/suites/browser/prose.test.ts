@@ -12,8 +12,10 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
   { name: "paragraphs", text: "one\ntwo\n\nthree", html: "<p>one\ntwo</p><p>three</p>" },
   {
     name: "emphasis and code",
-    text: "*a* **b** `c<d>` ``e`f`` _g_h_",
-    html: "<p><em>a</em> <strong>b</strong> <code>c&lt;d&gt;</code> <code>e`f</code> <em>g_h</em></p>",
+    text: "*a* **b** `c<d>` ``e`f`` _g_h_ `&lt;`",
+    html:
+      "<p><em>a</em> <strong>b</strong> <code>c&lt;d&gt;</code> <code>e`f</code> <em>g_h</em> " +
+      "<code>&amp;lt;</code></p>",
   },
   {
     name: "inline, reference, bare, bracketed and mail links",
