@@ -81,6 +81,7 @@ export const niceCases: readonly NiceCase[] = [
           metadata.get("x-text"),
           Buffer.from(metadata.get("x-bytes-bin") ?? "").toString("hex"),
           metadata.getAll("x-text"),
+          metadata.getAll("X-Bytes-BIN").length,
           metadata.has("x-none"),
           [...metadata].map(([key]) => key).toSorted(),
         ]),
@@ -92,11 +93,12 @@ export const niceCases: readonly NiceCase[] = [
         ["x-text", "a"],
         ["x-text", "b"],
         ["x-bytes-bin", binary],
+        ["x-bytes-bin", binary],
       ],
     },
     outcome: {
       code: status.OK,
-      messages: [say(["7", "a, b", "00ff01", ["a, b"], false, ["user-agent", "x-bytes-bin", "x-text"]])],
+      messages: [say(["7", "a, b", "00ff01", ["a, b"], 2, false, ["user-agent", "x-bytes-bin", "x-text"]])],
     },
   },
   {
