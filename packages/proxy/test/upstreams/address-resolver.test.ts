@@ -31,22 +31,29 @@ test.each([
   expect(targets()).toEqual([{ host: "192.0.2.1", port: 1 }]);
 });
 
-test("a connection lost during a lookup causes another lookup after a second", async () => {
+test("a connection lost during a lookup causes one more lookup after a second", async () => {
   const lookups: ((addresses: readonly { address: string }[]) => void)[] = [];
   const lookup = (): Promise<readonly { address: string }[]> => new Promise((resolve) => lookups.push(resolve));
   const address = "dns:orders.example:1";
-  const changed = Promise.withResolvers<void>();
-  const settings = readUpstreamOptions({ addresses: address, lookup });
-  const resolver = new AddressResolver([readUpstreamAddress(address)], settings, changed.resolve);
+  const settings = readUpstreamOptions({ addresses: address, resolveEveryMs: 5_000, lookup });
+  const resolver = new AddressResolver([readUpstreamAddress(address)], settings, () => onChange?.());
+  let onChange: (() => void) | undefined;
+  const finish = (at: number): Promise<void> =>
+    new Promise((resolve) => {
+      onChange = resolve;
+      lookups[at]?.([{ address: "192.0.2.1" }]);
+    });
+  /** Returns the number of lookups after a refresh. */
+  const refreshAfter = (ms: number): number => {
+    vi.advanceTimersByTime(ms);
+    resolver.refresh();
+    return lookups.length;
+  };
   resolver.refresh();
   resolver.refreshSoon();
-  lookups[0]?.([{ address: "192.0.2.1" }]);
-  await changed.promise;
-  vi.advanceTimersByTime(999);
-  resolver.refresh();
-  expect(lookups.length).toBe(1);
-  vi.advanceTimersByTime(1);
-  resolver.refresh();
-  expect(lookups.length).toBe(2);
-  lookups[1]?.([{ address: "192.0.2.1" }]);
+  await finish(0);
+  expect([refreshAfter(999), refreshAfter(1)]).toEqual([1, 2]);
+  await finish(1);
+  expect([refreshAfter(4_999), refreshAfter(1)]).toEqual([2, 3]);
+  await finish(2);
 });

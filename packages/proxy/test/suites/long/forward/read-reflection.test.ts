@@ -264,6 +264,15 @@ test.each<{
     problem: "server reflection returns more than 300 files",
   },
   {
+    name: "imports more unknown files than the limit",
+    routes: importing(
+      Array.from({ length: 301 }, (_, at) => `${at}.proto`),
+      () => notKnown,
+    ),
+    options: { limits: { files: 300 } },
+    problem: "server reflection returns more than 300 files",
+  },
+  {
     name: "sends imports that are nested too deeply",
     routes: importing(["0.proto"], (name) => {
       const at = Number.parseInt(name, 10);
