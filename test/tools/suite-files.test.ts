@@ -1,4 +1,4 @@
-import { existsSync, globSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
@@ -30,6 +30,15 @@ test("every test file belongs to the suite that its path names", () => {
     .filter(({ repeats }) => repeats === undefined)
     .flatMap((suite) => filesOf(suite).map((file) => `${suite.name} ${file}`));
   expect(found.toSorted()).toEqual(want.toSorted());
+});
+
+test("the suite combinations repeats every file that tests only some combinations", () => {
+  const reduced = testFiles.filter((file) =>
+    /\b(?:rows|ways)For\(/.test(readFileSync(join(projectFolder, file), "utf8")),
+  );
+  expect(fileSuites.flatMap((suite) => (suite.name === "combinations" ? filesOf(suite) : [])).toSorted()).toEqual(
+    reduced.filter((file) => suiteOf(file) === "unit").toSorted(),
+  );
 });
 
 /** Folders for one subject, whose tests may have the name of a source elsewhere. */

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../mcp/src/index.ts";
+import { waysFor } from "../../testing/src/combinations.ts";
 import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";
@@ -83,7 +84,7 @@ const calls: readonly Row[] = [
 
 const json = [["content-type", "application/json"]] as const;
 
-describe.each(transportNames)("paths over %s", (transport) => {
+describe.each(waysFor(transportNames))("paths over %s", (transport) => {
   const isMounted = transport.startsWith("a handler");
 
   async function ask(sent: HttpRequest): Promise<number | string> {

@@ -2,12 +2,13 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { waysFor } from "../../testing/src/combinations.ts";
 import { errorOf } from "../../testing/src/gateway/call-end.ts";
 import { callings, greenhouseClient, startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 
 const noteKey = createContextKey("none");
 
-describe.each(callings)("a unary call by $name", (calling) => {
+describe.each(waysFor(callings))("a unary call by $name", (calling) => {
   const start = (
     implementation: Parameters<typeof startGreenhouse>[0],
     options?: Parameters<typeof startGreenhouse>[1],

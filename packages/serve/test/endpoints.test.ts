@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Endpoint } from "../../gateway/src/index.ts";
+import { waysFor } from "../../testing/src/combinations.ts";
 import { type Field, fieldValue } from "../../testing/src/http/exchange.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
@@ -64,7 +65,7 @@ describe("an endpoint with methods other than GET", () => {
 
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  describe.each(transportNames)("%s", (transport) => {
+  describe.each(waysFor(transportNames))("%s", (transport) => {
     const path = "/hooks/payment?a=%20b";
 
     test.each(["POST", "PUT"])("gets a %s body's bytes", async (httpMethod) => {
@@ -224,7 +225,7 @@ test.each([
 });
 
 // The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
-describe.each(transportNames)("an endpoint that has started reading a body, over %s", (transport) => {
+describe.each(waysFor(transportNames))("an endpoint that has started reading a body, over %s", (transport) => {
   test.each<{ name: string; handle: Endpoint["handle"] }>([
     {
       name: "synchronously",

@@ -2,6 +2,7 @@ import { Code, ConnectError, createContextKey, createContextValues, type Interce
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, GatewayOptions } from "../../gateway/src/index.ts";
+import { waysFor } from "../../testing/src/combinations.ts";
 import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
@@ -168,7 +169,7 @@ beforeEach(() => {
   failed.length = 0;
 });
 
-describe.each(transportNames)("over %s", (transport) => {
+describe.each(waysFor(transportNames))("over %s", (transport) => {
   const judging = ["admit", "admit, later", "requestGate"];
   const handling = ["an interceptor", "a handler"];
   // Errors are normalized before they reach the HTTP server.

@@ -1,6 +1,7 @@
 import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { waysFor } from "../../testing/src/combinations.ts";
 import { type Field, fieldValue } from "../../testing/src/http/exchange.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
@@ -65,7 +66,7 @@ const formatNames = ["grpc", "grpc-web", "grpc-web-text", "connect-proto"] satis
 const procedures = { unary: waterBedProcedure, stream: "/greenhouse.v1.GreenhouseService/WatchReadings" } as const;
 
 // A handler mounted in a node server uses the same code as node's HTTP server.
-const transports = transportNames.filter((name) => !name.startsWith("a handler"));
+const transports = waysFor(transportNames).filter((name) => !name.startsWith("a handler"));
 
 const rows = transports.flatMap((transport) =>
   formatNames

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import { waysFor } from "../../testing/src/combinations.ts";
 import { errorOf, reasonOf } from "../../testing/src/gateway/call-end.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
@@ -50,7 +51,7 @@ async function* stay(): AsyncGenerator<{ sensor: string }> {
   yield await stuck;
 }
 
-describe.each(callings)("a stream by $name", (calling) => {
+describe.each(waysFor(callings))("a stream by $name", (calling) => {
   const start = (
     implementation: Parameters<typeof startGreenhouse>[0],
     options?: Parameters<typeof startGreenhouse>[1],
@@ -257,7 +258,7 @@ describe.each(callings)("a stream by $name", (calling) => {
   });
 });
 
-describe.each(bidirectional)("bidirectional streams by $name", (calling) => {
+describe.each(waysFor(bidirectional))("bidirectional streams by $name", (calling) => {
   test("deliver each message before the next is sent", async () => {
     await using greenhouse = await startGreenhouse(
       {

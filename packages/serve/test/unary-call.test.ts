@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { waysFor } from "../../testing/src/combinations.ts";
 import { errorOf, reasonOf } from "../../testing/src/gateway/call-end.ts";
 import { emptyMessage, grpcHeader } from "../../testing/src/http/grpc-frames.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../../testing/src/http/http2-frames.ts";
@@ -43,7 +44,7 @@ async function passDeadline(client: ReturnType<typeof greenhouseClient>, isThere
   }
 }
 
-describe.each(callings)("a unary call by $name", (calling) => {
+describe.each(waysFor(callings))("a unary call by $name", (calling) => {
   const start = (
     implementation: Parameters<typeof startGreenhouse>[0],
     options?: Parameters<typeof startGreenhouse>[1],

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../src/index.ts";
+import { waysFor } from "../../../testing/src/combinations.ts";
 import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
 import {
   transportNames,
@@ -44,7 +45,7 @@ describe("grpcMetadata", () => {
 
   afterAll(() => gateway[Symbol.asyncDispose]());
 
-  describe.each(transportNames)("%s", (transport) => {
+  describe.each(waysFor(transportNames))("%s", (transport) => {
     const ask = (path: string, header: readonly Field[] = []): ReturnType<EveryTransport["ask"]> =>
       gateway.ask(transport, { httpMethod: "GET", path, header });
     const receivedField = async (name: string, header: readonly Field[]): Promise<unknown> =>

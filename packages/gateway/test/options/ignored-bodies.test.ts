@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waysFor } from "../../../testing/src/combinations.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 import {
   transportNames,
@@ -22,7 +23,7 @@ describe("ignoreBodies", () => {
     await gated[Symbol.asyncDispose]();
   });
 
-  describe.each(transportNames)("%s", (transport) => {
+  describe.each(waysFor(transportNames))("%s", (transport) => {
     test.each<{ name: string; header: readonly Field[]; body: string }>([
       {
         name: "JSON for a path field",

@@ -4,6 +4,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createOpenApi } from "../../../openapi/src/index.ts";
 import { ErrorCode } from "../../../http/src/exchange/index.ts";
+import { waysFor } from "../../../testing/src/combinations.ts";
 import { FileService, type UploadRequest } from "../../../testing/src/gen/files/v1/files_pb.ts";
 import type { HttpBody } from "../../../protobuf/src/gen/google/api/httpbody_pb.ts";
 import { type Field, fieldValue, type HttpResponse } from "../../../testing/src/http/exchange.ts";
@@ -51,7 +52,7 @@ function inTwoPieces(row: { readonly length: number | string; readonly turns: nu
   };
 }
 
-describe.each(restWays)("google.api.HttpBody over $name", (way) => {
+describe.each(waysFor(restWays))("google.api.HttpBody over $name", (way) => {
   const { version, http2 } = way;
   const ask = async (
     files: TestFiles,

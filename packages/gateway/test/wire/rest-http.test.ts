@@ -9,6 +9,7 @@ import {
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../src/health/index.ts";
+import { waysFor } from "../../../testing/src/combinations.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
@@ -95,7 +96,7 @@ const codings = [
   { name: "zstd", pack: zstdCompressSync, unpack: zstdDecompressSync },
 ];
 
-describe.each(transports)("REST over %s", (transport) => {
+describe.each(waysFor(transports))("REST over %s", (transport) => {
   test.each(codings)("decompresses a $name body", async ({ name, pack }) => {
     const answer = await exchange(transport, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
     expect(answer.httpStatus, answer.body.toString()).toBe(200);

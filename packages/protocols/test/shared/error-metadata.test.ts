@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { waysFor } from "../../../testing/src/combinations.ts";
 import type { Field, HttpResponse, HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { transportNames, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
@@ -139,7 +140,7 @@ const ways: readonly Way[] = [
   },
 ];
 
-const rows = transportNames.flatMap((transport) =>
+const rows = waysFor(transportNames).flatMap((transport) =>
   // Fetch has no trailers, which gRPC needs.
   ways.filter(({ name }) => !(transport === "Fetch" && name.endsWith("gRPC"))).map((way) => ({ transport, way })),
 );
