@@ -48,6 +48,7 @@ export const suites: readonly Suite[] = [
       "packages/gateway/test/options/ignored-bodies.test.ts",
       "packages/gateway/test/parsed-body.test.ts",
       "packages/gateway/test/paths-as-sent.test.ts",
+      "packages/gateway/test/wire/corpus.test.ts",
       "packages/gateway/test/wire/http-body.test.ts",
       "packages/gateway/test/wire/rest-http.test.ts",
       "packages/http/test/listen/request-trailers.test.ts",

@@ -1,10 +1,14 @@
 import { describeRequest, corpusGroups as groups, expectResponse, toRequest } from "./corpus/corpus.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
+import { rowsFor } from "../../../testing/src/combinations.ts";
 import { exchangeFetch, canFetchSend } from "../../../testing/src/http/fetch.ts";
 import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../../testing/src/http/http2-connection.ts";
 import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+
+/** The ways that `npm test` combines, because it sends every request over HTTP/2. */
+const repeatedWays = ["HTTP/1.1", "Fetch"];
 
 const { fetch } = createFetchGateway(kitchenSinkOptions);
 let gateway: TestGateway;
@@ -40,13 +44,14 @@ describe.each(groups)("the corpus $name", ({ name, cases }) => {
 
   afterAll(() => http1[Symbol.dispose]());
 
-  test.each(portable)("$rule: $requestLine over HTTP/1.1", async (row) => {
+  test.each(rowsFor("HTTP/1.1", repeatedWays, portable))("$rule: $requestLine over HTTP/1.1", async (row) => {
     const request = toRequest(row);
     http1.request(request);
     expectResponse(await http1.readResponse(request.httpMethod), row.want);
   });
 
-  test.each(portable.filter((row) => canFetchSend(toRequest(row))))("$rule: $requestLine over Fetch", async (row) => {
+  const fetchable = rowsFor("Fetch", repeatedWays, portable).filter((row) => canFetchSend(toRequest(row)));
+  test.each(fetchable)("$rule: $requestLine over Fetch", async (row) => {
     expectResponse(await exchangeFetch(fetch, toRequest(row)), row.want);
   });
 
