@@ -2,35 +2,23 @@ import { errors, generateKeyPair, SignJWT } from "jose";
 import { expect, test } from "vitest";
 import { createJwtVerifier } from "../../src/jwt/jwt-verifier.ts";
 import { digestOf } from "../../src/token-verifier.ts";
+import { trustedIssuer } from "./trusted-issuer.ts";
 
 test("an outcome is not cached if the key set changes during the verification", async () => {
   const { privateKey, publicKey } = await generateKeyPair("EdDSA");
   const [oldSet, newSet] = [{}, {}];
   let current = oldSet;
   const verifier = createJwtVerifier([
-    {
-      issuer: "https://id.example",
-      audiences: ["orders"],
-      audienceClaim: undefined,
-      scopeClaims: undefined,
-      algorithms: ["EdDSA"],
-      requireAccessTokenType: false,
-      keys: {
-        find: () => {
-          if (current === newSet) throw new errors.JWKSNoMatchingKey();
-          current = newSet;
-          return publicKey;
-        },
-        get current() {
-          return current;
-        },
-        fetchedAtMs: undefined,
-        retryAfterS: undefined,
-        problem: undefined,
-        reload: () => Promise.resolve(),
-        close: () => undefined,
+    trustedIssuer({
+      find: () => {
+        if (current === newSet) throw new errors.JWKSNoMatchingKey();
+        current = newSet;
+        return publicKey;
       },
-    },
+      get current() {
+        return current;
+      },
+    }),
   ]);
   const claims = { iss: "https://id.example", aud: "orders", sub: "ada", exp: Math.floor(Date.now() / 1000) + 600 };
   const text = await new SignJWT(claims).setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 
 import { verifyJwt } from "../../src/jwt/verify-jwt.ts";
 import type { ExpiringOutcome } from "../../src/outcome-cache.ts";
+import { trustedIssuer } from "./trusted-issuer.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 const good: JWTPayload = { iss: "https://id.example", aud: "orders", sub: "ada", exp: nowS + 600 };
@@ -20,23 +21,7 @@ async function verify(
 ): Promise<ExpiringOutcome> {
   const header = { ...parameters, alg: "EdDSA" };
   const token = await new SignJWT({ ...good, ...claims }).setProtectedHeader(header).sign(privateKey);
-  return await verifyJwt(token, {
-    issuer: "https://id.example",
-    audiences: ["orders"],
-    audienceClaim: undefined,
-    scopeClaims: undefined,
-    algorithms: ["EdDSA"],
-    requireAccessTokenType: false,
-    keys: {
-      find: () => publicKey,
-      current: publicKey,
-      fetchedAtMs: undefined,
-      retryAfterS: undefined,
-      problem: undefined,
-      reload: () => Promise.resolve(),
-      close: () => {},
-    },
-  });
+  return await verifyJwt(token, trustedIssuer({ find: () => publicKey, current: publicKey }));
 }
 
 describe("verifyJwt", () => {

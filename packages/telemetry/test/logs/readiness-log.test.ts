@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Readiness } from "../../../gateway/src/health/readiness.ts";
 import { logReadiness } from "../../src/logs/readiness-log.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
@@ -18,9 +18,32 @@ const readyAgain = (part: string, problem: string) => ({
   lastedMs: expect.any(Number),
 });
 
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+test("a component is logged when it becomes unready and when it recovers", () => {
+  const store: { problem?: string | undefined } = { problem: "the disk is full" };
+  const credentials: { problem?: string | undefined } = {};
+  const { log, lines } = openLogLines("warn");
+  const stop = logReadiness(new Readiness({ store, credentials }), log);
+  vi.advanceTimersByTime(3_000);
+  expect(lines()).toMatchObject([notReady("store", "the disk is full")]);
+  // Another cause does not change readiness.
+  store.problem = "the server is down";
+  credentials.problem = "the provider is down";
+  vi.advanceTimersByTime(3_000);
+  store.problem = credentials.problem = undefined;
+  vi.advanceTimersByTime(3_000);
+  expect(lines()).toMatchObject([
+    notReady("store", "the disk is full"),
+    notReady("credentials", "the provider is down"),
+    readyAgain("store", "the disk is full"),
+    readyAgain("credentials", "the provider is down"),
+  ]);
+  stop();
+});
+
 test("a component that becomes unready again is logged with the new cause", () => {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
-  onTestFinished(() => void vi.useRealTimers());
   const store: { problem?: string | undefined } = {};
   const { log, lines } = openLogLines("warn");
   const stop = logReadiness(new Readiness({ store }), log);
