@@ -109,7 +109,7 @@ test("requestOf sends the header parameters that were filled in", () => {
   ]);
 });
 
-test("send sends the body, and neither an empty token nor a cached response", async () => {
+test("send sends the body, but no empty token", async () => {
   const requests: unknown[] = [];
   const server = createServer((request, response) => {
     const { authorization, "cache-control": cacheControl, "x-a": field } = request.headers;

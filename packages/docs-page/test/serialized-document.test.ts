@@ -29,7 +29,7 @@ test.each<{ readonly name: string; readonly document: object; readonly json?: ob
 });
 
 // The event loop runs between two pieces.
-test("a piece of a document is at most one member of the third level", () => {
+test("a document's piece is at most one member of the third level", () => {
   const document = { paths: { "/a": { get: { tags: ["a"] }, put: {} } } };
   const get = '{"tags":["a"]}';
   expect([...jsonPieces(document)]).toEqual(['{"paths":', '{"/a":', '{"get":', get, ',"put":', "{}", "}", "}", "}"]);

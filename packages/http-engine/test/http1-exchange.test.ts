@@ -82,7 +82,7 @@ describe("an unread body", () => {
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
   });
 
-  test("over 256 KiB is read completely even if reading was paused before the response", async () => {
+  test("over 256 KiB is read completely after a pause before the response", async () => {
     await using greenhouse = await startGreenhouse({}, { admit: refuseWhenPaused() });
     using connection = await openHttp1(greenhouse.address);
     connection.request({ httpMethod: "POST", path, header: [json], body: Buffer.alloc(32 * largest) });

@@ -124,7 +124,7 @@ test.each<{
   expect(trusted.exampleOf(firstField(noteWith([rules], change)))).toEqual(want);
 });
 
-test("accepts refuses a message that violates a rule or has a wrong type", () => {
+test("accepts refuses messages that violate a rule or have wrong types", () => {
   const note = noteWith([string({ maxLen: 3n })]);
   expect([trusted.accepts(note, { text0: "abc" }), trusted.accepts(note, { text0: "abcd" })]).toEqual([true, false]);
   expect(trusted.accepts(note, { text0: 7 })).toBe(false);

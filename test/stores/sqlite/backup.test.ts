@@ -17,7 +17,7 @@ test("a failed backup keeps a file created during the backup", () => {
   expect(readFileSync(copy, "utf8")).toBe("another backup");
 });
 
-test("a failed backup removes its copy when the copy's name is not durable", () => {
+test("a failed backup removes its copy if the name is not durable", () => {
   using folder = createTempFolder();
   using other = createTempFolder();
   const [file, copy] = [folder.file("plants.db"), other.file("copy.db")];

@@ -132,7 +132,7 @@ describe("committing a batch", () => {
     second.close();
   });
 
-  test("continues the batch number in the newest record, even if an older record has a higher number", () => {
+  test("continues the newest record's batch number, even after a higher number", () => {
     using folder = createTempFolder();
     using db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 1n } });
     db.exec("INSERT INTO deletions VALUES (1, 7, 0, '', '', 4611686018427387903), (2, 8, 0, '', '', 5)");

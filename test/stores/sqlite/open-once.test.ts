@@ -19,7 +19,7 @@ test("a process opens a file again only after closing its store", async () => {
   await later.close();
 });
 
-test("a process cannot open a file again by a path through a missing folder", async () => {
+test("a process cannot open a file twice through a missing folder", async () => {
   using folder = createTempFolder();
   const first = await openSqliteStore({ file: folder.file("plants.db"), migrates: true });
   const second = openSqliteStore({ file: `${folder.path}/nowhere/../plants.db` });

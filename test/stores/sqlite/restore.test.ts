@@ -260,7 +260,7 @@ describe("restoring a backup", () => {
   });
 });
 
-test("a damaged store is kept when its replacement is lost during the restore", () => {
+test("a damaged store is kept when its replacement is lost", () => {
   using folder = createTempFolder();
   const [file, backup] = [folder.file("plants.db"), makeBackup(folder)];
   writeFileSync(file, "not a database ".repeat(1_000));

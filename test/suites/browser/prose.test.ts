@@ -254,6 +254,11 @@ if (browserName === "chromium") {
     expect(ground).toBe("rgb(252, 253, 251)");
     await page.evaluate(() => dispatchEvent(new Event("afterprint")));
     expect(await folded.count()).toBe(before);
+    // Another print does not close a section that the user has opened.
+    await folded.first().locator("summary").first().click();
+    const opened = await folded.count();
+    await page.evaluate(() => ["beforeprint", "afterprint"].map((type) => dispatchEvent(new Event(type))));
+    expect([opened, await folded.count()]).toEqual([before - 1, before - 1]);
     await page.emulateMedia({ media: null, colorScheme: null });
   });
 }

@@ -4,7 +4,7 @@ import { createJwtVerifier } from "../../src/jwt/jwt-verifier.ts";
 import { digestOf } from "../../src/token-verifier.ts";
 import { trustedIssuer } from "./trusted-issuer.ts";
 
-test("an outcome is not cached if the key set changes during the verification", async () => {
+test("an outcome is not cached if the key set changes meanwhile", async () => {
   const { privateKey, publicKey } = await generateKeyPair("EdDSA");
   const [oldSet, newSet] = [{}, {}];
   let current = oldSet;

@@ -55,7 +55,7 @@ test("the grpcurl command reads the token from the environment", () => {
   ).toEqual(["grpcurl -plaintext", '-H "Authorization: Bearer $TOKEN"', "-d '{}'"]);
 });
 
-test("the curl command has the token, then the header fields and the body", () => {
+test("the curl command has the token before header fields and body", () => {
   const request = { ...callOf({}).request, headers: [["x-a", "b"]] satisfies [string, string][], body: "{}" };
   expect(writeCurl(callOf({ request, needsToken: true })).split(" \\\n  ")).toEqual([
     "curl -i",

@@ -36,7 +36,7 @@ test("comma-separated values in a binary request field become separate metadata 
   expect(metadata.get("x-key-bin")).toEqual([Buffer.from([0, 255, 1]), Buffer.from("b")]);
 });
 
-test("request metadata omits pseudo-header fields and fields of the protocols, in any case", () => {
+test("request metadata omits the protocols' fields in any case", () => {
   const fields = [
     ":path",
     "/",

@@ -141,7 +141,7 @@ test.each(methods)("an error of %s after a cancellation is not reported", async 
   expect(garden.faults).toEqual([]);
 });
 
-test("a handler with the definition's name takes precedence over one in lower case", async () => {
+test("a handler with the definition's name precedes one in lower case", async () => {
   const handlers = {
     getTree: (_: unknown, callback: Callback) => callback(null, { treeId: 1 }),
     GetTree: (_: unknown, callback: Callback) => callback(null, { treeId: 2 }),

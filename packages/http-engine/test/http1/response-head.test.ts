@@ -50,7 +50,7 @@ test.each<{ name: string; httpMethod: string; httpStatus: number; framing: Frami
   { name: "a response to HEAD", httpMethod: "HEAD", httpStatus: 200, framing: "none" },
   { name: "a response with status 204", httpMethod: "GET", httpStatus: 204, framing: "none" },
   { name: "a response with status 205", httpMethod: "GET", httpStatus: 205, framing: 0 },
-])("the framing of $name is $framing", ({ httpMethod, httpStatus, framing }) => {
+])("$name has the framing $framing on the wire", ({ httpMethod, httpStatus, framing }) => {
   expect(framingOfStream({ ...emptyHead, httpMethod }, httpStatus, [])).toBe(framing);
   if (httpStatus !== 200) expect(framingOf(httpStatus, undefined)).toBe(framing);
 });

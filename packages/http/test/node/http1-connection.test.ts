@@ -32,7 +32,7 @@ describe("a timeout on node:http", () => {
   test.each([
     { name: "requestTimeoutMs if it is shorter", limits: { headerTimeoutMs: never, requestTimeoutMs: 400 } },
     { name: "headerTimeoutMs if it is shorter", limits: { headerTimeoutMs: 400, requestTimeoutMs: never } },
-  ])("for a header is $name", async ({ limits }) => {
+  ])("is $name for a header", async ({ limits }) => {
     await using greenhouse = await startOnNode({}, { limits: { ...limits, idleTimeoutMs: never } });
     using connection = await openHttp1(greenhouse.address);
     connection.write("POST");
@@ -97,7 +97,7 @@ describe("a timeout on node:http", () => {
   test.each([
     { name: "a second", idleTimeoutMs: never, openMs: 900, closedMs: 200 },
     { name: "idleTimeoutMs if it is shorter", idleTimeoutMs: 400, openMs: 0, closedMs: 600 },
-  ])("for idle connections above the maximum age is $name", async ({ idleTimeoutMs, openMs, closedMs }) => {
+  ])("is $name for idle connections above the maximum age", async ({ idleTimeoutMs, openMs, closedMs }) => {
     const limits = { idleTimeoutMs, requestTimeoutMs: 400 };
     await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { limits }, { maxConnectionAgeMs: 100 });
     using connection = await openHttp1(greenhouse.address);
@@ -123,7 +123,7 @@ describe("a request on node:http", () => {
   test.each([
     { idleTimeoutMs: 30_000, value: "timeout=30" },
     { idleTimeoutMs: Number.POSITIVE_INFINITY, value: "timeout=2147482" },
-  ])("gets Keep-Alive: $value with an idleTimeoutMs of $idleTimeoutMs", async ({ idleTimeoutMs, value }) => {
+  ])("gets Keep-Alive: $value with idleTimeoutMs $idleTimeoutMs on node:http", async ({ idleTimeoutMs, value }) => {
     const warnings: Error[] = [];
     const listener = (warning: Error): void => void warnings.push(warning);
     process.on("warning", listener);

@@ -321,7 +321,7 @@ describe("pipelined requests on node:http", () => {
     await within(drained, "the end of the drain");
   });
 
-  test("followed by invalid HTTP get their responses before the error during a drain", async () => {
+  test("before invalid HTTP get their responses during a drain", async () => {
     const held = heldCalls();
     await using greenhouse = await startOnNode(held.implementation);
     using connection = await openHttp1(greenhouse.address);

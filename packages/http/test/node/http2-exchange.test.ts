@@ -24,7 +24,7 @@ function countContinues(stream: ClientHttp2Stream): () => number {
 }
 
 describe("Expect: 100-continue on node:http2", () => {
-  test.each(["100-continue", "100-Continue"])("gets 100 once before a body is read, for %s", async (expectation) => {
+  test.each(["100-continue", "100-Continue"])("with %s gets 100 once before a body is read", async (expectation) => {
     await using greenhouse = await startOnNode({ waterBed: ({ note }) => ({ note }) });
     using connection = await openHttp2(greenhouse.address);
     const stream = connection.open({ ...call, header: [json, ["expect", expectation]] });
@@ -48,7 +48,7 @@ describe("Expect: 100-continue on node:http2", () => {
   });
 });
 
-test("on node:http2, a client gets no 100 Continue once its response has started", async () => {
+test("on node:http2, a client gets no 100 Continue during its response", async () => {
   const http2 = nodeEngine.createHttp2Server({
     ...failingHooks().options,
     serve: (exchange) => {

@@ -235,7 +235,7 @@ test.each([
   expect(await connection.readEnd(1)).toMatchObject({ kind });
 });
 
-test("on node:http2, a client that keeps its side open is disconnected after a second", async () => {
+test("on node:http2, a client that stays half-open is disconnected after a second", async () => {
   const clock = useFakeClock();
   await using greenhouse = await startOnNode({}, { limits: { idleTimeoutMs: 60_000, requestTimeoutMs: 400 } });
   using connection = await openFrames(greenhouse.address);

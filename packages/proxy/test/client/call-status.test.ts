@@ -26,7 +26,7 @@ test.each<{ trailer: readonly string[]; code: Code | undefined; message?: string
   expect([error?.code, error?.rawMessage]).toEqual([code, message]);
 });
 
-test("a failed call's error has the metadata of its header and its trailer", () => {
+test("a failed call's error has the header's and the trailer's metadata", () => {
   const trailer = ["grpc-status", "5", "x-a", "1"];
   const error = readStatus(trailer, ["x-b", "2", "x-a", "3"]);
   expect(["x-a", "x-b"].map((name) => error?.metadata.get(name))).toEqual(["1, 3", "2"]);

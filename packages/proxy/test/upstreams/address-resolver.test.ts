@@ -31,7 +31,7 @@ test.each([
   expect(targets()).toEqual([{ host: "192.0.2.1", port: 1 }]);
 });
 
-test("a connection lost during a lookup causes one more lookup after a second", async () => {
+test("a connection lost during a lookup causes another after a second", async () => {
   const lookups: ((addresses: readonly { address: string }[]) => void)[] = [];
   const lookup = (): Promise<readonly { address: string }[]> => new Promise((resolve) => lookups.push(resolve));
   const address = "dns:orders.example:1";

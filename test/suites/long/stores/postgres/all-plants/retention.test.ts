@@ -69,7 +69,7 @@ describe("the retention job in PostgreSQL", () => {
     await store.close();
   });
 
-  test("drops later records in one table when a trigger keeps a whole slice", async () => {
+  test("drops later records when a trigger keeps a whole slice", async () => {
     const url = await createRecords(90);
     const keepSql = "FOR EACH ROW WHEN (OLD.plant_id > 80) EXECUTE FUNCTION keep()";
     await runSql(url, "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
