@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { parsePathTemplate, routesOverlap } from "../../../../../protocols/src/rest/rules/index.ts";
-import { RouteIndex } from "../../../../src/forward/route-index.ts";
+import { parsePathTemplate, routesOverlap } from "../../../protocols/src/rest/rules/index.ts";
+import { RouteIndex } from "../../src/forward/route-index.ts";
 
 /** Templates that overlap in every way, with literals, wildcards, verbs, and a literal that equals a verb. */
 const templates = [
@@ -50,10 +50,10 @@ test.each([
   { name: "with a common prefix", text: (at: number) => `/v1/things/{id}/x${at}` },
   { name: "below a common wildcard", text: (at: number) => `/v1/{id}/x${at}` },
   { name: "that begin with a wildcard", text: (at: number) => `/{id}/x${at}` },
-])("each of 2,000 routes $name is compared with few others", ({ text }) => {
+])("each of 500 routes $name is compared with few others", ({ text }) => {
   const index = new RouteIndex<string>();
   let comparisons = 0;
-  for (let at = 0; at < 2_000; at++) {
+  for (let at = 0; at < 500; at++) {
     const template = parsePathTemplate(text(at));
     const owner = at % 2 === 0 ? "even" : "odd";
     expect(index.otherOwnerOf({ httpMethod: "GET", template }, owner)).toBeUndefined();
@@ -66,12 +66,12 @@ test.each([
       owner,
     });
   }
-  expect(comparisons).toBeLessThan(2_000);
+  expect(comparisons).toBeLessThan(500);
 });
 
-test("the index finds a template with 100,000 segments", () => {
+test("the index finds a template with 20,000 segments", () => {
   const index = new RouteIndex<string>();
-  const template = parsePathTemplate("/a".repeat(100_000));
+  const template = parsePathTemplate("/a".repeat(20_000));
   index.add({ httpMethod: "GET", template, owner: "one" });
   expect(index.otherOwnerOf({ httpMethod: "GET", template }, "other")).toBe("one");
 });
