@@ -69,7 +69,7 @@ class RouteAssignment {
   readonly #context: RouteContext;
   readonly #taken = new RouteIndex<Owner>();
   readonly #procedures = new Map<string, number>();
-  /** The first owner that offers a service, by the service's name. */
+  /** The owner that serves a service, by the service's name. */
   readonly #offering = new Map<string, Owner>();
   readonly #findAnnotation = createHttpRuleFinder([], [], true);
   readonly #withoutAnnotation: ReadonlySet<string>;
@@ -86,7 +86,7 @@ class RouteAssignment {
       for (const method of methods) {
         const { typeName } = method.parent;
         this.#procedures.set(procedureOf(method), at);
-        if (!this.#offering.has(typeName)) this.#offering.set(typeName, at);
+        this.#offering.set(typeName, at);
       }
     }
     for (const { parent } of context.localMethods) this.#offering.set(parent.typeName, "this server");
