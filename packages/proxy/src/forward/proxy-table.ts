@@ -228,7 +228,7 @@ export class ProxyTable {
       return undefined;
     }
     // A server that sends descriptors has been reached, even if the descriptors cannot be used.
-    if (this.descriptorSets[at] === noBytes) this.#setUnknown(described, at, false);
+    this.#setUnknown(described, at, false);
     return withCode(new Error(this.#withName(at, problems).join("\n")), "ERR_DESCRIPTORS");
   }
 

@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { compileProxy } from "../../src/compile-proxy.ts";
@@ -164,4 +165,62 @@ test("a problem that two upstreams have is reported once", async () => {
   isReadable = false;
   expect(await proxy.reload()).toMatchObject({ isChanged: false, problems: ["no file"] });
   expect(proxy.descriptorReloads.map(({ problem }) => problem)).toEqual(["no file", "no file"]);
+});
+
+test("only unreadable descriptors are read again, after a wait that a success resets", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const library = descriptorSetOf(LibraryService.file);
+  let next: Uint8Array | undefined = library;
+  let reads = 0;
+  const read = async (): Promise<Uint8Array> => {
+    reads++;
+    if (next === undefined) throw new Error("no file");
+    return next;
+  };
+  const table = createTable([read], () => undefined);
+  await table.load();
+  const timers: number[] = [];
+  for (next of [Buffer.from("no descriptors"), undefined, library, undefined, undefined, undefined, library]) {
+    await table.reload();
+    timers.push(vi.getTimerCount());
+  }
+  expect(timers).toEqual([0, 1, 0, 1, 1, 1, 0]);
+  next = undefined;
+  await table.reload();
+  // The first wait is a second, ±20 %.
+  await vi.advanceTimersByTimeAsync(1_200);
+  expect(reads).toBe(10);
+});
+
+test("onReload reports a new conflict although the routes stay the same", async () => {
+  await using upstream = await startReflectedUpstream(serviceWithRoutes("a.A", { Get: [] }));
+  const reports: ReloadReport[] = [];
+  const proxy = await createProxy({
+    upstreams: [
+      { upstream: upstream.address, descriptors: "reflection", services: ["a.*"] },
+      { upstream: "unix:/none/b", descriptors: descriptorSetOf(KitchenSink.file), services: ["kitchensink.*"] },
+    ],
+    onReload: (report) => void reports.push(report),
+  });
+  onTestFinished(() => proxy.close());
+  upstream.offer(serviceWithRoutes("a.A", { Get: [] }), serviceWithRoutes("kitchensink.v1.Other", { Get: [] }));
+  for (let reload = 0; reload < 2; reload++) await proxy.reload();
+  expect(reports).toEqual([{ isChanged: false, added: [], removed: [], problems: [] }]);
+  expect(proxy.descriptorReloads[0]?.conflicts).toEqual(["service kitchensink.v1.Other belongs to unix:/none/b"]);
+});
+
+test.each([
+  { name: "before", isFirst: true },
+  { name: "after", isFirst: false },
+])("load reports only the invalid descriptors of an upstream $name an unreachable one", async ({ isFirst }) => {
+  const reads = [
+    () => Promise.resolve(Buffer.from("no descriptors")),
+    () => Promise.reject(new ConnectError("unreachable", Code.Unavailable)),
+  ];
+  const table = createTable(isFirst ? reads : reads.toReversed(), () => undefined);
+  const error: unknown = await table.load().catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    message: expect.stringMatching(/^127\.0\.0\.1:\d: cannot use the descriptors: [^\n]*$/),
+  });
 });
