@@ -1,9 +1,11 @@
 import { getEventListeners } from "node:events";
 import { afterEach, expect, test, vi } from "vitest";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { openGreenhouse, respondWatered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { createProxy, type DescriptorSource, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
-import { readInTime } from "../../src/forward/descriptor-sources.ts";
+import { readInTime, toDescriptorSource } from "../../src/forward/descriptor-sources.ts";
 
 // Descriptor sources whose reads do not resolve and ignore their signal.
 
@@ -78,4 +80,26 @@ test("readInTime removes its listener from the signal", async () => {
   const source = { read: async () => Uint8Array.of(getEventListeners(signal, "abort").length) };
   expect(await readInTime(source, "a", signal)).toEqual(Uint8Array.of(1));
   expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+test("readInTime does not read for an aborted signal", async () => {
+  const read = vi.fn<() => Promise<Uint8Array>>();
+  await expect(readInTime({ read }, "a", AbortSignal.abort(new Error("closed")))).rejects.toThrow("closed");
+  expect(read).not.toHaveBeenCalled();
+});
+
+test("a stopped watch of a reflection source leaves no timers", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  await using server = await startScriptedServer(respondWatered);
+  await using client = openGreenhouse({ addresses: server.baseUrl });
+  const options = { isProxied: () => true, reloadEveryMs: undefined, reflectionHeader: {} };
+  const source = toDescriptorSource("reflection", { upstream: client.upstream, ...options });
+  let changes = 0;
+  const stop = source.watch?.(() => void changes++);
+  expect(await wateringOf(client)).toBe("ok");
+  const timers = vi.getTimerCount();
+  // The repeated read, and the read for the new connection.
+  stop?.();
+  expect(vi.getTimerCount()).toBe(timers - 2);
+  expect(changes).toBe(0);
 });

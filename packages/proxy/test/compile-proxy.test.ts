@@ -1,0 +1,65 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createMcp } from "../../mcp/src/index.ts";
+import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
+import { serviceWithRoutes } from "../../testing/src/gateway/reflected-upstream.ts";
+import { restrictedServices } from "../../testing/src/gateway/restricted.ts";
+import { createProxy, type ProxyGateway, type ProxyOptions } from "../src/create-proxy.ts";
+
+// Routes and names of a proxy whose upstreams, rules and own services have something in common.
+
+/** Creates a proxy that is closed at the end of the test. */
+async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
+  const proxy = await createProxy(options);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
+
+const upstream = "http://127.0.0.1:1";
+const other = { upstream, descriptors: descriptorSetOf(serviceWithRoutes("b.B", { Get: [] }).file) };
+
+test("routes at the paths of endpoints and MCP are omitted, except at atRoot paths", async () => {
+  const service = serviceWithRoutes("a.A", { Get: ["GET /root", "GET /page", "GET /tools"] });
+  const endpoint = { open: true, handle: () => ({ httpStatus: 200, body: "" }) };
+  const { descriptorReloads } = await openProxy({
+    upstreams: [{ upstream, descriptors: descriptorSetOf(service.file) }, other],
+    requestPathPrefix: "/prefix",
+    endpoints: [
+      { ...endpoint, path: "/root", atRoot: true },
+      { ...endpoint, path: "/page" },
+    ],
+    mcp: createMcp({ path: "/tools", tools: ["b.*"] }),
+  });
+  expect(descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([
+    ["route GET /page belongs to this server", "route GET /tools belongs to this server"],
+    [],
+  ]);
+});
+
+test("an RPC that one upstream hides and another serves keeps its rule", async () => {
+  const [maintenance] = restrictedServices().filter(({ name }) => name === "Maintenance");
+  if (maintenance === undefined) throw new TypeError("no internal service");
+  const served = serviceWithRoutes(maintenance.typeName, { Get: [] });
+  const rpcs = [...maintenance.methods, ...served.methods].map(({ name }) => `${maintenance.typeName}.${name}`);
+  const [hidden = "", selector = ""] = rpcs;
+  const { hiddenRpcs, rest } = await openProxy({
+    upstreams: [
+      { upstream, descriptors: descriptorSetOf(maintenance.file) },
+      { upstream, descriptors: descriptorSetOf(served.file) },
+    ],
+    visibility: { allow: [] },
+    rest: { rules: [{ selector, pattern: { case: "get", value: "/ruled" } }] },
+  });
+  expect([hidden, rest.rules?.length, hiddenRpcs.has(selector)]).toEqual([hidden, 1, false]);
+});
+
+test("visibilityLabels contains the labels of the routes that the process serves", async () => {
+  const [greenhouse, maintenance] = restrictedServices();
+  const proxy = await openProxy({
+    upstreams: [other],
+    visibility: { allow: ["INTERNAL"] },
+    routes: (router) => {
+      for (const service of [greenhouse, maintenance]) if (service !== undefined) router.service(service, {});
+    },
+  });
+  expect([...proxy.visibilityLabels]).toContain("INTERNAL");
+});
