@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { AddressResolver } from "../../src/upstreams/address-resolver.ts";
 import { readUpstreamAddress } from "../../src/upstreams/upstream-address.ts";
+import { serversMax } from "../../src/upstreams/upstream-limits.ts";
 import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
@@ -56,4 +57,46 @@ test("a connection lost during a lookup causes another after a second", async ()
   await finish(1);
   expect([refreshAfter(4_999), refreshAfter(1)]).toEqual([2, 3]);
   await finish(2);
+});
+
+test("a resolver keeps the order of names and addresses, and each name's port", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  const texts = ["dns:a.example:1", "http://192.0.2.9:2", "dns:b.example:3"];
+  const ends = new Map([
+    ["a.example", ["192.0.2.1", "192.0.2.2"]],
+    ["b.example", ["192.0.2.1"]],
+  ]);
+  const lookup = async (host: string): Promise<readonly { address: string }[]> => {
+    const found = ends.get(host);
+    if (found === undefined) throw new Error("ENOTFOUND");
+    return found.map((address) => ({ address }));
+  };
+  const settings = readUpstreamOptions({ addresses: texts, resolveEveryMs: 10_000, lookup });
+  const configured = texts.map((text) => readUpstreamAddress(text));
+  let onChange: (() => void) | undefined;
+  const resolver = new AddressResolver(configured, settings, () => onChange?.());
+  /** Resolves the names after some time, and returns the addresses. */
+  const resolveAfter = (ms: number): Promise<readonly unknown[]> => {
+    vi.advanceTimersByTime(ms);
+    return new Promise((resolve) => {
+      onChange = () => resolve([...resolver.addresses.values()].map(({ target }) => target));
+      resolver.refresh();
+    });
+  };
+  const fixed = { host: "192.0.2.9", port: 2 };
+  const first = [{ host: "192.0.2.1", port: 1 }, { host: "192.0.2.2", port: 1 }, fixed];
+  const last = { host: "192.0.2.1", port: 3 };
+  expect([...resolver.addresses.values()].map(({ target }) => target)).toEqual([fixed]);
+  expect(await resolveAfter(0)).toEqual([...first, last]);
+  ends.delete("a.example");
+  ends.set("b.example", ["192.0.2.4"]);
+  expect(await resolveAfter(10_000)).toEqual([...first, { ...last, host: "192.0.2.4" }]);
+  expect(resolver.problem?.rawMessage).toBe("cannot look up a.example: ENOTFOUND");
+  ends.set(
+    "a.example",
+    Array.from({ length: serversMax + 1 }, (_, at) => `2001:db8::${at.toString(16)}`),
+  );
+  // After a failure, the names are resolved after a second, ±20 %.
+  expect(await resolveAfter(1_200)).toHaveLength(serversMax);
+  expect([resolver.problem, vi.getTimerCount()]).toEqual([undefined, 0]);
 });

@@ -2,7 +2,8 @@ import { createServer } from "node:net";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openGreenhouse, respondWatered, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
-import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
@@ -71,4 +72,45 @@ test("an attempt to connect to a removed address is cancelled", async () => {
   expect(await wateringOf(client)).toContain("(127.0.0.2)");
   expect(await first).toContain("(127.0.0.2)");
   await expect.poll(() => server.sockets.size, { interval: 1 }).toBe(0);
+});
+
+test("connections are opened on demand up to the maximum", async () => {
+  const held: (() => void)[] = [];
+  await using server = await startScriptedServer({
+    opening: [settingFrame(3, 2)],
+    request: (connection, id) => void held.push(() => connection.send(...grpcResponse(id, watered))),
+  });
+  await using client = openGreenhouse({ addresses: server.baseUrl, connections: 3 });
+  const calls = [wateringOf(client)];
+  await expect.poll(() => held.length, { interval: 1 }).toBe(1);
+  while (calls.length < 9) calls.push(wateringOf(client));
+  await expect.poll(() => held.length, { interval: 1 }).toBe(6);
+  expect(client.upstream.load).toMatchObject({ connections: 3, calls: 6, waitingCalls: 3 });
+  for (let at = 0; at < 9; at++) {
+    await expect.poll(() => held.length, { interval: 1 }).toBeGreaterThan(at);
+    held[at]?.();
+  }
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(["ok"]));
+  expect({ connections: server.connections, requests: server.requests }).toEqual({ connections: 3, requests: 9 });
+});
+
+test("a call goes to the server with fewer calls in flight", async () => {
+  const held: (() => void)[] = [];
+  const script: Script = {
+    request: (connection, id) => void held.push(() => connection.send(...grpcResponse(id, watered))),
+  };
+  await using one = await startScriptedServer(script);
+  await using other = await startScriptedServer(script);
+  await using client = openGreenhouse({ addresses: [one.baseUrl, other.baseUrl] });
+  // Two queued calls connect to two servers.
+  const calls = [wateringOf(client), wateringOf(client)];
+  await expect.poll(() => [held.length, one.open, other.open], { interval: 1 }).toEqual([2, 1, 1]);
+  for (const respond of held.splice(0)) respond();
+  await Promise.all(calls);
+  const before = [one.requests, other.requests];
+  for (let at = 0; at < 10; at++) calls.push(wateringOf(client));
+  await expect.poll(() => held.length, { interval: 1 }).toBe(10);
+  expect([one.requests, other.requests].map((count, at) => count - (before[at] ?? 0))).toEqual([5, 5]);
+  for (const respond of held) respond();
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(["ok"]));
 });
