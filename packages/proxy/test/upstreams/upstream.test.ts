@@ -81,6 +81,8 @@ test("connections are opened on demand up to the maximum", async () => {
     request: (connection, id) => void held.push(() => connection.send(...grpcResponse(id, watered))),
   });
   await using client = openGreenhouse({ addresses: server.baseUrl, connections: 3 });
+  let changes = 0;
+  client.upstream.watchServers(() => changes++);
   const calls = [wateringOf(client)];
   await expect.poll(() => held.length, { interval: 1 }).toBe(1);
   while (calls.length < 9) calls.push(wateringOf(client));
@@ -92,6 +94,8 @@ test("connections are opened on demand up to the maximum", async () => {
   }
   expect(new Set(await Promise.all(calls))).toEqual(new Set(["ok"]));
   expect({ connections: server.connections, requests: server.requests }).toEqual({ connections: 3, requests: 9 });
+  // Additional connections are not changes.
+  expect(changes).toBe(1);
 });
 
 test("a call goes to the server with fewer calls in flight", async () => {
@@ -113,4 +117,31 @@ test("a call goes to the server with fewer calls in flight", async () => {
   expect([one.requests, other.requests].map((count, at) => count - (before[at] ?? 0))).toEqual([5, 5]);
   for (const respond of held) respond();
   expect(new Set(await Promise.all(calls))).toEqual(new Set(["ok"]));
+});
+
+test("a watchServers callback is called when a server is connected or lost", async () => {
+  await using first = await startScriptedServer(respondWatered);
+  const second = await startScriptedServer(respondWatered);
+  await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
+  let changes = 0;
+  const stop = client.upstream.watchServers(() => changes++);
+  await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
+  await expect.poll(() => changes).toBe(2);
+  stop();
+  let laterChanges = 0;
+  client.upstream.watchServers(() => laterChanges++);
+  await second[Symbol.asyncDispose]();
+  await expect.poll(() => laterChanges).toBe(1);
+  expect(changes).toBe(2);
+});
+
+test("a watchServers callback is not called when the only server is lost", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  await using client = openGreenhouse({ addresses: server.baseUrl });
+  expect(await wateringOf(client)).toBe("ok");
+  let changes = 0;
+  client.upstream.watchServers(() => changes++);
+  await server[Symbol.asyncDispose]();
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  expect(changes).toBe(0);
 });

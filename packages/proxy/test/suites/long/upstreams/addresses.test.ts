@@ -227,33 +227,6 @@ test("a call that waits for a removed address goes to another address", async ()
   silent.close();
 });
 
-test("a watchServers callback is called when a server is connected or lost", async () => {
-  await using first = await startScriptedServer(respondWatered);
-  const second = await startScriptedServer(respondWatered);
-  await using client = openGreenhouse({ addresses: [first.baseUrl, second.baseUrl] });
-  let changes = 0;
-  const stop = client.upstream.watchServers(() => changes++);
-  await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
-  await expect.poll(() => changes).toBe(2);
-  stop();
-  let laterChanges = 0;
-  client.upstream.watchServers(() => laterChanges++);
-  await second[Symbol.asyncDispose]();
-  await expect.poll(() => laterChanges).toBe(1);
-  expect(changes).toBe(2);
-});
-
-test("a watchServers callback is not called when the only server is lost", async () => {
-  await using server = await startScriptedServer(respondWatered);
-  await using client = openGreenhouse({ addresses: server.baseUrl });
-  expect(await wateringOf(client)).toBe("ok");
-  let changes = 0;
-  client.upstream.watchServers(() => changes++);
-  await server[Symbol.asyncDispose]();
-  await expect.poll(() => client.upstream.load.connections).toBe(0);
-  expect(changes).toBe(0);
-});
-
 test("resolving unchanged addresses again opens no connection", async () => {
   await using server = await startScriptedServer(respondWatered);
   let lookups = 0;
