@@ -82,8 +82,7 @@ export function endsWith(code: string): (streamId: number) => readonly Frame[] {
   return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
 }
 
-/** Reports SERVING, and ends the stream in the middle of the next message. */
-/** Returns the frames of a response with these messages. */
+/** Returns the frames of a watch that reports SERVING, and ends in the middle of the next message. */
 export function reportsAndFails(id: number): readonly Frame[] {
   return [
     ...reports(serving, serving.subarray(0, 6))(id),
