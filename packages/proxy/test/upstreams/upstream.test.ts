@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { within } from "../../../testing/src/deadline.ts";
 import { openGreenhouse, respondWatered, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
@@ -72,6 +73,27 @@ test("an attempt to connect to a removed address is cancelled", async () => {
   expect(await wateringOf(client)).toContain("(127.0.0.2)");
   expect(await first).toContain("(127.0.0.2)");
   await expect.poll(() => server.sockets.size, { interval: 1 }).toBe(0);
+});
+
+test("a call after the drain of an idle upstream is aborted at its timeout", async () => {
+  await using server = await startScriptedServer({});
+  await using client = openGreenhouse({ addresses: server.baseUrl });
+  await client.upstream.drain(200);
+  expect(await within(wateringOf(client), "the end of the call")).toMatch(/^Unavailable: /);
+});
+
+test("the timer of maxConnectionAgeMs does not overflow", async () => {
+  const random = vi.spyOn(Math, "random").mockReturnValue(0.999);
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error): void => void warnings.push(name);
+  process.on("warning", onWarning);
+  onTestFinished(() => {
+    random.mockRestore();
+    process.off("warning", onWarning);
+  });
+  await using server = await startScriptedServer(respondWatered);
+  await using client = openGreenhouse({ addresses: server.baseUrl, maxConnectionAgeMs: 2 ** 31 });
+  expect([await wateringOf(client), warnings]).toEqual(["ok", []]);
 });
 
 test("connections are opened on demand up to the maximum", async () => {
