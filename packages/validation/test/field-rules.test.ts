@@ -79,7 +79,7 @@ test.each<{ readonly name: string; readonly rules: readonly Rules[]; readonly ch
     { name: "in a oneof of two", rules: [{ required: true }, {}], change: inOneof, want: "optional" },
     { name: "in a oneof of one", rules: [{ required: true }], change: inOneof, want: "required, also if untrusted" },
   ],
-)("isRequired finds that a field $name is $want", ({ rules, change, want }) => {
+)("a field $name is $want for isRequired", ({ rules, change, want }) => {
   const field = firstField(noteWith(rules, change));
   expect([trusted.isRequired(field), untrusted.isRequired(field)]).toEqual([
     want !== "optional",

@@ -42,10 +42,8 @@ function openQueue(options: Options = {}) {
   };
 }
 
-/**
- * Opens a queue like {@link openQueue} that has committed enough batches that the next one may be large. The test's
- * clock stands still, because slow commits would lower the queue's limit.
- */
+// Opens a queue like `openQueue` that has committed enough batches that the next one may be large. The test's clock
+// stands still, because slow commits would lower the queue's limit.
 async function openUsedQueue(options: Options) {
   vi.useFakeTimers({ toFake: ["performance"] });
   const opened = openQueue(options);

@@ -279,7 +279,7 @@ describe("a view", () => {
     expect(await page.title()).toBe("build · Shelves");
   });
 
-  test.each(["Gone", "constructor", "%"])("is the overview if a link names the missing schema %s", async (name) => {
+  test.each(["Gone", "constructor", "%"])("is the overview for the missing schema %s in a link", async (name) => {
     await open(`schemas/${name}`, {});
     expect([await page.title(), await page.locator("#list [aria-current]").count()]).toEqual(["Shelves 1", 0]);
     await page.evaluate(() => (location.hash = ""));

@@ -95,7 +95,7 @@ describe.each([
     { name: "HTTP/1.1", secure: false, target: path, url: "http://a:1/beds/7:water" },
     { name: "HTTP/1.1 over TLS", secure: true, target: path, url: "https://a:1/beds/7:water" },
     { name: "HTTP/1.1 with an absolute URL", secure: false, target: `http://b:2${path}`, url: `http://b:2${path}` },
-  ])("has the scheme and authority of a request over $name", async ({ secure, target, url }) => {
+  ])("over $name has the scheme and authority of the request", async ({ secure, target, url }) => {
     const { greenhouse, urls } = await startWithUrls(secure);
     await using _ = greenhouse;
     using connection = await openHttp1(greenhouse.address, secure ? tls : undefined);

@@ -88,7 +88,7 @@ test.each([
 test.each([
   { host: "x", httpStatus: 200 },
   { host: "[::1", httpStatus: 400 },
-])("on node:http2, a request with the Host $host and no :authority gets $httpStatus", async ({ host, httpStatus }) => {
+])("on node:http2, $httpStatus is the response to Host $host without :authority", async ({ host, httpStatus }) => {
   let called: string | undefined;
   const waterBed = (_: object, { url }: { readonly url: string }): object => ({ note: (called = url) });
   await using greenhouse = await startOnNode({ waterBed });
