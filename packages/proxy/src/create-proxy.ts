@@ -20,6 +20,7 @@ import {
   refuseUnknownOptions,
   required,
   withCode,
+  withDefaultLimits,
 } from "@plantstore/http";
 import { compileProxy, methodsOf } from "./compile-proxy.ts";
 import {
@@ -213,9 +214,7 @@ interface ProxyState {
  * @param state - gets the objects before the descriptors are read, so that the caller can close the objects
  */
 async function openServing(given: ProxyOptions, previous?: ProxyTable, state?: ProxyState): Promise<Serving> {
-  // A limit that is `undefined` has its default.
-  const givenLimits = Object.entries(given.limits ?? {}).filter(([, limit]) => limit !== undefined);
-  const options = { ...given, limits: { ...proxyLimits, ...Object.fromEntries(givenLimits) } };
+  const options = { ...given, limits: withDefaultLimits(given.limits, proxyLimits) };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   const reflected = options.upstreams.findIndex(({ descriptors }) => descriptors === "reflection");
   if (options.validation !== undefined && options.validation.isUntrusted !== true && reflected >= 0) {

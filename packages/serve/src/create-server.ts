@@ -14,6 +14,7 @@ import {
   refusePromise,
   required,
   type TrustedProxies,
+  withDefaultLimits,
 } from "@plantstore/http";
 import {
   type OptionLabels,
@@ -171,8 +172,7 @@ export function createServer(
   report: FaultReporter,
   trustedProxies: TrustedProxies | undefined,
 ): Server {
-  const givenLimits = Object.entries(options.limits ?? {}).filter(([, limit]) => limit !== undefined);
-  const limits: Limits = { ...defaultLimits, ...Object.fromEntries(givenLimits) };
+  const limits = withDefaultLimits(options.limits, defaultLimits);
   const { nameOptions = !isProduction() } = options;
   return {
     routes,

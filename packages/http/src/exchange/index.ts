@@ -66,6 +66,7 @@ export {
   lingerMsMax,
   retiredIdleMs,
   unreadBodyBytesMax,
+  withDefaultLimits,
 } from "./limits.ts";
 export {
   noAnnouncedLength,

@@ -59,6 +59,15 @@ export const defaultLimits: Limits = {
   defaultTimeoutMs: 0,
 };
 
+/** Returns limits, with a default for each limit that is missing or `undefined`. */
+export function withDefaultLimits<Defaults extends Partial<Limits>>(
+  given: Partial<Limits> | undefined,
+  defaults: Defaults,
+): Defaults & Partial<Limits> {
+  const set = Object.entries(given ?? {}).filter(([, limit]) => limit !== undefined);
+  return { ...defaults, ...Object.fromEntries(set) };
+}
+
 /**
  * Maximum bytes from an unread body that are received and dropped. The connection can then be reused, and closing it
  * does not lose the response to a client that is still sending (RFC 9112 §9.6).
