@@ -17,7 +17,7 @@ async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
 const upstream = "http://127.0.0.1:1";
 const other = { upstream, descriptors: descriptorSetOf(serviceWithRoutes("b.B", { Get: [] }).file) };
 
-test("routes at the paths of endpoints and MCP are omitted, except at atRoot paths", async () => {
+test("routes at paths of endpoints and MCP are omitted, except with atRoot", async () => {
   const service = serviceWithRoutes("a.A", { Get: ["GET /root", "GET /page", "GET /tools"] });
   const endpoint = { open: true, handle: () => ({ httpStatus: 200, body: "" }) };
   const { descriptorReloads } = await openProxy({

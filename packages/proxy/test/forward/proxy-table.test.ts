@@ -167,7 +167,7 @@ test("a problem that two upstreams have is reported once", async () => {
   expect(proxy.descriptorReloads.map(({ problem }) => problem)).toEqual(["no file", "no file"]);
 });
 
-test("only unreadable descriptors are read again, after a wait that a success resets", async () => {
+test("only unreadable descriptors are read again, and success resets the wait", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const library = descriptorSetOf(LibraryService.file);

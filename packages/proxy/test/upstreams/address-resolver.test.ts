@@ -2,10 +2,28 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { AddressResolver } from "../../src/upstreams/address-resolver.ts";
 import { readUpstreamAddress } from "../../src/upstreams/upstream-address.ts";
 import { serversMax } from "../../src/upstreams/upstream-limits.ts";
-import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";
+import { readUpstreamOptions, type UpstreamOptions } from "../../src/upstreams/upstream-options.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());
+
+/** Opens a resolver for addresses. `changed` resolves when the lookups that an action causes have ended. */
+function openResolver(addresses: readonly string[], options: Pick<UpstreamOptions, "resolveEveryMs" | "lookup">) {
+  let onChange: (() => void) | undefined;
+  const settings = readUpstreamOptions({ addresses, ...options });
+  const resolver = new AddressResolver(
+    addresses.map((text) => readUpstreamAddress(text)),
+    settings,
+    () => onChange?.(),
+  );
+  const changed = (act: () => void): Promise<void> =>
+    new Promise((resolve) => {
+      onChange = resolve;
+      act();
+    });
+  const targets = (): unknown[] => [...resolver.addresses.values()].map(({ target }) => target);
+  return { resolver, changed, targets };
+}
 
 test.each([
   { name: "fails", next: () => Promise.reject(new Error("EAI_AGAIN")), problem: "EAI_AGAIN" },
@@ -13,20 +31,11 @@ test.each([
 ])("if a lookup $name, a host name keeps its addresses", async ({ next, problem }) => {
   const lookups = [() => Promise.resolve([{ address: "192.0.2.1" }]), next];
   const lookup = vi.fn(() => lookups.shift()?.() ?? Promise.resolve([]));
-  const address = "dns:orders.example:1";
-  let onChange: (() => void) | undefined;
-  const settings = readUpstreamOptions({ addresses: address, resolveEveryMs: 1, lookup });
-  const resolver = new AddressResolver([readUpstreamAddress(address)], settings, () => onChange?.());
-  const refresh = (): Promise<void> =>
-    new Promise((resolve) => {
-      onChange = resolve;
-      resolver.refresh();
-    });
-  const targets = (): unknown => [...resolver.addresses.values()].map(({ target }) => target);
-  await refresh();
+  const { resolver, changed, targets } = openResolver(["dns:orders.example:1"], { resolveEveryMs: 1, lookup });
+  await changed(() => resolver.refresh());
   expect([targets(), resolver.problem]).toEqual([[{ host: "192.0.2.1", port: 1 }], undefined]);
   vi.advanceTimersByTime(1);
-  await refresh();
+  await changed(() => resolver.refresh());
   expect(lookup).toHaveBeenCalledTimes(2);
   expect(resolver.problem?.rawMessage).toBe(`cannot look up orders.example: ${problem}`);
   expect(targets()).toEqual([{ host: "192.0.2.1", port: 1 }]);
@@ -35,15 +44,8 @@ test.each([
 test("a connection lost during a lookup causes another after a second", async () => {
   const lookups: ((addresses: readonly { address: string }[]) => void)[] = [];
   const lookup = (): Promise<readonly { address: string }[]> => new Promise((resolve) => lookups.push(resolve));
-  const address = "dns:orders.example:1";
-  const settings = readUpstreamOptions({ addresses: address, resolveEveryMs: 5_000, lookup });
-  const resolver = new AddressResolver([readUpstreamAddress(address)], settings, () => onChange?.());
-  let onChange: (() => void) | undefined;
-  const finish = (at: number): Promise<void> =>
-    new Promise((resolve) => {
-      onChange = resolve;
-      lookups[at]?.([{ address: "192.0.2.1" }]);
-    });
+  const { resolver, changed } = openResolver(["dns:orders.example:1"], { resolveEveryMs: 5_000, lookup });
+  const finish = (at: number): Promise<void> => changed(() => lookups[at]?.([{ address: "192.0.2.1" }]));
   /** Returns the number of lookups after a refresh. */
   const refreshAfter = (ms: number): number => {
     vi.advanceTimersByTime(ms);
@@ -59,7 +61,7 @@ test("a connection lost during a lookup causes another after a second", async ()
   await finish(2);
 });
 
-test("a resolver keeps the order of names and addresses, and each name's port", async () => {
+test("a resolver keeps the addresses' order and each name's port", async () => {
   vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
   const texts = ["dns:a.example:1", "http://192.0.2.9:2", "dns:b.example:3"];
   const ends = new Map([
@@ -71,22 +73,17 @@ test("a resolver keeps the order of names and addresses, and each name's port", 
     if (found === undefined) throw new Error("ENOTFOUND");
     return found.map((address) => ({ address }));
   };
-  const settings = readUpstreamOptions({ addresses: texts, resolveEveryMs: 10_000, lookup });
-  const configured = texts.map((text) => readUpstreamAddress(text));
-  let onChange: (() => void) | undefined;
-  const resolver = new AddressResolver(configured, settings, () => onChange?.());
+  const { resolver, changed, targets } = openResolver(texts, { resolveEveryMs: 10_000, lookup });
   /** Resolves the names after some time, and returns the addresses. */
-  const resolveAfter = (ms: number): Promise<readonly unknown[]> => {
+  const resolveAfter = async (ms: number): Promise<readonly unknown[]> => {
     vi.advanceTimersByTime(ms);
-    return new Promise((resolve) => {
-      onChange = () => resolve([...resolver.addresses.values()].map(({ target }) => target));
-      resolver.refresh();
-    });
+    await changed(() => resolver.refresh());
+    return targets();
   };
   const fixed = { host: "192.0.2.9", port: 2 };
   const first = [{ host: "192.0.2.1", port: 1 }, { host: "192.0.2.2", port: 1 }, fixed];
   const last = { host: "192.0.2.1", port: 3 };
-  expect([...resolver.addresses.values()].map(({ target }) => target)).toEqual([fixed]);
+  expect(targets()).toEqual([fixed]);
   expect(await resolveAfter(0)).toEqual([...first, last]);
   ends.delete("a.example");
   ends.set("b.example", ["192.0.2.4"]);

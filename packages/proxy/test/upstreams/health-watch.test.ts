@@ -1,30 +1,24 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
+import { frame, frameType } from "../../../testing/src/http/http2-frames.ts";
 import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
-  envelope,
-  grpcHead,
   grpcResponse,
   type ScriptedConnection,
   startScriptedServer,
 } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { reports, reportsAndFails, serving } from "./watched-server.ts";
 
 // Health watches that end, with their backoff in simulated time.
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-const serving = envelope(Buffer.of(8, 1));
-
 test("a health watch recovers after its stream ends within a message", async () => {
   await using server = await startScriptedServer({
     request: (connection, id) => {
-      const reports = [headersFrame(id, grpcHead), dataFrame(id, serving)];
-      const partial = dataFrame(id, serving.subarray(0, 6));
-      const end = headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream);
       // The first and the third request are watches.
-      if (connection.requests === 1) connection.send(...reports, partial, end);
-      else if (connection.requests === 3) connection.send(...reports);
+      if (connection.requests === 1) connection.send(...reportsAndFails(id));
+      else if (connection.requests === 3) connection.send(...reports(serving)(id));
       else connection.send(...grpcResponse(id, watered));
     },
   });
@@ -42,7 +36,7 @@ test("a health watch is not repeated after its connection receives GOAWAY", asyn
     request: (connection, id) => {
       if (connection.requests === 1) {
         connections.push(connection);
-        connection.send(headersFrame(id, grpcHead), dataFrame(id, serving));
+        connection.send(...reports(serving)(id));
       } else connection.send(...grpcResponse(id, watered));
     },
   });

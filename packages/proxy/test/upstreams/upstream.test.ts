@@ -75,7 +75,7 @@ test("an attempt to connect to a removed address is cancelled", async () => {
   await expect.poll(() => server.sockets.size, { interval: 1 }).toBe(0);
 });
 
-test("a call after the drain of an idle upstream is aborted at its timeout", async () => {
+test("a call after an idle upstream's drain is aborted at the timeout", async () => {
   await using server = await startScriptedServer({});
   await using client = openGreenhouse({ addresses: server.baseUrl });
   await client.upstream.drain(200);
