@@ -46,9 +46,9 @@ export function createMcp(options: McpOptions): ProtocolExtension {
   return createExtension(path, toolNamesOf, (parts) => {
     const server = new McpServer(complete, parts);
     const open = (exchange: Exchange, protocol: Protocol): BodyWire => openBody(exchange, protocol, server);
-    return createBodyProtocol("mcp", path, open, (exchange, { error, fields }) =>
-      respondWithError(exchange, error, undefined, fields),
-    );
+    return createBodyProtocol("mcp", path, open, (exchange, fields) => ({
+      writeError: (error) => respondWithError(exchange, error, undefined, fields),
+    }));
   });
 }
 
@@ -70,6 +70,7 @@ function openBody(exchange: Exchange, protocol: Protocol, server: McpServer): Bo
       return createTarget(protocol, tool.rpc, (opened) => new ToolWire(opened, call), server.options.path);
     },
     writeError: (error) => respondWithError(exchange, error, readId),
+    release: () => undefined,
   };
 }
 

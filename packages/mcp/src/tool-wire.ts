@@ -8,10 +8,9 @@ import {
   metadataFields,
   oneMessage,
   type RequestMessages,
-  type ResponseParts,
+  type StreamTraits,
   type StreamWire,
   toRestHeader,
-  type UnaryWire,
   codeNames,
   httpStatusOf,
 } from "@plantstore/protocols";
@@ -37,10 +36,8 @@ export interface ToolCall {
  * fails before its first message. If the client has asked for progress, each message is a progress notification. The
  * last event is one result with all messages.
  */
-export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
-  readonly reportsErrorAtEnd = true;
-  readonly sendsHeaderEarly = true;
-  readonly heartbeat: Uint8Array | undefined = heartbeat;
+export class ToolWire extends BodyCallWire implements StreamWire {
+  readonly traits: StreamTraits = { heartbeat, reportsErrorAtEnd: true, sendsHeaderEarly: true };
   earlyEnd: ConnectError | undefined;
   readonly #call: ToolCall;
   readonly #messages: string[] = [];
@@ -54,7 +51,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     this.#call = call;
   }
 
-  readMessage(): Message {
+  read(): Message {
     const { tool, message } = this.#call;
     const token = this.#progressToken;
     if (tool.rpc.kind === "unary" && token !== undefined)
@@ -85,9 +82,9 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     throw problem("ERR_MESSAGE_INVALID", 'there must be no argument other than "value"');
   }
 
-  readMessages(): RequestMessages {
+  readAll(): RequestMessages {
     // Only server streams are tools.
-    return oneMessage(this.readMessage());
+    return oneMessage(this.read());
   }
 
   /** The progress token's JSON text, or `undefined` if the client asks for no notifications. */
@@ -96,7 +93,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     return token === undefined || !isId(token) ? undefined : token;
   }
 
-  writeMessage({ message, header }: ResponseParts): void {
+  write(message: Message, header: Headers): void {
     const result = this.#result(this.#structure(message));
     if (this.#progress?.stop() === true) return this.#endWith(event(result));
     this.exchange.respond(200, withFieldsOf(header, jsonFields), toUtf8(result));
@@ -137,7 +134,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
     this.exchange.begin(200, header);
   }
 
-  write(bytes: Uint8Array): void | Promise<void> {
+  send(bytes: Uint8Array): void | Promise<void> {
     return bytes.byteLength === 0 ? undefined : this.exchange.write(bytes);
   }
 
@@ -147,7 +144,7 @@ export class ToolWire extends BodyCallWire implements UnaryWire, StreamWire {
 
   #endWith(last: Uint8Array): void {
     // Backpressure can be ignored at the response's last write.
-    void this.write(last);
+    void this.send(last);
     this.exchange.end();
   }
 

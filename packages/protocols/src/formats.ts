@@ -1,8 +1,10 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { ReadJsonOptions } from "@plantstore/protobuf";
 import type { Codec, Format, FormatName } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
+import type { Take } from "./protocol.ts";
+import type { Envelope } from "./shared/envelope.ts";
 import { proto } from "./formats/proto.ts";
 
 const byName: Readonly<Record<FormatName, Format>> = { proto, json };
@@ -12,6 +14,16 @@ export const formats: readonly Format[] = Object.values(byName);
 
 /** One RPC's codecs. */
 export type MethodCodecs = Readonly<Record<FormatName, Codec>>;
+
+/** Returns the function that decodes requests in the binary format for a handler. */
+export function takeMessages({ proto: codec }: MethodCodecs): Take<Message> {
+  return ({ bytes }) => codec.decode(bytes);
+}
+
+/** Returns an envelope unchanged, for an upstream. */
+export function takeEnvelopes(envelope: Envelope): Envelope {
+  return envelope;
+}
 
 /** Creates an RPC's codecs from Connect's options. */
 export function createMethodCodecs(

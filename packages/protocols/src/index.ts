@@ -3,27 +3,25 @@
  * authentication or authorization.
  */
 export type {
-  BinaryStreamWire,
-  BinaryUnaryWire,
   BodyCaller,
   BodyReply,
   BodyTarget,
   BodyWire,
   CallTarget,
+  Content,
+  ErrorWire,
   Mismatch,
   Protocol,
   ProtocolParts,
-  Refusal,
   RequestHead,
   RequestMessages,
-  StreamTarget,
+  StreamTraits,
   StreamWire,
-  UnaryTarget,
-  UnaryWire,
+  Take,
   Wire,
 } from "./protocol.ts";
 export type { Codec, FormatName } from "./formats/format.ts";
-export { createMethodCodecs, type MethodCodecs } from "./formats.ts";
+export { createMethodCodecs, type MethodCodecs, takeEnvelopes, takeMessages } from "./formats.ts";
 export { BodyCallWire, createBodyProtocol } from "./shared/body-protocol.ts";
 export {
   messageTooLargeError,
@@ -54,23 +52,14 @@ export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiati
 export { oneMessage } from "./shared/one-message.ts";
 export { isOriginAllowed } from "./shared/origin.ts";
 export { readRestTimeout } from "./shared/timeouts.ts";
-export type { MessageInit, Rpc, Reply, ResponseParts, StreamRpc, UnaryRpc } from "./rpc.ts";
+export type { MessageInit, Rpc, ResponseParts } from "./rpc.ts";
 export type { ProtocolName } from "./protocol-name.ts";
 export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
 export { protocolForUnmatched, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";
 export { toRestHeader } from "./rest/response-header.ts";
 export { createTarget } from "./target.ts";
-export {
-  type Caller,
-  type CallSignal,
-  type FaultReceiver,
-  type Forwarder,
-  Forwarding,
-  type ForwardReply,
-  type Intercept,
-  type MessageCheck,
-} from "./forwarding.ts";
+export type { Callee, Caller, CallSignal, FaultReceiver, Forwarder, MessageCheck, Reply } from "./callee.ts";
 export {
   type Admit,
   type AdmitProcedure,

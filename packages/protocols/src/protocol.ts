@@ -5,7 +5,7 @@ import type { ProtocolName } from "./protocol-name.ts";
 import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
 import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
 import type { LazyHeaders } from "./shared/lazy-headers.ts";
-import type { ResponseParts, Rpc, StreamRpc, UnaryRpc } from "./rpc.ts";
+import type { Rpc } from "./rpc.ts";
 
 /** The inputs for creating a gateway's protocols. */
 export interface ProtocolParts {
@@ -24,8 +24,8 @@ export interface ProtocolParts {
  * A protocol in which clients call RPCs. All code for one protocol is in the protocol's folder. To add a protocol, add
  * a folder, a {@link ProtocolName} and an item to the list in `protocols.ts`.
  *
- * A protocol finds a request's target, opens a {@link UnaryWire} or {@link StreamWire} for the call, and responds to
- * requests that match no RPC.
+ * A protocol finds a request's target, opens a {@link Wire} for the call, and an {@link ErrorWire} for
+ * a request that matches no RPC.
  */
 export interface Protocol {
   readonly name: ProtocolName;
@@ -34,15 +34,21 @@ export interface Protocol {
   /** Returns the targets for POST requests to an RPC's path, by their normalized content types. */
   targetsOf(rpc: Rpc): Iterable<readonly [contentType: string, target: CallTarget]>;
   /** Returns the target for a GET, or `undefined` if the query names no known format. The RPC has no side effects. */
-  targetOfGet?(rpc: UnaryRpc, query: string): CallTarget | undefined;
+  targetOfGet?(rpc: Rpc, query: string): CallTarget | undefined;
   /** Finds a target by a path that is not an RPC's path. Missing if the protocol has only RPC paths. */
   find?(head: RequestHead, path: string, query: string): CallTarget | BodyTarget | Mismatch | undefined;
   /** The path without the prefix, if all requests in this protocol are POSTs to one path. */
   readonly bodyPath?: string;
   /** Returns whether this protocol writes the response to a request that matches no target. */
   handlesUnmatched(head: RequestHead): boolean;
-  /** Responds to a request that opens no wire. @throws before anything is sent if the error cannot be written */
-  refuse(exchange: Exchange, refusal: Refusal): void;
+  /**
+   * Opens the wire for the error of a request that is no call, for example because the path is unknown. gRPC and gRPC-Web
+   * respond with 200 and a gRPC status.
+   *
+   * @param fields - additional header fields, such as Allow
+   * @param rpc - the RPC that the path names, or `undefined` if the path names no RPC
+   */
+  openError(exchange: Exchange, fields: HeaderFields, rpc: Rpc | undefined): ErrorWire;
 }
 
 /** The method, path and header fields that determine a request's target. */
@@ -55,29 +61,19 @@ export interface RequestHead extends HeaderReader {
 }
 
 /** The RPC that a request calls. A REST target contains the path variables, so one is created per request. */
-export type CallTarget = UnaryTarget | StreamTarget;
-
-interface AnyTarget {
+export interface CallTarget {
+  readonly kind: Rpc["kind"];
   readonly protocol: Protocol;
+  readonly rpc: Rpc;
   /** The matched rule's path template, without the gateway's prefix; `undefined` except on REST. */
   readonly pathTemplate: string | undefined;
   /** Returns whether the response to a body with this content type depends on the body. Defaults to `true`. */
   needsBody?(contentType: string | null): boolean;
-}
-
-/** The unary RPC that a request calls. */
-export interface UnaryTarget extends AnyTarget {
-  readonly kind: "unary";
-  readonly rpc: UnaryRpc;
-  /** Reads the header of a call, and never throws. An error in the header is stored as {@link Wire.problem}. */
-  open(exchange: Exchange): UnaryWire;
-}
-
-/** The streaming RPC that a request calls. */
-export interface StreamTarget extends AnyTarget {
-  readonly kind: "stream";
-  readonly rpc: StreamRpc;
-  open(exchange: Exchange): StreamWire;
+  /**
+   * Reads the header of a call, and never throws. An error in the header is stored as {@link Wire.problem}. The wire of
+   * a stream is a {@link StreamWire}.
+   */
+  open(exchange: Exchange): Wire;
 }
 
 /**
@@ -86,7 +82,7 @@ export interface StreamTarget extends AnyTarget {
  * The credential is checked, without a procedure, before the body is read. Once the RPC is known, the function that
  * `admit` has returned checks the scope. The deadline, the request gate and the interceptors follow.
  */
-export interface BodyTarget extends AnyTarget {
+export interface BodyTarget extends Pick<CallTarget, "protocol" | "pathTemplate" | "needsBody"> {
   readonly kind: "body";
   readonly rpc: undefined;
   /** Reads the header of a call, and never throws. An error in the header is stored as {@link BodyWire.problem}. */
@@ -99,14 +95,21 @@ export type Mismatch =
   | { readonly kind: "malformed"; readonly message: string }
   | { readonly kind: "method-not-allowed"; readonly allow: string };
 
-/** An error for a request that opens no wire, for example because the path is unknown. */
-export interface Refusal {
-  /** The error, with its HTTP status. gRPC and gRPC-Web respond with 200 and a gRPC status. */
-  readonly error: ConnectError;
-  /** Additional header fields, such as Allow. */
-  readonly fields: HeaderFields;
-  /** The RPC that the path names, or `undefined` if the path names no RPC. */
-  readonly rpc: Rpc | undefined;
+/** A message as a wire or a callee has it: decoded, or encoded in the binary format. */
+export type Content = Message | Envelope;
+
+/** Converts a received envelope to what the callee wants: a message for a handler, or the envelope for an upstream. */
+export type Take<T> = (envelope: Envelope) => T;
+
+/** Writes an error as a response. Every request has one: the wire of its call, or what its protocol opens. */
+export interface ErrorWire {
+  /**
+   * Responds with an error, and with the header and trailer that the handler has set. May be called again, even while
+   * the first promise is pending.
+   *
+   * @param mayCompress - `false` after a failed or slow compression
+   */
+  writeError(error: ConnectError, mayCompress: boolean): void | Promise<void>;
 }
 
 /**
@@ -115,61 +118,40 @@ export interface Refusal {
  * The header is read when the wire is opened. An error in the header is stored as `problem` instead of thrown, because
  * the response format depends on other header fields.
  */
-export interface Wire {
+export interface Wire extends ErrorWire {
   /** The client's deadline in milliseconds from now, or `undefined` without one. */
   readonly timeoutMs: number | undefined;
   /** The error that prevents the call, or `undefined` without one. Known before the body is read. */
   readonly problem: unknown;
   /** The plan for reading a body with one message, or `undefined` if the body is ignored and not read. */
   readonly body: BodyPlan | undefined;
+  /**
+   * What the wire can write: messages, also envelopes because the client's format is binary, or also a large envelope
+   * in parts, because the client detects a truncated message.
+   */
+  readonly carries: "messages" | "envelopes" | "parts";
   readonly requestHeader: LazyHeaders;
   /** The response header and trailer that the handler sees and may extend. */
   readonly responseHeader: LazyHeaders;
   readonly responseTrailer: LazyHeaders;
 
-  /** Reads the only message. Without a body, `body` is empty. Returns a promise only if the message is compressed. */
-  readMessage(body: Uint8Array): Message | Promise<Message>;
-
   /**
-   * Responds with an error, and with the header and trailer that the handler has set. May be called again after
-   * {@link disableCompression}, even while the first promise is pending.
+   * Reads the only message. Without a body, `body` is empty. Returns a promise only if the message is compressed.
+   *
+   * @param take - converts the envelope of a binary message. Other messages are decoded by the wire
    */
-  writeError(error: ConnectError): void | Promise<void>;
-
-  /** Disables compression, so that an error after a failed or slow compression is sent uncompressed. */
-  disableCompression?(): void;
-
-  /** Frees the resources for a response that has begun and will not be completed. */
-  release?(): void;
-}
-
-/** A unary call's wire. */
-export interface UnaryWire extends Wire {
-  /** Set if the call's messages are binary, and can be forwarded without being decoded. */
-  readonly binary?: BinaryUnaryWire | undefined;
-  /** Responds with a message. Throws if the message cannot be written, before anything is sent. */
-  writeMessage(response: ResponseParts): void | Promise<void>;
-}
-
-/** Reads and writes a unary call's messages that are forwarded as bytes. */
-export interface BinaryUnaryWire {
-  /** Whether a response message may be written in parts. The caller must be able to detect a truncated message. */
-  readonly writesParts?: boolean;
-  readEnvelope(body: Uint8Array): Envelope | Promise<Envelope>;
+  read<T>(body: Uint8Array, take: Take<T>): Message | T | Promise<Message | T>;
   /**
    * Reads a body with one large envelope in parts, as the body arrives. Returns `undefined` if the start of the body
-   * does not announce a large envelope. Missing if bodies have no envelopes.
+   * does not announce a large envelope.
    *
    * @throws ConnectError `ResourceExhausted` for a length over the limit
    */
-  readParts?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncIterable<ForwardedMessage> | undefined;
-  writeEnvelope(message: Envelope, header: Headers, trailer: Headers): void | Promise<void>;
-}
-
-/** Reads and writes a streaming call's messages that are forwarded as bytes. */
-export interface BinaryStreamWire extends Omit<BinaryUnaryWire, "writeEnvelope"> {
-  readEnvelopes(): AsyncIterable<ForwardedMessage>;
-  encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array>;
+  readParts(start: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncIterable<ForwardedMessage> | undefined;
+  /** Responds with a message. Throws if the message cannot be written, before anything is sent. */
+  write(message: Content, header: Headers, trailer: Headers): void | Promise<void>;
+  /** Frees the resources for a response that has begun and will not be completed. */
+  release(): void;
 }
 
 /** The sender of a request with a body that names the RPC. */
@@ -190,7 +172,7 @@ export interface BodyReply {
 }
 
 /** Reads the body of a {@link BodyTarget}, and responds with an error if the body is not valid. */
-export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
+export interface BodyWire extends ErrorWire, Pick<Wire, "problem" | "release"> {
   readonly body: BodyPlan;
   /**
    * Returns the target if the body calls an RPC, and otherwise the response. Without a body, `body` is empty. The
@@ -202,37 +184,41 @@ export interface BodyWire extends Pick<Wire, "problem" | "writeError"> {
 }
 
 /** A streaming client's messages. */
-export interface RequestMessages extends AsyncIterable<Message> {
+export interface RequestMessages<T = Message> extends AsyncIterable<T> {
   /** Frees resources when the call has ended. The call's handler may never read the remaining messages. */
   close?(): void;
 }
 
-/**
- * A streaming call's wire. A response is written by calls to {@link begin}, {@link write} and {@link end}, or by one
- * call to {@link respond}.
- */
-export interface StreamWire extends Wire {
-  /** Set if the call's messages are binary, and can be forwarded without being decoded. */
-  readonly binary?: BinaryStreamWire | undefined;
+/** How a wire writes a stream. */
+export interface StreamTraits {
   /** Bytes that keep an idle call's connection open, or `undefined` if the protocol has none. */
-  readonly heartbeat?: Uint8Array | undefined;
+  readonly heartbeat: Uint8Array | undefined;
   /**
    * Whether an error before the first message is reported at the end of the response. Otherwise, the HTTP status
    * reports the error, so the header section is delayed until the first message or error.
    */
   readonly reportsErrorAtEnd: boolean;
   /** Whether a server stream sends its header section without waiting for a late first message. */
-  readonly sendsHeaderEarly?: boolean;
+  readonly sendsHeaderEarly: boolean;
+}
+
+/**
+ * A streaming call's wire. A response is written by calls to {@link begin}, {@link send} and {@link end}, or by one call
+ * to {@link respond}.
+ */
+export interface StreamWire extends Wire {
+  readonly traits: StreamTraits;
   /**
    * Ends the response early: `"complete"` if the response has no body, as for HEAD (RFC 9110 §9.3.2), or the error if
    * messages exceed a protocol limit. Read after {@link encode} and {@link headerToSend}.
    */
-  readonly earlyEnd?: "complete" | ConnectError | undefined;
+  readonly earlyEnd: "complete" | ConnectError | undefined;
 
-  readMessages(): RequestMessages;
+  /** Reads the messages as they arrive. @param takePart - takes the parts of a large envelope, if the callee wants parts */
+  readAll<T>(take: Take<T>, takePart?: (part: Uint8Array) => T): RequestMessages<Message | T>;
 
-  /** Encodes a message for the body. Throws if the message cannot be written. */
-  encode(message: Message): Uint8Array | Promise<Uint8Array>;
+  /** Encodes a message, or a part of a large envelope, for the body. Throws if the message cannot be written. */
+  encode(message: Content | Uint8Array): Uint8Array | Promise<Uint8Array>;
 
   /** Returns the response's header section, including the fields that the handler has set. */
   headerToSend(header: Headers): HeaderFields;
@@ -244,7 +230,7 @@ export interface StreamWire extends Wire {
    * Sends encoded messages. Under backpressure, returns a promise that resolves when more messages may be sent or the
    * client disconnects. The promise rejects if compression fails.
    */
-  write(bytes: Uint8Array): void | Promise<void>;
+  send(bytes: Uint8Array): void | Promise<void>;
 
   /**
    * Ends the response, with an error or successfully. Returns a promise if the last bytes must be compressed. If the
@@ -258,5 +244,6 @@ export interface StreamWire extends Wire {
     bytes: Uint8Array,
     trailer: Headers,
     error: ConnectError | undefined,
+    mayCompress: boolean,
   ): void | Promise<void>;
 }

@@ -51,7 +51,7 @@ export class CallView implements HandlerContext {
     { httpMethod, url }: Exchange,
     { registered: method, kind }: Rpc,
     wire: Wire,
-    timeoutMs: number | undefined,
+    deadlineMs: number | undefined,
     messageProperty?: PropertyDescriptor,
   ) {
     const { contextValues, protocol } = call.request;
@@ -70,7 +70,7 @@ export class CallView implements HandlerContext {
     this.responseHeader = wire.responseHeader;
     this.responseTrailer = wire.responseTrailer;
     this.values = contextValues;
-    this.timeoutMs = timeoutMs === undefined ? noTimeout : remainingTime(performance.now() + timeoutMs);
+    this.timeoutMs = deadlineMs === undefined ? noTimeout : remainingTime(deadlineMs);
     this.call = call;
     Object.defineProperty(this, "signal", signalDescriptor);
   }

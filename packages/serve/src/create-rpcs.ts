@@ -1,11 +1,4 @@
-import {
-  create,
-  type DescMethod,
-  type DescMethodStreaming,
-  type DescMethodUnary,
-  type DescService,
-  type Registry,
-} from "@bufbuild/protobuf";
+import { type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
   type ConnectRouter,
@@ -13,13 +6,9 @@ import {
   createConnectRouter,
   createMethodImplSpec,
   createServiceImplSpec,
-  type HandlerContext,
   type Interceptor,
   type MethodImpl,
   type MethodImplSpec,
-  type StreamRequest,
-  type UnaryRequest,
-  type UnaryResponse,
 } from "@connectrpc/connect";
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import {
@@ -27,34 +16,27 @@ import {
   type PartlyVisible,
   validateServices,
   type VisibilityOptions,
-  problem,
   createReachableRegistry,
   ignoredJsonOptions,
   memoize,
   type ReadJsonOptions,
 } from "@plantstore/protobuf";
-import type { CallView } from "./call-view.ts";
-import type { InterceptedCall } from "./forwarded-response.ts";
+import { ForwardingCallee } from "./forwarding-callee.ts";
+import { contextOf, HandlerCallee } from "./handler-callee.ts";
+import type { InterceptedCall } from "./intercepted-call.ts";
 import {
+  type Callee,
   createMethodCodecs,
-  Forwarding,
   type MessageCheck,
-  type MessageInit,
   type MethodCodecs,
-  oneMessage,
   procedureOf,
-  type Reply,
   type Rpc,
-  type ResponseParts,
-  type StreamRpc,
-  type UnaryRpc,
 } from "@plantstore/protocols";
 import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "@plantstore/http";
 import { forwarderOf } from "./register-forwarder.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { checkRequests, type Validation } from "./validation.ts";
-import { ConvertedMessages, onlyMessage } from "./stream-messages.ts";
 import { VisibleRpcs } from "./visible-rpcs.ts";
 
 /** The platform-dependent functions for preparing RPCs. */
@@ -147,13 +129,10 @@ export function* createRpcs(
     const check = checkOf?.(method.input);
     const convert = visible?.converterOf(method, spec.method, own.binaryOptions);
     const interceptors = convert === undefined ? own.interceptors : [convert, ...own.interceptors];
-    const rpc = createRpc(
-      check === undefined ? spec : checkRequests(spec, check),
-      method,
-      { ...withTypes, interceptors },
-      codecs,
-    );
-    rpcs.push({ ...rpc, forward: createForwarding(spec, interceptors, check) });
+    const callee =
+      createForwarding(spec, codecs, interceptors, check) ??
+      new HandlerCallee(check === undefined ? spec : checkRequests(spec, check), codecs, interceptors);
+    rpcs.push(createRpc(spec, method, { ...withTypes, interceptors }, codecs, callee));
     yield;
   }
   const { hidden, hiddenRpcs = none, labels: visibilityLabels = none } = visible ?? {};
@@ -225,160 +204,51 @@ function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handle
 }
 
 /** @param visible - the RPC's descriptor without hidden elements */
-function createRpc(spec: MethodImplSpec, visible: DescMethod, options: RouterOptions, codecs: MethodCodecs): Rpc {
-  const { idempotency } = spec.method;
+function createRpc(
+  { method }: MethodImplSpec,
+  visible: DescMethod,
+  options: RouterOptions,
+  codecs: MethodCodecs,
+  callee: Callee,
+): Rpc {
   const { connect = true } = options;
   const common = {
-    name: procedureOf(spec.method),
+    name: procedureOf(method),
     // Only the Connect protocol accepts GET at an RPC's path, for RPCs without side effects.
-    httpMethods: connect && idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
+    httpMethods: connect && method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
     options,
     codecs,
-    registered: spec.method,
+    registered: method,
+    callee,
   };
-  if (spec.kind === "unary") {
-    const method = visible as DescMethodUnary;
-    const { interceptors } = options;
-    const run = interceptors.length === 0 ? withoutInterceptors(spec) : withInterceptors(spec, interceptors);
-    return { ...common, kind: "unary", method, run };
-  }
-  const method = visible as DescMethodStreaming;
-  return { ...common, kind: "stream", method, invoke: composeStream(spec, options.interceptors) };
+  return { ...common, kind: method.methodKind === "unary" ? "unary" : "stream", method: visible };
 }
 
-/** Returns the forwarding for an RPC's calls, or `undefined` if a handler handles the calls. */
+/** Returns the callee that forwards an RPC's calls, or `undefined` if a handler handles the calls. */
 function createForwarding(
   { impl }: MethodImplSpec,
+  codecs: MethodCodecs,
   interceptors: readonly Interceptor[],
   check: MessageCheck | undefined,
-): Forwarding | undefined {
+): Callee | undefined {
   const forwarder = forwarderOf(impl);
   if (forwarder === undefined || interceptors.length === 0)
-    return forwarder && new Forwarding(forwarder, check, undefined);
-  const terminal: AnyFn = (request) => {
-    try {
-      const context = contextOf(request);
-      return (request as typeof request & { readonly call: InterceptedCall }).call.forward(request, context);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  };
-  const intercept = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal);
-  return new Forwarding(forwarder, check, intercept);
+    return forwarder && new ForwardingCallee(forwarder, codecs, check, undefined);
+  const intercept = interceptors.reduceRight((next, interceptor) => interceptor(next), forwardRequest);
+  return new ForwardingCallee(forwarder, codecs, check, intercept);
 }
+
+/** Forwards the request that the last interceptor passes on. */
+const forwardRequest: AnyFn = (request) => {
+  try {
+    const context = contextOf(request);
+    return (request as typeof request & { readonly call: InterceptedCall }).call.forward(request, context);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+};
 
 const post = ["POST"];
 const postAndGet = ["GET", "POST"];
 
-type UnarySpec = Extract<MethodImplSpec, { kind: "unary" }>;
-type StreamSpec = Exclude<MethodImplSpec, { kind: "unary" }>;
 type AnyFn = ReturnType<Interceptor>;
-
-/** Composes an RPC's interceptors and handler once. Connect's own handlers compose interceptors for every call. */
-function withInterceptors({ method, impl }: UnarySpec, interceptors: readonly Interceptor[]): UnaryRpc["run"] {
-  const terminal = (request: UnaryRequest): Promise<UnaryResponse> => {
-    try {
-      const returned = impl(request.message, contextOf(request));
-      // An async function would create another promise in addition to the handler's promise.
-      const promise = returned instanceof Promise ? returned : Promise.resolve(returned);
-      return promise.then((init) => toUnaryResponse((request as UnaryRequest & CallView).call.view, method, init));
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  };
-  const chain = interceptors.reduceRight((next, interceptor) => interceptor(next), terminal as AnyFn);
-  return (call, reply) => {
-    // An interceptor in JavaScript may return any value.
-    Promise.resolve(chain(call)).then(
-      (response) => reply.resolve(response as UnaryResponse),
-      (error: unknown) => reply.reject(error),
-    );
-  };
-}
-
-/** Returns a function that calls the handler directly. A direct call avoids a promise for the response. */
-function withoutInterceptors({ method, impl }: Pick<UnarySpec, "method" | "impl">): UnaryRpc["run"] {
-  return (call, reply) => {
-    const { abortReason } = (call as UnaryRequest & CallView).call.request;
-    // A shutdown has aborted the call, so the handler is not called.
-    if (abortReason !== undefined) throw abortReason;
-    // A handler in JavaScript may return any value.
-    Promise.resolve(impl(call.message, call)).then(
-      (init) => respond(call, method, init, reply),
-      (error: unknown) => reply.reject(error),
-    );
-  };
-}
-
-function respond(view: HandlerContext, method: DescMethodUnary, init: MessageInit, reply: Reply): void {
-  let response: ResponseParts;
-  try {
-    response = toUnaryResponse(view, method, init);
-  } catch (error) {
-    return reply.reject(error);
-  }
-  reply.resolve(response);
-}
-
-function toUnaryResponse(view: HandlerContext, method: DescMethodUnary, init: MessageInit): UnaryResponse {
-  const { responseHeader: header, responseTrailer: trailer } = view;
-  return { stream: false, service: method.parent, method, header, trailer, message: create(method.output, init) };
-}
-
-function composeStream(spec: StreamSpec, interceptors: readonly Interceptor[]): StreamRpc["invoke"] {
-  const { method } = spec;
-  const outputOf = async (request: StreamRequest, context: HandlerContext): Promise<AsyncIterable<MessageInit>> => {
-    switch (spec.kind) {
-      case "server_streaming":
-        return spec.impl(await onlyMessage(request.message), context);
-      case "client_streaming":
-        return oneMessage(await spec.impl(request.message, context));
-      case "bidi_streaming":
-        return spec.impl(request.message, context);
-    }
-  };
-  const terminal: AnyFn = async (request) => {
-    const context = contextOf(request);
-    const outputMessages = iterableOf(spec, await outputOf(request as StreamRequest, context));
-    const message = new ConvertedMessages(outputMessages, (init) => create(method.output, init));
-    const { responseHeader: header, responseTrailer: trailer } = context;
-    return { stream: true, service: method.parent, method, header, trailer, message };
-  };
-  return interceptors.reduceRight((next, interceptor) => interceptor(next), terminal) as StreamRpc["invoke"];
-}
-
-/** Returns a streaming handler's result. @throws TypeError if the result is not an async iterable */
-function iterableOf({ method }: StreamSpec, returned: unknown): AsyncIterable<MessageInit> {
-  if (isAsyncIterable(returned)) return returned;
-  const type = Array.isArray(returned) ? "an array" : returned === null ? "null" : typeof returned;
-  throw new TypeError(
-    `the handler of ${procedureOf(method)} must return an async iterable, got ${type}; ` +
-      "declare it as an async generator function: async *",
-  );
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<MessageInit> {
-  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
-}
-
-/**
- * Returns the handler's context for the last interceptor's request, including the members that interceptors replaced.
- *
- * @throws ConnectError `Internal` if an interceptor created a request instead of spreading the received request, or the
- * call's abort reason if the call has ended
- */
-function contextOf(request: UnaryRequest | StreamRequest): HandlerContext {
-  const { call } = request as Partial<CallView>;
-  if (call === undefined) {
-    throw problem(
-      "ERR_HANDLER_FAILED",
-      "an interceptor must pass on the request that it received, or a spread copy of it",
-    );
-  }
-  if (call.request.abortReason !== undefined) throw call.request.abortReason;
-  const { view } = call;
-  if ((request as unknown) === view) return view;
-  const { header, signal, contextValues } = request;
-  if (signal.aborted) throw signal.reason;
-  return Object.assign({}, view, { requestHeader: header, signal, values: contextValues });
-}

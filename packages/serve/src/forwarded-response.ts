@@ -1,18 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { HandlerContext, StreamRequest, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import { Envelope, type Intercept, type ResponseParts } from "@plantstore/protocols";
-import type { ViewedCall } from "./call-view.ts";
-
-/** A forwarded call of an RPC with interceptors. */
-export interface InterceptedCall extends ViewedCall {
-  /** Forwards the request that the last interceptor passes on. */
-  forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept>;
-  /** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */
-  decodeResponse(envelope: Envelope): Message;
-}
-
-/** A response's message, header and trailer. The message may be an envelope. */
-export type ForwardedResponseParts = Omit<ResponseParts, "message"> & { readonly message: Message | Envelope };
+import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import { Envelope } from "@plantstore/protocols";
+import type { Call } from "./call.ts";
+import type { InterceptedCall } from "./intercepted-call.ts";
 
 /** A forwarded call's response for interceptors. The message is decoded at the first access. */
 export class ForwardedResponse implements UnaryResponse {
@@ -46,8 +36,8 @@ export class ForwardedResponse implements UnaryResponse {
    *
    * An interceptor may return another call's response, whose envelope may be in a format that `call` cannot write.
    */
-  static unreadEnvelope(response: object, call: InterceptedCall): Envelope | undefined {
-    if (!(#received in response) || response.#call !== call) return undefined;
+  static unreadEnvelope(response: object, call: Call): Envelope | undefined {
+    if (!(#received in response) || response.#call.served !== call) return undefined;
     return response.#received instanceof Envelope ? response.#received : undefined;
   }
 }

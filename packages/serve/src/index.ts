@@ -32,6 +32,6 @@ export type {
   CompletedRequest,
   FailedRequest,
   Forwarder,
-  ForwardReply,
   MessageCheck,
+  Reply,
 } from "@plantstore/protocols";

@@ -8,5 +8,5 @@ export function refuseProblem(server: Server, exchange: Exchange, problem: HttpP
   const { cors, protocols } = server.routes;
   if (cors !== undefined) addCorsFields(exchange, cors, "");
   const error = errorToSend(httpError(problem), server);
-  protocols.rest.refuse(exchange, { error, fields: [], rpc: undefined });
+  void protocols.rest.openError(exchange, [], undefined).writeError(error, false);
 }

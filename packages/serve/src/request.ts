@@ -14,10 +14,9 @@ import { problem } from "@plantstore/protobuf";
 import {
   clientGoneError,
   httpError,
+  type ErrorWire,
   type LazyHeaders,
-  type Protocol,
   type ProtocolName,
-  type Refusal,
   type Rpc,
   type Wire,
 } from "@plantstore/protocols";
@@ -31,22 +30,17 @@ import { requestIdOf } from "./request-id.ts";
 import { errorToSend, type Server } from "./server.ts";
 
 /** A call, or a body reader that finds the call named by the body. */
-export interface AnyCall {
-  readonly wire: Pick<Wire, "problem" | "disableCompression" | "release">;
+export interface AnyCall extends ErrorWire {
+  readonly wire: Pick<Wire, "problem" | "release">;
   /** Reads the request after all checks of the header. Throws HttpProblem if the application has consumed the body. */
   read(): void;
-  /**
-   * Responds with an error. Called a second time when compressing the error times out. The second call sends the error
-   * uncompressed or aborts the response.
-   */
-  writeError(error: ConnectError): void | Promise<void>;
   /** Milliseconds after which {@link writeError} is called again. */
   readonly errorCompressionMsMax?: number | undefined;
   /** Frees the call's resources. Called when the request has ended for any reason. */
   close?(): void;
 }
 
-type ErrorWriter = Pick<AnyCall, "writeError"> & Partial<AnyCall>;
+type ErrorWriter = ErrorWire & Partial<AnyCall>;
 
 /** The members of a call that {@link ServedRequest} uses. */
 export interface ServedCall extends AnyCall {
@@ -58,11 +52,6 @@ export interface ServedCall extends AnyCall {
 /** Timeout for compressing an error, in milliseconds. Gzip compresses a megabyte in much less time. */
 const errorCompressionMsMaxDefault = 1000;
 
-/** Returns a request's exchange. The exchange is private, because hooks get the request but must not respond. */
-export let exchangeOf: (request: ServedRequest) => Exchange;
-/** Returns a request's server. */
-export let serverOf: (request: ServedRequest) => Server;
-
 /**
  * One request, from the header to the response, and the view for hooks ({@link AdmitRequest}).
  *
@@ -70,9 +59,14 @@ export let serverOf: (request: ServedRequest) => Server;
  * are in `serve.ts`.
  */
 export class ServedRequest implements ViewedRequest, AbortReceiver {
-  static {
-    exchangeOf = (request) => request.#exchange;
-    serverOf = (request) => request.#server;
+  /** Returns a request's exchange. The exchange is private, because hooks get the request but must not respond. */
+  static exchangeOf(request: ServedRequest): Exchange {
+    return request.#exchange;
+  }
+
+  /** Returns a request's server. */
+  static serverOf(request: ServedRequest): Server {
+    return request.#server;
   }
 
   readonly target: Target;
@@ -85,6 +79,8 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   readonly connection: object;
   contextValues: ContextValues = new CallValues();
   isDone = false;
+  /** Whether an error may be compressed. An error after a compression has failed or is pending is sent uncompressed. */
+  #mayCompressError = true;
   abortReason: unknown;
   readonly #server: Server;
   readonly #exchange: Exchange;
@@ -238,8 +234,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   /** Ends the request successfully once the response is written. Only writing a compressed response is asynchronous. */
   succeed(written: void | Promise<void>): void {
     if (!(written instanceof Promise)) return this.settle(undefined);
-    // An error during compression, or an error because compression has failed, is sent uncompressed.
-    this.#call?.wire.disableCompression?.();
+    this.#mayCompressError = false;
     written.then(
       () => this.settle(undefined),
       (error: unknown) => this.failToWrite(error),
@@ -262,21 +257,15 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   /** Ends a request that is not a call, and responds with an error. */
-  refuse(protocol: Pick<Protocol, "refuse">, refusal: Refusal): void {
-    this.#fail(refusal.error, this.#refuseWith(protocol, refusal));
+  refuse(error: ConnectError, wire: ErrorWire): void {
+    this.#fail(error, wire);
   }
 
   /** Returns a writer for a refusal by `admit`: the wire, or the target's protocol if the request is not a call. */
-  #openToRefuse(): ErrorWriter {
+  #openToRefuse(): ErrorWire {
     const { target } = this;
-    if (target.kind === "unmatched" || target.kind === "endpoint")
-      return this.#refuseWith(target.protocol, { fields: [], rpc: target.rpc });
-    const wire: AnyCall["wire"] & Pick<Wire, "writeError"> = target.open(this.#exchange);
-    return { wire, writeError: (error) => wire.writeError(error) };
-  }
-
-  #refuseWith(protocol: Pick<Protocol, "refuse">, refusal: Omit<Refusal, "error">): ErrorWriter {
-    return { writeError: (error) => protocol.refuse(this.#exchange, { ...refusal, error }) };
+    if (target.kind !== "unmatched" && target.kind !== "endpoint") return target.open(this.#exchange);
+    return target.protocol.openError(this.#exchange, [], target.rpc);
   }
 
   #fail(sent: ConnectError, call: ErrorWriter): void {
@@ -286,12 +275,12 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     // Called if the error cannot be written, for example because the error's details do not serialize.
     const resetExchange = (fault: unknown): void => {
       this.#exchange.reset();
-      call.wire?.release?.();
+      call.wire?.release();
       this.report(fault, responseFailure);
     };
     let written: void | Promise<void> = undefined;
     try {
-      written = call.writeError(error);
+      written = call.writeError(error, this.#mayCompressError);
     } catch (fault) {
       resetExchange(fault);
     }
@@ -300,10 +289,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     // The application's compression may never finish, and neither the deadline nor a disconnect now ends the call.
     const timeout = Promise.withResolvers<void>();
     const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
-    const uncompressed = timeout.promise.then(() => {
-      call.wire?.disableCompression?.();
-      return call.writeError(error);
-    });
+    const uncompressed = timeout.promise.then(() => call.writeError(error, false));
     void Promise.race([written, uncompressed])
       .catch(resetExchange)
       .then(() => this.#onSettled(error))
@@ -323,7 +309,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   }
 
   #abandon(reason: ConnectError): void {
-    if (!this.isDone) this.#call?.wire.release?.();
+    if (!this.isDone) this.#call?.wire.release();
     this.settle(reason);
   }
 

@@ -1,15 +1,15 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { type HiddenParts, problem, quote } from "@plantstore/protobuf";
-import { type HeaderFields, noBytes } from "@plantstore/http";
+import { type Exchange, type HeaderFields, noBytes } from "@plantstore/http";
 import {
   type BodyTarget,
   type CallTarget,
+  type ErrorWire,
   protocolForUnmatched,
   type Mismatch,
   type Rpc,
   type Protocol,
   type Protocols,
-  type Refusal,
   type RequestHead,
   normalizeContentType,
   curlHint,
@@ -31,14 +31,17 @@ export interface EndpointTarget {
   readonly httpMethods: readonly string[];
 }
 
-/** A request that does not become a call, and the response once the request is admitted. */
+/** A request that does not become a call. */
 export interface Unmatched {
   readonly kind: "unmatched";
   /** The request's protocol, which writes the response if `admit` refuses the request. */
   readonly protocol: Protocol;
-  /** Writes {@link refusal} as the response. */
-  readonly responder: Pick<Protocol, "refuse">;
-  readonly refusal: Refusal;
+  /** The response once the request is admitted. */
+  readonly error: ConnectError;
+  /** Opens the wire that writes {@link error}. */
+  open(exchange: Exchange): ErrorWire;
+  /** Additional header fields, such as Allow. */
+  readonly fields: HeaderFields;
   /** The RPC at this path, if the path matched but the method or the content type did not. */
   readonly rpc: Rpc | undefined;
   /** Whether no route matches this path, so that a `fallback` may handle the request. */
@@ -183,7 +186,7 @@ function unsupportedMediaType(routes: Routes, head: RequestHead, rpc: Rpc, isGet
   const protocol = protocolForUnmatched(protocols, head);
   // If the request's protocol does not serve the RPC, REST responds instead.
   const isServed = [...protocol.targetsOf(rpc)].length > 0;
-  const refused = { ...unmatchedTarget(protocol, error, rpc), responder: isServed ? protocol : protocols.rest };
+  const refused = unmatchedTarget(protocol, error, rpc, noFields, isServed ? protocol : protocols.rest);
   return refuseAtRpcPath(routes, head, refused);
 }
 
@@ -196,12 +199,12 @@ function unsupportedMediaType(routes: Routes, head: RequestHead, rpc: Rpc, isGet
 function refuseAtRpcPath({ hasErrorRecord }: Routes, head: RequestHead, refused: Unmatched): Unmatched {
   const { contentType } = head.common;
   const looksLikeCurl = head.httpMethod === "POST" && (contentType === null || curlHint(contentType) !== "");
-  return !hasErrorRecord && !looksLikeCurl ? { ...refused, responder: statusOnly } : refused;
+  return !hasErrorRecord && !looksLikeCurl ? { ...refused, open: statusOnly(refused.fields) } : refused;
 }
 
-const statusOnly: Pick<Protocol, "refuse"> = {
-  refuse: (exchange, { error, fields }) => exchange.respond(httpStatusOf(error), fields, noBytes),
-};
+function statusOnly(fields: HeaderFields): Unmatched["open"] {
+  return (exchange) => ({ writeError: (error) => exchange.respond(httpStatusOf(error), fields, noBytes) });
+}
 
 function notFound(routes: Routes, head: RequestHead, path: string): Unmatched {
   const { protocols } = routes;
@@ -242,10 +245,7 @@ function methodUnknown(routes: Routes, head: RequestHead): Unmatched {
 function wrongMethod({ protocols }: Routes, head: RequestHead, error: ConnectError, fields: HeaderFields): Unmatched {
   const protocol = protocolForUnmatched(protocols, head);
   // A wrong method is an HTTP error. A protocol without HTTP statuses cannot express this error.
-  return {
-    ...unmatchedTarget(protocol, error, undefined, fields),
-    responder: protocol.hasHttpStatus ? protocol : protocols.rest,
-  };
+  return unmatchedTarget(protocol, error, undefined, fields, protocol.hasHttpStatus ? protocol : protocols.rest);
 }
 
 function shownMethod({ httpMethod }: RequestHead): string {
@@ -265,19 +265,24 @@ function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectErr
   return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not supported${hint}`);
 }
 
-/** Returns the target for a request that is refused with an error in the given protocol. */
+/**
+ * Returns the target for a request that is refused with an error in the given protocol.
+ *
+ * @param responder - the protocol that writes the error
+ */
 export function unmatchedTarget(
   protocol: Protocol,
   error: ConnectError,
   rpc?: Rpc,
   fields: HeaderFields = noFields,
+  responder: Protocol = protocol,
 ): Unmatched {
-  const refusal = { error, fields, rpc };
   return {
     kind: "unmatched",
     protocol,
-    responder: protocol,
-    refusal,
+    error,
+    fields,
+    open: (exchange) => responder.openError(exchange, fields, rpc),
     rpc,
     isUnknownPath: false,
     pathTemplate: undefined,

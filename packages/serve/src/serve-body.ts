@@ -8,7 +8,7 @@ import {
   type AdmitProcedure,
 } from "@plantstore/protocols";
 import { type BodyReader, readBody } from "./read-message.ts";
-import { type AnyCall, exchangeOf, type ServedRequest } from "./request.ts";
+import { type AnyCall, ServedRequest } from "./request.ts";
 
 type OpenCall = (request: ServedRequest, target: CallTarget) => void;
 
@@ -19,7 +19,7 @@ export function serveBody(
   openCall: OpenCall,
   check: AdmitProcedure | undefined,
 ): void {
-  request.beginBody(new BodyCall(request, target.open(exchangeOf(request)), openCall, check));
+  request.beginBody(new BodyCall(request, target.open(ServedRequest.exchangeOf(request)), openCall, check));
 }
 
 /** A call before the RPC is known. Ends with a reply, an error, a disconnect, or the start of the named call. */
@@ -67,11 +67,11 @@ class BodyCall implements AnyCall, BodyReader {
   }
 
   #reply({ httpStatus, fields, body }: BodyReply): void {
-    exchangeOf(this.request).respond(httpStatus, fields, body);
+    ServedRequest.exchangeOf(this.request).respond(httpStatus, fields, body);
     this.request.settle(undefined);
   }
 
-  writeError(error: ConnectError): void | Promise<void> {
-    return this.wire.writeError(error);
+  writeError(error: ConnectError, mayCompress: boolean): void | Promise<void> {
+    return this.wire.writeError(error, mayCompress);
   }
 }

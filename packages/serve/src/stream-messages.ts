@@ -64,6 +64,10 @@ export function convertStream<Item, Converted>(
   };
 }
 
+export function isAsyncIterable<Item>(value: object): value is AsyncIterable<Item> {
+  return Symbol.asyncIterator in value;
+}
+
 /** Returns the only message of a stream. @throws ConnectError `Unimplemented` if the stream has no message */
 export async function onlyMessage<Item>(messages: AsyncIterable<Item>): Promise<Item> {
   for await (const message of messages) return message;

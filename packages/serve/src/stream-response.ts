@@ -8,8 +8,8 @@ import {
   startDeadline,
   startInterval,
 } from "@plantstore/http";
-import type { Rpc, StreamWire } from "@plantstore/protocols";
-import { exchangeOf, headersToSend, type ServedCall, type ServedRequest } from "./request.ts";
+import type { Content, Rpc, StreamWire } from "@plantstore/protocols";
+import { headersToSend, type ServedCall, ServedRequest } from "./request.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
 /** Bytes of messages per event-loop turn after which the handler is paused. */
@@ -31,12 +31,10 @@ const heartbeatMs = 15_000;
 const begunErrorCompressionMsMax = 30_000;
 
 /** A call with a stream as response. */
-export interface StreamedCall<M> extends ServedCall {
+export interface StreamedCall extends ServedCall {
   readonly rpc: Rpc;
   /** Converts an item in the response stream to a message. */
-  toMessage(item: unknown): M;
-  /** Encodes a message for the body. Throws if the message cannot be written. */
-  encode(message: M): Uint8Array | Promise<Uint8Array>;
+  toMessage(item: unknown): Content | Uint8Array;
 }
 
 /**
@@ -45,8 +43,8 @@ export interface StreamedCall<M> extends ServedCall {
  * The messages from one event-loop turn are sent in one write. A complete response within a turn is also sent in one
  * write. Under backpressure, the handler is paused.
  */
-export class StreamResponse<M> {
-  readonly #call: StreamedCall<M>;
+export class StreamResponse {
+  readonly #call: StreamedCall;
   readonly #request: ServedRequest;
   readonly #wire: StreamWire;
   #heartbeat: Interval | undefined;
@@ -73,7 +71,7 @@ export class StreamResponse<M> {
   /** Whether the handler is paused and must be resumed. */
   #isPaused = false;
 
-  constructor(call: StreamedCall<M>, wire: StreamWire) {
+  constructor(call: StreamedCall, wire: StreamWire) {
     this.#call = call;
     this.#request = call.request;
     this.#wire = wire;
@@ -92,7 +90,7 @@ export class StreamResponse<M> {
     if (this.#beginsWithoutMessage) runAfterTurn(beginStream, this);
     // If the client streams, the header is not sent early, so that an error in a message can still set the status.
     if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
-    else if (this.#wire.sendsHeaderEarly === true) {
+    else if (this.#wire.traits.sendsHeaderEarly) {
       // The header is sent after the event-loop turn. If the timer fires late, the handler may yield the first message
       // in the same turn.
       this.#stopHeaderTimer = startDeadline(headerDelayMs, () => runAfterTurn(beginStream, this));
@@ -114,7 +112,7 @@ export class StreamResponse<M> {
 
   readonly #onNext = (result: IteratorResult<unknown>): void => {
     if (this.#request.isDone) return;
-    let message: M;
+    let message: Content | Uint8Array;
     try {
       if (result.done === true) {
         this.#messages = undefined;
@@ -127,9 +125,9 @@ export class StreamResponse<M> {
     this.#encode(message);
   };
 
-  #encode(message: M): void {
+  #encode(message: Content | Uint8Array): void {
     try {
-      const bytes = this.#call.encode(message);
+      const bytes = this.#wire.encode(message);
       if (!(bytes instanceof Promise)) return this.#add(bytes);
       bytes.then((packed) => this.#add(packed)).catch(this.#onFault);
     } catch (error) {
@@ -166,7 +164,7 @@ export class StreamResponse<M> {
    * no effect if an error before the first message determines the HTTP status, as on REST.
    */
   beginSoon(): void {
-    this.#beginsWithoutMessage = this.#wire.reportsErrorAtEnd;
+    this.#beginsWithoutMessage = this.#wire.traits.reportsErrorAtEnd;
     if (this.#beginsWithoutMessage && this.#messages !== undefined) runAfterTurn(beginStream, this);
   }
 
@@ -183,7 +181,7 @@ export class StreamResponse<M> {
   }
 
   #startHeartbeat(): void {
-    const { heartbeat } = this.#wire;
+    const { heartbeat } = this.#wire.traits;
     if (heartbeat !== undefined) this.#heartbeat ??= startInterval(heartbeatMs, () => this.#sendHeartbeat(heartbeat));
   }
 
@@ -213,7 +211,7 @@ export class StreamResponse<M> {
       this.#startHeartbeat();
     }
     if (this.#pieces.length === 0) return;
-    const written = this.#wire.write(this.#takePieces());
+    const written = this.#wire.send(this.#takePieces());
     if (!(written instanceof Promise)) return;
     this.#isBlocked = true;
     const resume = (): void => {
@@ -249,7 +247,7 @@ export class StreamResponse<M> {
   #succeed(): void {
     let written: void | Promise<void>;
     try {
-      written = this.#finish(headersToSend(this.#trailer, this.#wire.responseTrailer), undefined);
+      written = this.#finish(headersToSend(this.#trailer, this.#wire.responseTrailer), undefined, true);
     } catch (error) {
       return this.#onFault(error);
     }
@@ -257,17 +255,17 @@ export class StreamResponse<M> {
     this.#request.succeed(written);
   }
 
-  #finish(trailer: Headers, error: ConnectError | undefined): void | Promise<void> {
+  #finish(trailer: Headers, error: ConnectError | undefined, mayCompress: boolean): void | Promise<void> {
     const header = this.#settleHeader();
-    if (!this.#hasBegun) return this.#wire.respond(header, this.#takePieces(), trailer, error);
+    if (!this.#hasBegun) return this.#wire.respond(header, this.#takePieces(), trailer, error, mayCompress);
     this.#send();
     return this.#wire.end(trailer, error);
   }
 
-  writeError(error: ConnectError): void | Promise<void> {
+  writeError(error: ConnectError, mayCompress: boolean): void | Promise<void> {
     if (this.#hasBegun && this.#isClosed) return this.#abortResponse();
     const pieces = this.#pieces;
-    const written = this.#finish(this.#wire.responseTrailer, error);
+    const written = this.#finish(this.#wire.responseTrailer, error, mayCompress);
     this.#isClosed = true;
     // Restores the messages, because a second call of `writeError` sends the messages again.
     this.#pieces = pieces;
@@ -280,8 +278,8 @@ export class StreamResponse<M> {
 
   /** Resets the exchange, so that the client detects the incomplete body. No error can be sent in this body. */
   #abortResponse(): void {
-    exchangeOf(this.#request).reset();
-    this.#wire.release?.();
+    ServedRequest.exchangeOf(this.#request).reset();
+    this.#wire.release();
   }
 
   close(): void {
@@ -292,11 +290,11 @@ export class StreamResponse<M> {
   }
 }
 
-function flushStream(response: StreamResponse<unknown>): void {
+function flushStream(response: StreamResponse): void {
   response.flush();
 }
 
-function beginStream(response: StreamResponse<unknown>): void {
+function beginStream(response: StreamResponse): void {
   response.begin();
 }
 

@@ -4,7 +4,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { createGateway } from "../../gateway/src/index.ts";
-import { type Caller, type ForwardReply, toEnvelope } from "../../protocols/src/index.ts";
+import { type Caller, type Reply, toEnvelope } from "../../protocols/src/index.ts";
 import { registerForwarder } from "../src/register-forwarder.ts";
 
 // The methods of greenhouse/v1/greenhouse.proto, forwarded through one interceptor.
@@ -21,7 +21,7 @@ async function callThrough(interceptor: Interceptor, method: Method): Promise<st
     routes: (router) =>
       registerForwarder(router, GreenhouseService.method[method], {
         memory: "own",
-        unary: (_caller: Caller, _request: unknown, reply: ForwardReply) =>
+        unary: (_caller: Caller, _request: unknown, reply: Reply) =>
           void setImmediate(() => reply.resolve(empty)),
         stream: () => expect.unreachable("the stream is not forwarded"),
         encode: () => empty,

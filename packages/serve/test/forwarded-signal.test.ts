@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../gateway/src/index.ts";
-import type { Caller, ForwardReply } from "../../protocols/src/index.ts";
+import type { Caller, Reply } from "../../protocols/src/index.ts";
 import { registerForwarder } from "../src/register-forwarder.ts";
 
 // An interceptor may send a forwarded call several times. Each attempt listens to the signal of the call.
@@ -15,7 +15,7 @@ async function endCallAfter(listen: (signal: Caller["signal"]) => void): Promise
     routes: (router) =>
       registerForwarder(router, GreenhouseService.method.getReading, {
         memory: "own",
-        unary({ signal }: Caller, _request: unknown, reply: ForwardReply) {
+        unary({ signal }: Caller, _request: unknown, reply: Reply) {
           listen(signal);
           reply.reject(new ConnectError("the sensor is not reachable", Code.Unavailable));
         },

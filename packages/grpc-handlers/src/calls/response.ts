@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Envelope } from "@plantstore/protocols";
-import type { ForwardReply } from "@plantstore/serve";
+import type { Reply } from "@plantstore/serve";
 
 /** The target for a call's response. After `end` or `fail`, its functions have no effect. */
 export interface CallResponse {
@@ -13,10 +13,10 @@ export interface CallResponse {
 
 /** A unary call's response. */
 export class UnaryResponse implements CallResponse {
-  readonly #reply: ForwardReply;
+  readonly #reply: Reply;
   #message: Envelope | undefined;
 
-  constructor(reply: ForwardReply) {
+  constructor(reply: Reply) {
     this.#reply = reply;
   }
 

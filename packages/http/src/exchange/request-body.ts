@@ -41,7 +41,7 @@ export interface BodyReceiver {
    * Called with the start of an incomplete body, each time more bytes have arrived. `start` is valid only during the
    * call. If the receiver returns `true`, it reads the rest itself, and `received` is not called.
    */
-  receivedStart?(start: Uint8Array, rest: AsyncIterable<Uint8Array>): boolean;
+  readonly receivedStart?: ((start: Uint8Array, rest: AsyncIterable<Uint8Array>) => boolean) | undefined;
   /** Called instead of `received`. `problem` is the reason for the abort, or absent after a complete response. */
   dropped?(problem: HttpProblem | undefined): void;
 }

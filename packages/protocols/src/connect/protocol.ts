@@ -2,8 +2,8 @@ import { type Exchange, type HeaderFields, planBody, prepareHeaderFields } from 
 import { callFormat, type CallFormat } from "../shared/content-type.ts";
 import { formats } from "../formats.ts";
 import { planEnvelope } from "../shared/envelope-plan.ts";
-import type { CallTarget, Protocol, UnaryWire } from "../protocol.ts";
-import type { UnaryRpc } from "../rpc.ts";
+import type { CallTarget, Protocol, Wire } from "../protocol.ts";
+import type { Rpc } from "../rpc.ts";
 import { createTarget } from "../target.ts";
 import { ConnectStreamWire } from "./stream-wire.ts";
 import { httpStatusOf } from "../rest/rules/index.ts";
@@ -44,16 +44,20 @@ export const connect: Protocol = {
       contentType?.toLowerCase().startsWith("application/connect+") === true
     );
   },
-  refuse(exchange, { error, fields }) {
-    const response = unaryError(error, [...jsonHeader, ...fields], undefined);
-    exchange.respond(httpStatusOf(error), response.fields, response.body);
+  openError(exchange, fields) {
+    return {
+      writeError: (error) => {
+        const response = unaryError(error, [...jsonHeader, ...fields], undefined);
+        exchange.respond(httpStatusOf(error), response.fields, response.body);
+      },
+    };
   },
 };
 
 const jsonHeader: HeaderFields = prepareHeaderFields("content-type", "application/json");
 
 /** @param query - a GET request's query, which contains the message */
-function unaryTarget(rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined): CallTarget {
-  const open = (exchange: Exchange): UnaryWire => new ConnectUnaryWire(exchange, rpc, format, query);
-  return { kind: "unary", protocol: connect, rpc, pathTemplate: undefined, open };
+function unaryTarget(rpc: Rpc, format: CallFormat, query: URLSearchParams | undefined): CallTarget {
+  const open = (exchange: Exchange): Wire => new ConnectUnaryWire(exchange, rpc, format, query);
+  return { kind: rpc.kind, protocol: connect, rpc, pathTemplate: undefined, open };
 }

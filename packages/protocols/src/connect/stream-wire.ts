@@ -29,7 +29,7 @@ export class ConnectStreamWire extends EnvelopedWire {
 
   end(trailer: Headers, error: ConnectError | undefined): void {
     // The end of the stream is the response's last write, so backpressure can be ignored.
-    void this.write(endOfStream(trailer, error));
+    void this.send(endOfStream(trailer, error));
     this.exchange.end();
   }
 

@@ -10,15 +10,15 @@ import { decompressQueued } from "../shared/queued-decompression.ts";
 import type { Codec } from "../formats/format.ts";
 import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 import { type MessageEncodings, negotiateEncodings } from "../shared/message-encodings.ts";
-import { type Envelope, toEnvelope } from "../shared/envelope.ts";
-import type { BinaryUnaryWire, UnaryWire } from "../protocol.ts";
-import type { ResponseParts, UnaryRpc } from "../rpc.ts";
+import { Envelope, toEnvelope } from "../shared/envelope.ts";
+import type { Content, Take, Wire } from "../protocol.ts";
+import type { Rpc } from "../rpc.ts";
 import { readConnectTimeout } from "../shared/timeouts.ts";
 import { unaryError } from "./unary-error.ts";
 import { versionProblem } from "./version.ts";
 
 /** A unary call in the Connect protocol. The method is POST, or GET for RPCs without side effects. */
-export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
+export class ConnectUnaryWire implements Wire {
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
   readonly body: BodyPlan;
@@ -27,14 +27,13 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders([]);
   readonly #headerFields: HeaderFields;
   readonly #exchange: Exchange;
-  readonly #rpc: UnaryRpc;
+  readonly #rpc: Rpc;
   readonly #codec: Codec;
   readonly #encodings: MessageEncodings;
   readonly #query: URLSearchParams | undefined;
-  #isCompressionDisabled = false;
 
   /** @param query - the query of a GET request, which contains the message, or `undefined` for POST */
-  constructor(exchange: Exchange, rpc: UnaryRpc, format: CallFormat, query: URLSearchParams | undefined) {
+  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat, query: URLSearchParams | undefined) {
     const { options } = rpc;
     const encoding = query === undefined ? exchange.common.contentEncoding : query.get("compression");
     const accepted = exchange.get("accept-encoding");
@@ -54,20 +53,22 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
     this.responseHeader = new LazyHeaders(this.#headerFields);
   }
 
-  get binary(): BinaryUnaryWire | undefined {
-    return this.#codec.isBinary === true ? this : undefined;
+  get carries(): Wire["carries"] {
+    return this.#codec.isBinary === true ? "envelopes" : "messages";
   }
 
-  readMessage(body: Uint8Array): Message | Promise<Message> {
+  read<T>(body: Uint8Array, take: Take<T>): Message | T | Promise<Message | T> {
     const bytes = this.#readBytes(body);
-    if (!(bytes instanceof Promise)) return this.#codec.decode(bytes);
-    return bytes.then((decompressed) => this.#codec.decode(decompressed));
+    if (!(bytes instanceof Promise)) return this.#take(bytes, take);
+    return bytes.then((decompressed) => this.#take(decompressed, take));
   }
 
-  readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
-    const bytes = this.#readBytes(body);
-    return bytes instanceof Promise ? bytes.then(toEnvelope) : toEnvelope(bytes);
+  #take<T>(bytes: Uint8Array, take: Take<T>): Message | T {
+    return this.#codec.isBinary === true ? take(toEnvelope(bytes)) : this.#codec.decode(bytes);
   }
+
+  // Bodies have no envelopes.
+  readParts(): undefined {}
 
   #readBytes(body: Uint8Array): Uint8Array | Promise<Uint8Array> {
     const { readMaxBytes } = this.#rpc.options;
@@ -77,36 +78,33 @@ export class ConnectUnaryWire implements UnaryWire, BinaryUnaryWire {
     return compression === undefined ? bytes : decompressQueued(compression, bytes, readMaxBytes, this.#exchange);
   }
 
-  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
-    return this.#respondWith(this.#codec.encode(message), header, trailer);
+  write(message: Content, header: Headers, trailer: Headers): void | Promise<void> {
+    const bytes = message instanceof Envelope ? message.bytes : this.#codec.encode(message);
+    return this.#respond(200, headerFieldsToSend(header, this.#headerFields), trailer, bytes, true);
   }
 
-  writeEnvelope({ bytes }: Envelope, header: Headers, trailer: Headers): void | Promise<void> {
-    return this.#respondWith(bytes, header, trailer);
-  }
-
-  #respondWith(bytes: Uint8Array, header: Headers, trailer: Headers): void | Promise<void> {
-    return this.#respond(200, headerFieldsToSend(header, this.#headerFields), trailer, bytes);
-  }
-
-  writeError(error: ConnectError): void | Promise<void> {
+  writeError(error: ConnectError, mayCompress: boolean): void | Promise<void> {
     const { responseHeader: header, responseTrailer: trailer } = this;
     header.set("content-type", "application/json");
     const { fields, body } = unaryError(error, header.fields, this.#rpc.options.jsonOptions);
-    return this.#respond(codeToHttpStatus(error.code), fields, trailer, body);
+    return this.#respond(codeToHttpStatus(error.code), fields, trailer, body, mayCompress);
   }
 
-  disableCompression(): void {
-    this.#isCompressionDisabled = true;
-  }
+  release(): void {}
 
-  #respond(httpStatus: number, header: HeaderFields, trailer: Headers, body: Uint8Array): void | Promise<void> {
+  #respond(
+    httpStatus: number,
+    header: HeaderFields,
+    trailer: Headers,
+    body: Uint8Array,
+    mayCompress: boolean,
+  ): void | Promise<void> {
     let fields = withTrailer(header, trailer);
     if (body.byteLength < this.#rpc.options.compressMinBytes) return this.#exchange.respond(httpStatus, fields, body);
     // Caches may store the response to a GET, whose coding depends on `Accept-Encoding` (RFC 9110 §12.5.5).
     if (this.#query !== undefined) fields = [...fields, "vary", "accept-encoding"];
     const compression = this.#encodings.response;
-    if (compression === undefined || this.#isCompressionDisabled) {
+    if (compression === undefined || !mayCompress) {
       return this.#exchange.respond(httpStatus, fields, body);
     }
     return compression

@@ -33,10 +33,13 @@ export const grpcWeb: Protocol = {
   handlesUnmatched({ common: { contentType } }) {
     return contentType?.toLowerCase().startsWith(baseType) === true;
   },
-  refuse(exchange, { error }) {
+  openError(exchange) {
     const contentType = refusalContentType(exchange.common.contentType, [textType, baseType]);
     const isText = contentType.startsWith(textType);
-    writeResponse(exchange, ["content-type", contentType], noBytes, new LazyHeaders([]), error, isText);
+    const header = ["content-type", contentType];
+    return {
+      writeError: (error) => writeResponse(exchange, header, noBytes, new LazyHeaders([]), error, isText),
+    };
   },
 };
 

@@ -1,11 +1,12 @@
+import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "@plantstore/http";
 import type { CallFormat } from "../shared/content-type.ts";
-import type { Envelope } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";
 import { readGrpcHeader } from "../grpc/header.ts";
 import { statusOk } from "../grpc/status.ts";
 import { LazyHeaders } from "../shared/lazy-headers.ts";
+import type { Take } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";
 import { trailerEnvelope, writeResponse } from "./response.ts";
 import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText } from "./text.ts";
@@ -20,8 +21,8 @@ export class GrpcWebWire extends EnvelopedWire {
     this.#isText = isText;
   }
 
-  override readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
-    return super.readEnvelope(this.#isText ? decodeGrpcWebText(body) : body);
+  override read<T>(body: Uint8Array, take: Take<T>): Message | T | Promise<Message | T> {
+    return super.read(this.#isText ? decodeGrpcWebText(body) : body, take);
   }
 
   override readParts(start: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> | undefined {
@@ -33,14 +34,14 @@ export class GrpcWebWire extends EnvelopedWire {
     return this.#isText ? decodeTextPieces(body) : body;
   }
 
-  override write(bytes: Uint8Array): void | Promise<void> {
+  override send(bytes: Uint8Array): void | Promise<void> {
     // Each piece is encoded separately, so that a client can decode the piece without waiting for the rest.
-    return super.write(this.#isText ? encodeGrpcWebText(bytes) : bytes);
+    return super.send(this.#isText ? encodeGrpcWebText(bytes) : bytes);
   }
 
   end(trailer: Headers, error: ConnectError | undefined): void {
     // The trailer is the response's last write, so backpressure can be ignored.
-    void this.write(trailerEnvelope(trailer, error));
+    void this.send(trailerEnvelope(trailer, error));
     this.exchange.end();
   }
 

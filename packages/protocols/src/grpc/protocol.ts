@@ -23,8 +23,10 @@ export const grpc: Protocol = {
   handlesUnmatched({ common: { contentType } }) {
     return contentType?.toLowerCase().startsWith(baseType) === true;
   },
-  refuse(exchange, { error }) {
+  openError(exchange) {
     const contentType = refusalContentType(exchange.common.contentType, [baseType]);
-    writeTrailersOnly(exchange, ["content-type", contentType], new LazyHeaders([]), error);
+    return {
+      writeError: (error) => writeTrailersOnly(exchange, ["content-type", contentType], new LazyHeaders([]), error),
+    };
   },
 };

@@ -1,26 +1,27 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "@plantstore/http";
 import type { CallFormat } from "../shared/content-type.ts";
-import { envelopePrefix } from "../shared/envelope.ts";
+import { Envelope, envelopePrefix } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";
 import { LazyHeaders } from "../shared/lazy-headers.ts";
-import type { ResponseParts, Rpc } from "../rpc.ts";
+import type { Content } from "../protocol.ts";
+import type { Rpc } from "../rpc.ts";
 import { readGrpcHeader } from "./header.ts";
 import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts";
 
 /** A gRPC call over HTTP/2, and over HTTP/1.1 for clients that read trailers. */
 export class GrpcWire extends EnvelopedWire {
   readonly responseTrailer: LazyHeaders = new LazyHeaders(statusOk);
-  // In gRPC, no body bytes follow a truncated message, so the client detects the truncation. In other protocols, the
-  // client would read the end of the response as message bytes.
-  readonly writesParts = true;
 
   constructor(exchange: Exchange, rpc: Rpc, format: CallFormat) {
-    super(exchange, rpc, format, readGrpcHeader(exchange, rpc));
+    // In gRPC, no body bytes follow a truncated message, so the client detects the truncation. In other protocols, the
+    // client would read the end of the response as message bytes.
+    super(exchange, rpc, format, readGrpcHeader(exchange, rpc), "parts");
   }
 
   // Writes messages as the base class does, but does not copy a large uncompressed message into an envelope.
-  override writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+  override write(message: Content, header: Headers, trailer: Headers): void | Promise<void> {
+    if (message instanceof Envelope) return super.write(message, header, trailer);
     const bytes = this.codec.encode(message);
     const isSentUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
     if (isSentUncopied) return this.#respondUncopied(header, bytes, trailer);

@@ -1,12 +1,13 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, noBytes } from "@plantstore/http";
-import type { StreamWire } from "../protocol.ts";
+import type { StreamTraits, StreamWire } from "../protocol.ts";
 import { withSecurityFields } from "./security-fields.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 
 /** The wire for a stream of google.api.HttpBody messages. After bytes are sent, only a reset can report an error. */
 export class RestByteStreamWire extends RestStreamWire implements StreamWire {
+  readonly traits: StreamTraits = { heartbeat: undefined, reportsErrorAtEnd: false, sendsHeaderEarly: false };
   #contentType: string | undefined;
   /** The `Content-Length` set by the handler, as a number. {@link #lengthField} is the header field. */
   #length: number | undefined;
@@ -41,7 +42,7 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
     this.exchange.begin(this.httpStatus, [...header, ...this.#lengthField]);
   }
 
-  write(bytes: Uint8Array): void | Promise<void> {
+  send(bytes: Uint8Array): void | Promise<void> {
     return this.exchange.write(bytes);
   }
 
@@ -56,8 +57,9 @@ export class RestByteStreamWire extends RestStreamWire implements StreamWire {
     bytes: Uint8Array,
     _trailer: Headers,
     error: ConnectError | undefined,
+    mayCompress: boolean,
   ): void | Promise<void> {
-    if (error !== undefined) return this.writeError(error);
+    if (error !== undefined) return this.writeError(error, mayCompress);
     this.#checkNotLonger();
     if (this.earlyEnd === "complete") return this.exchange.respond(this.httpStatus, [...header, ...this.#lengthField]);
     this.#checkNotShorter();

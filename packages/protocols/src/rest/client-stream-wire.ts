@@ -2,12 +2,13 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 import { type HeaderFields, noBytes } from "@plantstore/http";
-import type { StreamWire } from "../protocol.ts";
+import type { StreamTraits, StreamWire } from "../protocol.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 
 /** The wire for a client-streaming call through a `google.api.http` rule. The response has one message. */
 export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
-  readonly reportsErrorAtEnd = false;
+  readonly traits: StreamTraits = { heartbeat: undefined, reportsErrorAtEnd: false, sendsHeaderEarly: false };
+  readonly earlyEnd = undefined;
   #header: Headers = this.responseHeader;
   #response: Message | undefined;
 
@@ -23,7 +24,7 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
   }
 
   readonly begin: () => never = refuseStreaming;
-  readonly write: () => never = refuseStreaming;
+  readonly send: () => never = refuseStreaming;
   readonly end: () => never = refuseStreaming;
 
   respond(
@@ -31,10 +32,12 @@ export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
     _bytes: Uint8Array,
     trailer: Headers,
     error: ConnectError | undefined,
+    mayCompress: boolean,
   ): void | Promise<void> {
-    if (error !== undefined) return this.writeError(error);
-    if (this.#response === undefined) return this.writeError(problem("ERR_RESPONSE_FAILED", "internal error"));
-    return this.writeMessage({ message: this.#response, header: this.#header, trailer });
+    if (error !== undefined) return this.writeError(error, mayCompress);
+    if (this.#response === undefined)
+      return this.writeError(problem("ERR_RESPONSE_FAILED", "internal error"), mayCompress);
+    return this.write(this.#response, this.#header, trailer);
   }
 }
 

@@ -4,14 +4,13 @@ import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "@plantsto
 import type { StreamForm } from "./rules/index.ts";
 import { encodesPieces, type PieceEncoder } from "../shared/compression.ts";
 import { negotiateCoding, negotiateType } from "../shared/negotiation.ts";
-import type { StreamWire } from "../protocol.ts";
+import type { StreamTraits, StreamWire } from "../protocol.ts";
 import { RestStreamWire } from "./stream-wire.ts";
 import type { MatchedRule } from "./matched-rule.ts";
 
 /** The wire for a JSON message stream, which consists of lines, one array, or Server-Sent Events. */
 export class RestMessageStreamWire extends RestStreamWire implements StreamWire {
-  readonly heartbeat: Uint8Array | undefined;
-  readonly sendsHeaderEarly = true;
+  readonly traits: StreamTraits;
   readonly #form: StreamForm;
   #messages = 0;
   #encoder: PieceEncoder | undefined;
@@ -19,7 +18,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   constructor(exchange: Exchange, matched: MatchedRule) {
     super(exchange, matched);
     this.#form = negotiateType(exchange.get("accept"), matched.rule.binding.streamForms);
-    this.heartbeat = this.#form.heartbeat;
+    this.traits = { heartbeat: this.#form.heartbeat, reportsErrorAtEnd: false, sendsHeaderEarly: true };
   }
 
   encode(message: Message): Uint8Array {
@@ -43,7 +42,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
     this.exchange.begin(this.httpStatus, [...varying, "content-encoding", coding.name]);
   }
 
-  write(bytes: Uint8Array): void | Promise<void> {
+  send(bytes: Uint8Array): void | Promise<void> {
     if (this.#encoder === undefined) return this.exchange.write(bytes);
     return this.#encoder.write(bytes).then((encoded) => this.exchange.write(encoded));
   }
@@ -54,7 +53,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
     return this.#encoder.end(end).then((encoded) => this.#finish(encoded));
   }
 
-  release(): void {
+  override release(): void {
     this.#encoder?.close();
   }
 
@@ -69,12 +68,13 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
     bytes: Uint8Array,
     _trailer: Headers,
     error: ConnectError | undefined,
+    mayCompress: boolean,
   ): void | Promise<void> {
     // An error before the first message gets the same response as in a unary call.
-    if (error !== undefined && bytes.byteLength === 0) return this.writeError(error);
+    if (error !== undefined && bytes.byteLength === 0) return this.writeError(error, mayCompress);
     if (this.earlyEnd === "complete") return this.exchange.respond(this.httpStatus, header);
     const body = concatBytes([bytes, this.#end(error)]);
-    return this.respondEncoded(this.httpStatus, header, body);
+    return this.respondEncoded(this.httpStatus, header, body, mayCompress);
   }
 
   #end(error: ConnectError | undefined): Uint8Array {

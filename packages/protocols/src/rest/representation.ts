@@ -4,7 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { type Exchange, noBytes, parseMediaType, toUtf8 } from "@plantstore/http";
 import { createBinaryWriter, findField, loadField } from "@plantstore/protobuf";
 import { serialize } from "../formats/serialize.ts";
-import type { UnaryRpc } from "../rpc.ts";
+import type { Rpc } from "../rpc.ts";
 import { negotiateType } from "../shared/negotiation.ts";
 import {
   type ErrorRecordWriter,
@@ -42,7 +42,7 @@ export interface Representations {
  * `pretty` is a convention in grpc-gateway's documentation.
  */
 export function createRepresentations(
-  rpc: UnaryRpc,
+  rpc: Rpc,
   binding: RestBinding,
   writeErrorRecord: ErrorRecordWriter,
 ): Representations | undefined {
@@ -127,7 +127,7 @@ function createProtobuf(
 
 /** Returns the function that encodes a response body in binary, or `undefined` if the body is not a message. */
 function createProtobufWriter(
-  { method, codecs, options }: UnaryRpc,
+  { method, codecs, options }: Rpc,
   { responseBody }: HttpPattern,
 ): ((message: Message) => Uint8Array) | undefined {
   if (responseBody === "") {

@@ -4,7 +4,6 @@ import { RestUnaryWire } from "./unary-wire.ts";
 
 /** The base class for message streams and byte streams in responses through `google.api.http` rules. */
 export abstract class RestStreamWire extends RestUnaryWire {
-  readonly reportsErrorAtEnd = false;
   /** The response's status, which {@link headerToSend} sets. */
   protected httpStatus = 200;
 

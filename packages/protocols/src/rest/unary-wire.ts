@@ -12,15 +12,15 @@ import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } 
 import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
 import { decompressQueued } from "../shared/queued-decompression.ts";
 import { areUnchanged, LazyHeaders } from "../shared/lazy-headers.ts";
-import type { ResponseParts } from "../rpc.ts";
-import type { RequestMessages, UnaryWire } from "../protocol.ts";
+import type { RequestMessages, Wire } from "../protocol.ts";
 import { decodesPieces } from "../shared/compression.ts";
 import type { Representation } from "./representation.ts";
 import type { MatchedRule, RestRule } from "./matched-rule.ts";
 import { readRestTimeout } from "../shared/timeouts.ts";
 
 /** The wire for a unary call through a `google.api.http` rule. */
-export class RestUnaryWire implements UnaryWire {
+export class RestUnaryWire implements Wire {
+  readonly carries = "messages";
   readonly timeoutMs: number | undefined;
   readonly problem: unknown;
   readonly body: BodyPlan | undefined;
@@ -36,7 +36,6 @@ export class RestUnaryWire implements UnaryWire {
   protected readonly select: SelectFields | undefined;
   /** The response format, or `undefined` for JSON in one line. */
   readonly #representation: Representation | undefined;
-  #isCompressionDisabled = false;
 
   constructor(exchange: Exchange, matched: MatchedRule) {
     const { rule, query } = matched;
@@ -79,18 +78,21 @@ export class RestUnaryWire implements UnaryWire {
     return binding.decode({ captures, query, contentType, body }, representations?.decodeProtobuf);
   }
 
-  readMessage(body: Uint8Array): Message | Promise<Message> {
+  read(body: Uint8Array): Message | Promise<Message> {
     const compression = this.#coding?.compression;
     if (compression === undefined) return this.#decode(body);
     const decompressed = decompressQueued(compression, body, this.rule.rpc.options.readMaxBytes, this.exchange);
     return decompressed.then((bytes) => this.#decode(bytes));
   }
 
-  readMessages(): RequestMessages {
+  // Bodies have no envelopes.
+  readParts(): undefined {}
+
+  readAll(): RequestMessages {
     return readRestMessages(this.exchange, this.#matched, this.#coding?.compression);
   }
 
-  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+  write(message: Message, header: Headers, trailer: Headers): void | Promise<void> {
     const { binding } = this.rule;
     const response =
       this.#representation?.write(message, this.select) ??
@@ -108,7 +110,7 @@ export class RestUnaryWire implements UnaryWire {
     // The bytes of a google.api.HttpBody are sent unchanged.
     if (binding.toRaw !== undefined)
       return this.exchange.respond(httpStatus, withSecurityFields(fields), body, end?.fields);
-    return this.respondEncoded(httpStatus, fields, body, end?.fields);
+    return this.respondEncoded(httpStatus, fields, body, true, end?.fields);
   }
 
   /** Returns `Vary` fields for caches. The request's header may select the format and the response fields. */
@@ -123,17 +125,15 @@ export class RestUnaryWire implements UnaryWire {
     return this.rule.binding.usesGrpcMetadata ? withResponseMetadata(fields) : fields;
   }
 
-  writeError(error: ConnectError): void | Promise<void> {
+  writeError(error: ConnectError, mayCompress: boolean): void | Promise<void> {
     const { httpStatus, fields, body } = this.errorResponse(error);
     const { usesGrpcMetadata } = this.rule.binding;
     const end = usesGrpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
-    if (end === undefined) return this.respondEncoded(httpStatus, fields, body);
-    return this.respondEncoded(httpStatus, [...fields, ...end.announcement], body, end.fields);
+    if (end === undefined) return this.respondEncoded(httpStatus, fields, body, mayCompress);
+    return this.respondEncoded(httpStatus, [...fields, ...end.announcement], body, mayCompress, end.fields);
   }
 
-  disableCompression(): void {
-    this.#isCompressionDisabled = true;
-  }
+  release(): void {}
 
   protected errorResponse(error: ConnectError): RestErrorResponse {
     const { responseHeader: header, responseTrailer: trailer } = this;
@@ -153,6 +153,7 @@ export class RestUnaryWire implements UnaryWire {
     httpStatus: number,
     fields: HeaderFields,
     body: Uint8Array | undefined,
+    mayCompress: boolean,
     trailer?: HeaderFields,
   ): void | Promise<void> {
     if (body === undefined || body.byteLength < this.rule.rpc.options.compressMinBytes) {
@@ -162,8 +163,7 @@ export class RestUnaryWire implements UnaryWire {
     const varying = [...fields, "vary", "accept-encoding"];
     const { acceptCompression } = this.rule.rpc.options;
     const coding = negotiateCoding(this.exchange.get("accept-encoding"), acceptCompression);
-    if (coding === undefined || this.#isCompressionDisabled)
-      return this.exchange.respond(httpStatus, varying, body, trailer);
+    if (coding === undefined || !mayCompress) return this.exchange.respond(httpStatus, varying, body, trailer);
     const encoded = [...varying, "content-encoding", coding.name];
     return coding.compress(body).then((compressed) => this.exchange.respond(httpStatus, encoded, compressed, trailer));
   }

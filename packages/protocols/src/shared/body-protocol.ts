@@ -13,7 +13,7 @@ export function createBodyProtocol(
   name: Protocol["name"],
   path: string,
   open: (exchange: Exchange, protocol: Protocol) => BodyWire,
-  refuse: Protocol["refuse"],
+  openError: Protocol["openError"],
 ): Protocol & Required<Pick<Protocol, "find">> {
   const protocol: Protocol & Required<Pick<Protocol, "find">> = {
     name,
@@ -25,7 +25,7 @@ export function createBodyProtocol(
       return httpMethod === "POST" ? target : { kind: "method-not-allowed", allow: "POST" };
     },
     handlesUnmatched: () => false,
-    refuse,
+    openError,
   };
   const target: BodyTarget = {
     kind: "body",
@@ -38,7 +38,8 @@ export function createBodyProtocol(
 }
 
 /** The base class for wires of calls that a JSON body names. The JSON body also contains the call's message. */
-export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeError"> {
+export abstract class BodyCallWire implements Omit<Wire, "read" | "write" | "writeError" | "release"> {
+  readonly carries = "messages";
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
   readonly body = undefined;
@@ -63,6 +64,9 @@ export abstract class BodyCallWire implements Omit<Wire, "readMessage" | "writeE
     this.codec = rpc.codecs.json;
     this.#readMaxBytes = readMaxBytes;
   }
+
+  // The body has been read.
+  readParts(): undefined {}
 
   /** Decodes the message. Checks the size here, because the RPC's limit was unknown when the body was read. */
   protected decode(json: string): Message {

@@ -4,7 +4,7 @@ import type { Rpc } from "../rpc.ts";
 import { envelopeBytes, envelopePrefixBytes } from "./envelope.ts";
 
 /** Returns the plan for reading a body with one envelope. */
-export function planEnvelope(codec: Codec, { options, forward }: Rpc): BodyPlan {
-  const memory = forward === undefined || codec.isBinary !== true ? "own" : forward.memory;
+export function planEnvelope(codec: Codec, { options, callee }: Rpc): BodyPlan {
+  const memory = codec.isBinary === true ? callee.memory : "own";
   return { limitBytes: envelopePrefixBytes + options.readMaxBytes, memory, announcedBytes: envelopeBytes };
 }

@@ -23,15 +23,17 @@ export const compressedFlag = 0b0000_0001;
 /** The gRPC-Web flag for an envelope with the trailer section, in the format of an HTTP/1.1 header. */
 export const trailerFlag = 0b1000_0000;
 
-/** A received envelope with one encoded message. */
+const withoutPrefix = -envelopePrefixBytes;
+
+/** An envelope with one encoded message. */
 export class Envelope {
   readonly compressed: boolean;
   readonly #piece: Uint8Array;
   readonly #at: number;
   readonly #end: number;
 
-  /** @param piece - bytes that contain the envelope from `at` to `end` */
-  constructor(compressed: boolean, piece: Uint8Array, at: number, end: number) {
+  /** @param piece - bytes that contain the envelope from `at` to `end`, or without `at` only the message */
+  constructor(compressed: boolean, piece: Uint8Array, at: number = withoutPrefix, end: number = piece.byteLength) {
     this.compressed = compressed;
     this.#piece = piece;
     this.#at = at;
@@ -39,10 +41,13 @@ export class Envelope {
   }
 
   get bytes(): Uint8Array {
+    if (this.#at === withoutPrefix) return this.#piece;
     return this.#piece.subarray(this.#at + envelopePrefixBytes, this.#end);
   }
 
+  /** The message with its prefix. A message that was received without a prefix is copied. */
   get withPrefix(): Uint8Array {
+    if (this.#at === withoutPrefix) return writeEnvelope(0, this.#piece);
     const { byteLength } = this.#piece;
     return this.#end - this.#at === byteLength ? this.#piece : this.#piece.subarray(this.#at, this.#end);
   }
@@ -68,10 +73,9 @@ export function readSingleEnvelope(body: Uint8Array, readMaxBytes: number): Enve
 /** A forwarded call's uncompressed message in binary format. A large message may be several pieces of an envelope. */
 export type ForwardedMessage = Envelope | Uint8Array;
 
-/** Returns an encoded message in an envelope. */
+/** Returns the envelope of an encoded message, which is copied only if a wire sends the message in an envelope. */
 export function toEnvelope(message: Uint8Array): Envelope {
-  const envelope = writeEnvelope(0, message);
-  return new Envelope(false, envelope, 0, envelope.byteLength);
+  return new Envelope(false, message);
 }
 
 /**

@@ -9,7 +9,6 @@ import {
   compressedFlag,
   Envelope,
   EnvelopeReader,
-  type ForwardedMessage,
   isLargeEnvelope,
   readLargeEnvelope,
   readSingleEnvelope,
@@ -19,8 +18,8 @@ import {
 import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "./lazy-headers.ts";
 import { readMessages } from "./message-splitter.ts";
 import type { MessageEncodings } from "./message-encodings.ts";
-import type { Rpc, ResponseParts } from "../rpc.ts";
-import type { BinaryStreamWire, BinaryUnaryWire, StreamWire, UnaryWire } from "../protocol.ts";
+import type { Rpc } from "../rpc.ts";
+import type { Content, StreamTraits, StreamWire, Take, Wire } from "../protocol.ts";
 import type { Timeout } from "./timeouts.ts";
 
 /** The parsed header for a call with envelopes. */
@@ -34,9 +33,10 @@ export interface EnvelopedHeader {
 }
 
 /** The wire for calls with messages in envelopes, which are all gRPC and gRPC-Web calls, and Connect streams. */
-export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnaryWire, BinaryStreamWire {
+export abstract class EnvelopedWire implements StreamWire {
   abstract readonly responseTrailer: LazyHeaders;
-  readonly reportsErrorAtEnd = true;
+  readonly carries: Wire["carries"];
+  readonly earlyEnd = undefined;
   readonly timeoutMs: number | undefined;
   readonly problem: ConnectError | undefined;
   readonly body: BodyPlan;
@@ -48,11 +48,19 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
   protected readonly codec: Codec;
   protected readonly encodings: MessageEncodings;
 
-  constructor(exchange: Exchange, rpc: Rpc, format: CallFormat, header: EnvelopedHeader) {
+  /** @param binary - what a wire in the binary format carries */
+  constructor(
+    exchange: Exchange,
+    rpc: Rpc,
+    format: CallFormat,
+    header: EnvelopedHeader,
+    binary: Wire["carries"] = "envelopes",
+  ) {
     const { codec, contentType } = format;
     const { encodings, timeout, encodingName } = header;
     const { response, acceptEncodingFields } = encodings;
     const encodingFields = response === undefined ? acceptEncodingFields : [encodingName, response.name];
+    this.carries = codec.isBinary === true ? binary : "messages";
     this.exchange = exchange;
     this.rpc = rpc;
     this.codec = codec;
@@ -65,70 +73,63 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
     this.responseHeader = new LazyHeaders(this.headerFields);
   }
 
-  get binary(): (BinaryUnaryWire & BinaryStreamWire) | undefined {
-    return this.codec.isBinary === true ? this : undefined;
+  get traits(): StreamTraits {
+    return traits;
   }
 
-  readMessage(body: Uint8Array): Message | Promise<Message> {
-    return this.#decode(this.readEnvelope(body));
-  }
-
-  readMessages(): AsyncIterable<Message> {
-    const decode = (envelope: Envelope): Message | Promise<Message> => this.#decode(this.#decompress(envelope));
-    return readMessages(this.pieces(), new EnvelopeReader(this.rpc.options.readMaxBytes, decode));
-  }
-
-  readEnvelope(body: Uint8Array): Envelope | Promise<Envelope> {
-    return this.#decompress(readSingleEnvelope(body, this.rpc.options.readMaxBytes));
+  read<T>(body: Uint8Array, take: Take<T>): Message | T | Promise<Message | T> {
+    return this.#open(readSingleEnvelope(body, this.rpc.options.readMaxBytes), take);
   }
 
   readParts(start: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> | undefined {
-    if (!isLargeEnvelope(start)) return undefined;
+    if (this.carries === "messages" || !isLargeEnvelope(start)) return undefined;
     return readLargeEnvelope(new Uint8Array(start), rest, this.rpc.options.readMaxBytes);
   }
 
-  readEnvelopes(): AsyncIterable<ForwardedMessage> {
-    const { options, forward } = this.rpc;
-    const readPart = forward?.streamsLargeRequests === true ? (part: Uint8Array): ForwardedMessage => part : undefined;
-    const decompress = (envelope: Envelope): Envelope | Promise<Envelope> => this.#decompress(envelope);
-    return readMessages(
-      this.pieces(),
-      new EnvelopeReader<ForwardedMessage>(options.readMaxBytes, decompress, readPart),
-    );
+  readAll<T>(take: Take<T>, takePart?: (part: Uint8Array) => T): AsyncIterable<Message | T> {
+    const { readMaxBytes } = this.rpc.options;
+    const open = (envelope: Envelope): Message | T | Promise<Message | T> => this.#open(envelope, take);
+    const part = this.carries === "messages" ? undefined : takePart;
+    return readMessages(this.pieces(), new EnvelopeReader<Message | T>(readMaxBytes, open, part));
   }
 
-  #decode(envelope: Envelope | Promise<Envelope>): Message | Promise<Message> {
-    if (!(envelope instanceof Promise)) return this.codec.decode(envelope.bytes);
-    return envelope.then(({ bytes }) => this.codec.decode(bytes));
+  #open<T>(envelope: Envelope, take: Take<T>): Message | T | Promise<Message | T> {
+    if (envelope.compressed) return this.#decompress(envelope).then((bytes) => this.#take(toEnvelope(bytes), take));
+    return this.#take(envelope, take);
   }
 
-  #decompress(envelope: Envelope): Envelope | Promise<Envelope> {
-    if (!envelope.compressed) return envelope;
+  #take<T>(envelope: Envelope, take: Take<T>): Message | T {
+    return this.carries === "messages" ? this.codec.decode(envelope.bytes) : take(envelope);
+  }
+
+  #decompress({ bytes }: Envelope): Promise<Uint8Array> {
     const { request } = this.encodings;
     // The gRPC compression document requires Internal for a compressed message without an encoding.
     if (request === undefined)
       throw problem("ERR_PROTOCOL", "the message is compressed, but the request names no encoding", {
         code: Code.Internal,
       });
-    const decompressed = decompressQueued(request, envelope.bytes, this.rpc.options.readMaxBytes, this.exchange);
-    return decompressed.then(toEnvelope);
+    return decompressQueued(request, bytes, this.rpc.options.readMaxBytes, this.exchange);
   }
 
   protected pieces(): AsyncIterable<Uint8Array> {
     return this.exchange.body?.pieces() ?? noPieces;
   }
 
-  encode(message: Message): Uint8Array | Promise<Uint8Array> {
+  encode(message: Content | Uint8Array): Uint8Array | Promise<Uint8Array> {
+    if (message instanceof Envelope) return this.#encodeEnvelope(message);
+    // Parts of a large message are never compressed.
+    if (message instanceof Uint8Array) return this.#markForwarded(message);
     return this.envelop(this.codec.encode(message));
   }
 
-  encodeEnvelope(message: ForwardedMessage): Uint8Array | Promise<Uint8Array> {
-    const { response } = this.encodings;
-    if (response !== undefined && message instanceof Envelope) return this.envelop(message.bytes);
-    // Parts of a large message are never compressed.
-    const bytes = message instanceof Envelope ? message.withPrefix : message;
-    // Without interceptors, no code uses a forwarded message's bytes after they are sent.
-    return this.rpc.forward?.intercept === undefined ? markSingleUse(bytes) : bytes;
+  #encodeEnvelope(envelope: Envelope): Uint8Array | Promise<Uint8Array> {
+    if (this.encodings.response !== undefined) return this.envelop(envelope.bytes);
+    return this.#markForwarded(envelope.withPrefix);
+  }
+
+  #markForwarded(bytes: Uint8Array): Uint8Array {
+    return this.rpc.callee.sendsParts ? markSingleUse(bytes) : bytes;
   }
 
   /** Writes an encoded message in an envelope, compressed if the client accepts it and the message is large enough. */
@@ -143,12 +144,8 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
     return fields === this.headerFields ? fields : withOwnReserved(fields, this.headerFields);
   }
 
-  writeMessage({ message, header, trailer }: ResponseParts): void | Promise<void> {
+  write(message: Content, header: Headers, trailer: Headers): void | Promise<void> {
     return this.respondWith(this.encode(message), header, trailer);
-  }
-
-  writeEnvelope(message: Envelope, header: Headers, trailer: Headers): void | Promise<void> {
-    return this.respondWith(this.encodeEnvelope(message), header, trailer);
   }
 
   protected respondWith(
@@ -168,13 +165,17 @@ export abstract class EnvelopedWire implements UnaryWire, StreamWire, BinaryUnar
     this.exchange.begin(200, header);
   }
 
-  write(bytes: Uint8Array): void | Promise<void> {
+  send(bytes: Uint8Array): void | Promise<void> {
     return this.exchange.write(bytes);
   }
+
+  release(): void {}
 
   abstract end(trailer: Headers, error: ConnectError | undefined): void;
   abstract respond(header: HeaderFields, bytes: Uint8Array, trailer: Headers, error: ConnectError | undefined): void;
 }
+
+const traits: StreamTraits = { heartbeat: undefined, reportsErrorAtEnd: true, sendsHeaderEarly: false };
 
 const noPieces: AsyncIterable<Uint8Array> = {
   [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }),

@@ -13,7 +13,7 @@ import {
 } from "../client/index.ts";
 import { Envelope, envelopeBytes, type ForwardedMessage, type ProtocolName, toEnvelope } from "@plantstore/protocols";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
-import type { Caller, Forwarder, ForwardReply } from "@plantstore/serve";
+import type { Caller, Forwarder, Reply } from "@plantstore/serve";
 import type { ForwardedFields } from "./forward-rules.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
@@ -79,7 +79,7 @@ export class UpstreamForwarder implements Forwarder {
     this.#read = createBinaryReader(method.desc.output, binaryOptions);
   }
 
-  unary(caller: Caller, request: Envelope, reply: ForwardReply): void {
+  unary(caller: Caller, request: Envelope, reply: Reply): void {
     new ForwardedUnary(this.#target, caller, request.withPrefix, reply).start();
   }
 
@@ -184,9 +184,9 @@ class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {
   /** Runs callbacks in this call's async context, because the connection was opened in another context. */
   readonly #async = new AsyncResource("ForwardedUnary");
   readonly #target: ForwardTarget;
-  readonly #reply: ForwardReply;
+  readonly #reply: Reply;
 
-  constructor(target: ForwardTarget, caller: Caller, request: Uint8Array, reply: ForwardReply) {
+  constructor(target: ForwardTarget, caller: Caller, request: Uint8Array, reply: Reply) {
     super(initOf(target, caller), request);
     this.#target = target;
     this.#reply = reply;
@@ -197,7 +197,7 @@ class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {
   }
 
   protected override receivedLarge(parts: AsyncIterable<ForwardedMessage>): void {
-    this.#async.runInAsyncScope(() => this.#reply.resolveParts(requireSingle(parts)));
+    this.#async.runInAsyncScope(() => this.#reply.resolveAll(requireSingle(parts)));
   }
 
   override malformedError(error: ConnectError): ConnectError {

@@ -11,10 +11,9 @@ import {
   createBodyProtocol,
   httpStatusOf,
   type Protocol,
-  type ResponseParts,
-  type UnaryRpc,
-  type UnaryTarget,
-  type UnaryWire,
+  type Rpc,
+  type CallTarget,
+  type Wire,
 } from "../../../protocols/src/index.ts";
 
 /** The path for all JSON-RPC calls. */
@@ -46,17 +45,16 @@ export function createJsonRpcGateway(options: GatewayOptions): Gateway {
   );
 }
 
-function createJsonRpc(
-  rpcOf: (procedure: string) => UnaryRpc | undefined,
-): Protocol & Required<Pick<Protocol, "find">> {
+function createJsonRpc(rpcOf: (procedure: string) => Rpc | undefined): Protocol & Required<Pick<Protocol, "find">> {
   return createBodyProtocol(
     // A protocol that the gateway includes would add its name to the union.
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion
     "json-rpc" as Protocol["name"],
     jsonRpcPath,
     (exchange, protocol) => new JsonRpcBodyWire(exchange, protocol, rpcOf),
-    (exchange, { error, fields }) =>
-      writeError(exchange, httpStatusOf(error), fields, null, jsonRpcErrors.server, error),
+    (exchange, fields) => ({
+      writeError: (error) => writeError(exchange, httpStatusOf(error), fields, null, jsonRpcErrors.server, error),
+    }),
   );
 }
 
@@ -67,13 +65,13 @@ class JsonRpcBodyWire implements BodyWire {
   readonly problem: ConnectError | undefined;
   readonly #exchange: Exchange;
   readonly #protocol: Protocol;
-  readonly #rpcOf: (procedure: string) => UnaryRpc | undefined;
+  readonly #rpcOf: (procedure: string) => Rpc | undefined;
   /** The call's id, which is `null` until it is known ("Response object"). */
   #id: Id = null;
   /** The error code if the next step fails. */
   #errorCode: number = jsonRpcErrors.invalidRequest;
 
-  constructor(exchange: Exchange, protocol: Protocol, rpcOf: (procedure: string) => UnaryRpc | undefined) {
+  constructor(exchange: Exchange, protocol: Protocol, rpcOf: (procedure: string) => Rpc | undefined) {
     const isJson = exchange.common.contentType === "application/json";
     this.problem = isJson ? undefined : invalid("the content type is not application/json");
     this.#exchange = exchange;
@@ -81,7 +79,7 @@ class JsonRpcBodyWire implements BodyWire {
     this.#rpcOf = rpcOf;
   }
 
-  readTarget(body: Uint8Array): UnaryTarget {
+  readTarget(body: Uint8Array): CallTarget {
     this.#errorCode = jsonRpcErrors.parse;
     const request = parse(body);
     this.#errorCode = jsonRpcErrors.invalidRequest;
@@ -92,7 +90,7 @@ class JsonRpcBodyWire implements BodyWire {
     const rpc = this.#rpcOf(`/${method}`);
     if (rpc === undefined) throw new ConnectError("there is no such method", Code.Unimplemented);
     this.#errorCode = jsonRpcErrors.server;
-    const open = (exchange: Exchange): UnaryWire => new JsonRpcWire(exchange, rpc, id, params);
+    const open = (exchange: Exchange): Wire => new JsonRpcWire(exchange, rpc, id, params);
     return { kind: "unary", protocol: this.#protocol, rpc, pathTemplate: jsonRpcPath, open };
   }
 
@@ -100,23 +98,25 @@ class JsonRpcBodyWire implements BodyWire {
     if (error.code === Code.Unauthenticated) writeError(this.#exchange, 401, [], null, jsonRpcErrors.server, error);
     else writeError(this.#exchange, 200, [], this.#id, this.#errorCode, error);
   }
+
+  release(): void {}
 }
 
-class JsonRpcWire extends BodyCallWire implements UnaryWire {
+class JsonRpcWire extends BodyCallWire implements Wire {
   readonly #id: Id;
   readonly #params: object;
 
-  constructor(exchange: Exchange, rpc: UnaryRpc, id: Id, params: object) {
+  constructor(exchange: Exchange, rpc: Rpc, id: Id, params: object) {
     super(exchange, rpc, exchange.fields);
     this.#id = id;
     this.#params = params;
   }
 
-  readMessage(): Message {
+  read(): Message {
     return this.decode(JSON.stringify(this.#params));
   }
 
-  writeMessage({ message }: ResponseParts): void {
+  write(message: Message): void {
     const result: unknown = JSON.parse(Buffer.from(this.codec.encode(message)).toString());
     write(this.exchange, 200, [], { jsonrpc: "2.0", id: this.#id, result });
   }
@@ -124,6 +124,8 @@ class JsonRpcWire extends BodyCallWire implements UnaryWire {
   writeError(error: ConnectError): void {
     writeError(this.exchange, 200, [], this.#id, jsonRpcErrors.server, error);
   }
+
+  release(): void {}
 }
 
 function parse(body: Uint8Array): unknown {

@@ -1,7 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { HandlerContext, Interceptor } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import type { Failure, BodyMemory } from "@plantstore/http";
 import type { AdmitRequest } from "./hooks.ts";
+import type { Content, Take } from "./protocol.ts";
+import type { ResponseParts } from "./rpc.ts";
 import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
 
 /** The AbortSignal members that forwarding needs. A real AbortSignal would take a tenth of a call's time. */
@@ -33,7 +35,7 @@ export interface Forwarder {
   /** Whether all messages are decoded, because some message fields must not be forwarded. */
   readonly decodes?: boolean;
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
-  unary(caller: Caller, request: Envelope, reply: ForwardReply): void;
+  unary(caller: Caller, request: Envelope, reply: Reply): void;
   /** Sends a streaming call, or a unary call with a large message. Returns the response messages as they arrive. */
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
   /** Encodes a message for a caller whose format is not binary. */
@@ -47,7 +49,7 @@ export interface Forwarder {
   decode(bytes: Uint8Array): Message;
 }
 
-/** A forwarded call's caller. */
+/** A call, as its callee sees it. */
 export interface Caller {
   readonly request: AdmitRequest & FaultReceiver;
   /** The call's headers. Forwarding adds the other server's fields to the response header and trailer. */
@@ -62,37 +64,32 @@ export interface Caller {
   begin(): void;
 }
 
-/** Receives the response of {@link Forwarder.unary}. Only one method of the reply is called, and only once. */
-export interface ForwardReply {
-  resolve(message: Envelope): void;
-  /** Receives the pieces of a large message. Called only if {@link Caller.streamsLargeResponses} is `true`. */
-  resolveParts(parts: AsyncIterable<ForwardedMessage>): void;
-  reject(error: unknown): void;
+/** Receives the response of a {@link Callee}. Only one method is called, and only once. The methods never throw. */
+export interface Reply {
+  /** Receives a response, or the envelope of a response without more header or trailer fields. */
+  resolve(response: Envelope | ResponseParts): void;
+  /**
+   * Receives a stream's messages, or the parts of a large message. Parts are only passed if
+   * {@link Caller.streamsLargeResponses} is `true`.
+   */
+  resolveAll(messages: AsyncIterable<unknown>, fields?: Pick<ResponseParts, "header" | "trailer">): void;
+  /** Receives a thrown value of any type. */
+  reject(thrown: unknown): void;
 }
 
-/** Runs the interceptors. The last interceptor calls {@link InterceptedCall.forward}. */
-export type Intercept = ReturnType<Interceptor>;
-
-/** How an RPC's calls are forwarded. */
-export class Forwarding {
-  readonly forwarder: Forwarder;
-  readonly check: MessageCheck | undefined;
-  readonly intercept: Intercept | undefined;
-  readonly decodes: boolean;
+/** The other side of an RPC's calls: a handler with its interceptors, or another server. */
+export interface Callee {
+  /** What it wants from a caller in the binary format: messages, envelopes, or also large envelopes in parts. */
+  readonly wants: "messages" | "envelopes" | "parts";
+  /** Whether a large response may be passed on in parts, and a response's bytes are not used after they are sent. */
+  readonly sendsParts: boolean;
   readonly memory: BodyMemory;
-  /** Whether a large request may be forwarded in pieces, before the complete message has arrived. */
-  readonly streamsLargeRequests: boolean;
-
-  /**
-   * @param check - checks requests, which are then forwarded only as complete messages
-   * @param intercept - runs the interceptors, or `undefined` if the RPC has no interceptors
-   */
-  constructor(forwarder: Forwarder, check: MessageCheck | undefined, intercept: Intercept | undefined) {
-    this.forwarder = forwarder;
-    this.check = check;
-    this.intercept = intercept;
-    this.decodes = forwarder.decodes === true;
-    this.memory = this.decodes ? "own" : forwarder.memory;
-    this.streamsLargeRequests = this.memory === "shared" && intercept === undefined && check === undefined;
-  }
+  /** Converts a received envelope to what it wants. */
+  readonly take: Take<Content>;
+  /** Decodes a response's envelope for a caller whose format is not binary. */
+  decode(envelope: Envelope): Message;
+  /** Calls a unary RPC. A thrown error is equivalent to a call of `reply.reject`. */
+  unary(caller: Caller, message: Content, reply: Reply): void;
+  /** Calls a streaming RPC with the messages or the only message, or a unary RPC with the parts of a large message. */
+  stream(caller: Caller, messages: Content | AsyncIterable<Content | Uint8Array>, reply: Reply): void;
 }
