@@ -1,12 +1,11 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { compileNodeRoutes, type GatewayOptions } from "@plantstore/gateway/create-gateway";
-import type { FaultReporter } from "@plantstore/serve";
+import type { FaultReporter, Routes } from "@plantstore/serve";
 import { refusePromise } from "@plantstore/http";
 import { type RestOptions, selectorOf, withoutRpcs } from "@plantstore/protocols";
 import {
   assignServices,
-  type CompiledTable,
   type LocalTypes,
   type ProxiedUpstream,
   assignRoutes,
@@ -14,6 +13,21 @@ import {
   type UpstreamDescriptors,
 } from "./forward/index.ts";
 import type { ServiceOwners } from "./upstreams/index.ts";
+
+/** The routes for some descriptors. */
+export interface CompiledTable {
+  readonly routes: Routes;
+  /** The REST options without the routes that belong to other upstreams. */
+  readonly rest: RestOptions;
+  /** The services that each upstream serves. */
+  readonly services: readonly (readonly DescService[])[];
+  /** The services and RPCs that the option `visibility` hides, by full name. */
+  readonly hiddenRpcs: ReadonlySet<string>;
+  /** All labels in visibility rules. Empty without the option `visibility`. */
+  readonly visibilityLabels: ReadonlySet<string>;
+  /** Each upstream's conflicts, as in {@link DescriptorReload}. */
+  readonly conflicts: readonly (readonly string[])[];
+}
 
 /** The input for {@link compileProxy} that depends only on the options, not on descriptors. */
 interface CompileInput {

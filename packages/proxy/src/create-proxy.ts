@@ -5,18 +5,16 @@ import type { RestOptions } from "@plantstore/protocols";
 import type { HttpEngine } from "@plantstore/http/node";
 import {
   assembleGateway,
-  createNodeServer,
   type CurrentNodeServer,
   type Gateway,
   gatewayOptionNames,
   type GatewayOptions,
-  ignoredByListen,
 } from "@plantstore/gateway/create-gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
 import {
   arrayOf,
+  noBytes,
   type OptionNames,
-  refuseIgnoredOptions,
   refuseUnknownOptions,
   required,
   withCode,
@@ -24,21 +22,19 @@ import {
 } from "@plantstore/http";
 import { compileProxy, methodsOf } from "./compile-proxy.ts";
 import {
-  type CompiledTable,
   type DescriptorReload,
   guardObserver,
   localTypesOf,
   ProxiedUpstream,
   type ProxiedUpstreamOptions,
   proxiedUpstreamOptionNames,
-  knownDescriptorsOf,
-  ProxyTable,
   type ReloadReport,
   unknownServiceError,
   type UpstreamCallObserver,
-  type UpstreamDescriptors,
   type VisibilityOptions,
 } from "./forward/index.ts";
+import type { OpenedOptions } from "./generation.ts";
+import { type AcceptServices, Generations } from "./generations.ts";
 import { findPatternProblems, ServiceOwners, upstreamLimits } from "./upstreams/index.ts";
 
 export type {
@@ -101,12 +97,6 @@ const proxyOptionNames: OptionNames<ProxyOptions> = {
   onReload: true,
   onUpstreamCall: true,
 };
-
-/** The services that would be served with new options. */
-type NextServices = Pick<ProxyGateway, "services" | "descriptorReloads" | "descriptorSets">;
-
-/** Throws or rejects to refuse new options, which then are not applied. */
-type AcceptServices = (next: NextServices) => void | Promise<void>;
 
 /** A gateway in front of gRPC services, which can listen or be mounted in another server. */
 export interface ProxyGateway extends Gateway {
@@ -175,7 +165,52 @@ export interface ProxyGateway extends Gateway {
  * with the error of a {@link DescriptorSource}, or with a TypeError for an invalid option
  */
 export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
-  return openProxy(await openServing(given), given);
+  const generations = new Generations(open);
+  const { server, opened } = await generations.apply(given);
+  const served: CurrentNodeServer = { server, handlerOptions: opened.options };
+  const gateway = assembleGateway(served, given.engine ?? createHttpEngine());
+  generations.serveWith(served);
+  return {
+    handler: gateway.handler,
+    checkContinue: gateway.checkContinue,
+    fetch: gateway.fetch,
+    get routes() {
+      return gateway.routes;
+    },
+    listen: (listenOptions) => {
+      generations.usesListen = true;
+      return gateway.listen(listenOptions);
+    },
+    get load() {
+      return gateway.load;
+    },
+    setSecureContext: (context) => gateway.setSecureContext(context),
+    drain: (timeoutMs) => generations.stop(() => gateway.drain(timeoutMs)),
+    close: () => generations.stop(() => gateway.close()),
+    get services() {
+      return generations.inUse.services;
+    },
+    get omitted() {
+      return generations.inUse.omitted;
+    },
+    get hiddenRpcs() {
+      return generations.inUse.compiled.hiddenRpcs;
+    },
+    get visibilityLabels() {
+      return generations.inUse.compiled.visibilityLabels;
+    },
+    get descriptorSets() {
+      return generations.inUse.descriptorSets;
+    },
+    get descriptorReloads() {
+      return generations.inUse.descriptorReloads;
+    },
+    get rest() {
+      return generations.inUse.compiled.rest;
+    },
+    reload: () => generations.reload(),
+    reconfigure: async (options, accept) => void (await generations.apply(options, accept)),
+  };
 }
 
 /** Default limits for callers that differ from a gateway's defaults. */
@@ -187,199 +222,51 @@ const proxyLimits = {
   connectionWindowBytes: 64 * 1024 * 1024,
 };
 
-/** Milliseconds for which replaced upstreams serve the calls in flight. 20 s, like the command's drain timeout. */
-const replacedDrainMs = 20_000;
-
-/** The objects that a proxy opens from its options. `reconfigure` replaces the objects. */
-interface Serving {
-  readonly table: ProxyTable;
-  readonly served: CurrentNodeServer;
-  readonly upstreams: readonly ProxiedUpstream[];
-  readonly watches: readonly (() => void)[];
-}
-
-/** The state of a proxy that a running `reconfigure` reads and writes. */
-interface ProxyState {
-  isStopped: boolean;
-  /** Whether `listen` was called. */
-  usesListen: boolean;
-  /** The objects from the last `reconfigure` until they are in use. Their descriptors may not have been read yet. */
-  opening?: Omit<Serving, "served"> | undefined;
-}
-
-/**
- * Reads the descriptors of all upstreams in the options, and compiles the routes. Rejects as {@link createProxy} does.
- *
- * @param previous - the previous table, whose descriptors are used for upstreams that cannot be reached
- * @param state - gets the objects before the descriptors are read, so that the caller can close the objects
- */
-async function openServing(given: ProxyOptions, previous?: ProxyTable, state?: ProxyState): Promise<Serving> {
+/** Opens what some options need, without a read or a connection. Throws as {@link createProxy} rejects. */
+function open(given: ProxyOptions, noteUnknownPath: (path: string) => void): OpenedOptions {
   const options = { ...given, limits: withDefaultLimits(given.limits, proxyLimits) };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
-  const reflected = options.upstreams.findIndex(({ descriptors }) => descriptors === "reflection");
-  if (options.validation !== undefined && options.validation.isUntrusted !== true && reflected >= 0) {
-    const problem = `validation by rules of a server, upstreams[${reflected}], requires openValidation({ untrusted: true }), or descriptors from a file`;
-    throw withCode(new TypeError(problem), "ERR_OPTIONS");
-  }
+  refuseUntrustedRules(options);
+  refuseSharedPatterns(options.upstreams);
   const report = createFaultReporter(options.onFault);
   const observe = guardObserver(options.onUpstreamCall, report);
   const call = { ...options, observe, binaryOptions: { ...options.binaryOptions, codegen: options.codegen ?? true } };
-  refuseSharedPatterns(options.upstreams);
   const owners = new ServiceOwners(options.upstreams);
   const localMethods = methodsOf(options.routes);
   const upstreams: ProxiedUpstream[] = [];
-  const watches: (() => void)[] = [];
   try {
     for (const [at, upstream] of options.upstreams.entries())
       upstreams.push(new ProxiedUpstream(upstream, call, at, owners));
-    const onUnknownPath = (path: string): ConnectError | undefined => {
-      table.noteUnknownPath(path);
-      return table.isIncomplete ? unknownServiceError() : undefined;
-    };
     const local = localTypesOf(options, localMethods);
     const compiler = { upstreams, owners, localMethods, local, options, report };
-    const compile = function* (descriptors: readonly UpstreamDescriptors[]): Generator<void, CompiledTable> {
-      const { routes, ...compiled } = yield* compileProxy(compiler, descriptors);
-      return { ...compiled, routes: { ...routes, onUnknownPath } };
+    return {
+      options,
+      report,
+      upstreams,
+      compile: function* (offers) {
+        const all = offers.map(({ descriptors }) => descriptors);
+        const { routes, ...compiled } = yield* compileProxy(compiler, all);
+        // An unknown path may belong to an upstream whose descriptors have not been read yet.
+        const isIncomplete = offers.some(({ set }) => set === noBytes);
+        const onUnknownPath = (path: string): ConnectError | undefined => {
+          noteUnknownPath(path);
+          return isIncomplete ? unknownServiceError() : undefined;
+        };
+        return { ...compiled, routes: { ...routes, onUnknownPath } };
+      },
     };
-    const table = new ProxyTable(upstreams, compile, report, options);
-    const opened = { table, upstreams, watches };
-    if (state !== undefined) state.opening = opened;
-    try {
-      await table.load(knownDescriptorsOf(upstreams, previous));
-      const served = { server: createNodeServer(options, table.inUse.routes, report), handlerOptions: options };
-      table.current = served;
-      for (const upstream of upstreams) watches.push(upstream.watchDescriptors(() => void table.reload()));
-      return { ...opened, served };
-    } catch (error) {
-      // Aborts reads in progress, because their result is not needed.
-      stopReading(opened);
-      throw error;
-    }
   } catch (error) {
-    await closeAll(upstreams);
+    for (const upstream of upstreams) void upstream.close();
     throw error;
   }
 }
 
-function stopReading({ table, watches }: Pick<Serving, "table" | "watches">): void {
-  table.close();
-  for (const stopWatch of watches) stopWatch();
-}
-
-/** Stops reading descriptors. The upstreams still serve the calls that hold the old routes. */
-function replace(old: Serving): void {
-  stopReading(old);
-  for (const upstream of old.upstreams) upstream.drain(replacedDrainMs);
-}
-
-function openProxy(first: Serving, options: ProxyOptions): ProxyGateway {
-  let current = first;
-  const state: ProxyState = { isStopped: false, usesListen: false };
-  const { served } = first;
-  const gateway = assembleGateway(served, options.engine ?? createHttpEngine());
-  const stop = async (stopGateway: () => Promise<void>): Promise<void> => {
-    state.isStopped = true;
-    await Promise.all([state.opening && closeServing(state.opening), closeServing(current, stopGateway)]);
-  };
-  const reconfigure = queueCalls(async (next: ProxyOptions, accept?: AcceptServices) => {
-    const opened = await openNext(next, current.table, state, accept);
-    state.opening = undefined;
-    replace(current);
-    current = serveWith(served, opened);
-  });
-  return {
-    handler: gateway.handler,
-    checkContinue: gateway.checkContinue,
-    fetch: gateway.fetch,
-    get routes() {
-      return gateway.routes;
-    },
-    listen: (listenOptions) => {
-      state.usesListen = true;
-      return gateway.listen(listenOptions);
-    },
-    get load() {
-      return gateway.load;
-    },
-    setSecureContext: (context) => gateway.setSecureContext(context),
-    drain: (timeoutMs) => stop(() => gateway.drain(timeoutMs)),
-    close: () => stop(() => gateway.close()),
-    get services() {
-      return current.table.services;
-    },
-    get omitted() {
-      return current.table.omitted;
-    },
-    get hiddenRpcs() {
-      return current.table.inUse.hiddenRpcs;
-    },
-    get visibilityLabels() {
-      return current.table.inUse.visibilityLabels;
-    },
-    get descriptorSets() {
-      return current.table.descriptorSets;
-    },
-    get descriptorReloads() {
-      return current.table.reloads;
-    },
-    get rest() {
-      return current.table.inUse.rest;
-    },
-    reload: () => current.table.reload(),
-    reconfigure,
-  };
-}
-
-async function closeServing(serving: Omit<Serving, "served">, stopGateway?: () => Promise<void>): Promise<void> {
-  stopReading(serving);
-  await stopGateway?.();
-  await closeAll(serving.upstreams);
-}
-
-/** Serves new requests with the new objects. The trusted proxies stay, because the listener uses them too. */
-function serveWith(served: CurrentNodeServer, opened: Serving): Serving {
-  const { trustedProxies } = served.server;
-  served.server = { ...opened.served.server, trustedProxies };
-  served.handlerOptions = opened.served.handlerOptions;
-  opened.table.current = served;
-  return { ...opened, served };
-}
-
-/** Returns a function that calls `apply` for one call after another. A rejected call does not affect other calls. */
-function queueCalls<Given extends unknown[]>(apply: (...given: Given) => Promise<void>): typeof apply {
-  let last: Promise<unknown> = Promise.resolve();
-  return (...given) => {
-    const applied = last.then(() => apply(...given));
-    last = applied.catch(() => undefined);
-    return applied;
-  };
-}
-
-/** Opens the objects for new options. Closes the objects if the proxy is closed or the options are not accepted. */
-async function openNext(
-  next: ProxyOptions,
-  previous: ProxyTable,
-  state: ProxyState,
-  accept: AcceptServices | undefined,
-): Promise<Serving> {
-  let opened: Serving | undefined;
-  try {
-    if (state.isStopped) throw closedError();
-    opened = await openServing(next, previous, state);
-    const { services, reloads, descriptorSets } = opened.table;
-    await accept?.({ services, descriptorReloads: reloads, descriptorSets });
-    if (state.usesListen) refuseIgnoredOptions(next, ignoredByListen, "listen()");
-    if (state.isStopped) throw closedError();
-    return opened;
-  } catch (error) {
-    await (opened && closeServing(opened));
-    throw state.isStopped ? closedError() : error;
-  }
-}
-
-function closedError(): Error {
-  return new Error("the proxy is closed");
+/** @throws TypeError if rules from a server would be checked without a time limit */
+function refuseUntrustedRules({ upstreams, validation }: ProxyOptions): void {
+  const reflected = upstreams.findIndex(({ descriptors }) => descriptors === "reflection");
+  if (validation === undefined || validation.isUntrusted === true || reflected < 0) return;
+  const problem = `validation by rules of a server, upstreams[${reflected}], requires openValidation({ untrusted: true }), or descriptors from a file`;
+  throw withCode(new TypeError(problem), "ERR_OPTIONS");
 }
 
 /** @throws TypeError if service patterns are missing or duplicate */
@@ -390,8 +277,4 @@ function refuseSharedPatterns(upstreams: readonly ProxiedUpstreamOptions[]): voi
       : `upstreams[${at}].services must not contain ${JSON.stringify(pattern)}, which is a pattern of upstreams[${other}]`,
   );
   if (problems.length > 0) throw withCode(new TypeError(problems.join("\n")), "ERR_OPTIONS");
-}
-
-function closeAll(upstreams: readonly ProxiedUpstream[]): Promise<unknown> {
-  return Promise.all(upstreams.map((upstream) => upstream.close()));
 }

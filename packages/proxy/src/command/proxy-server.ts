@@ -26,13 +26,11 @@ import { SettingsProblem } from "../settings/index.ts";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
-import { describeCauses, FailureLog } from "./failure-log.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
 import { failForUnknownNames, requireNamesInFiles } from "./known-names.ts";
-import { ConflictLog } from "./conflict-log.ts";
 import { serveStdio, type StdioClient } from "./mcp-stdio.ts";
+import { describeCauses, Notices } from "./notices.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import { ReloadLog } from "./reload-log.ts";
 import { closeParts, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
 import { requireServable } from "./servable-settings.ts";
 import { shownNames } from "./shown-names.ts";
@@ -82,11 +80,7 @@ class ProxyServer {
   readonly #count = createRequestMetrics(this.#metrics);
   readonly #onUpstreamCall: CallObserver;
   readonly #readiness: Readiness;
-  readonly #log: FailureLog;
-  readonly #conflicts: ConflictLog;
-  readonly #reloads: ReloadLog;
-  readonly #certificateReloads: ReloadLog;
-  readonly #configurationReloads: ReloadLog;
+  readonly #notices: Notices;
   /** The upstreams whose load is measured, and their names. */
   readonly #measured: MeasuredUpstream[] = [];
   readonly #names: string[] = [];
@@ -106,11 +100,7 @@ class ProxyServer {
     this.#terminal = terminal;
     this.#report = report;
     this.#file = file;
-    this.#log = new FailureLog(terminal);
-    this.#conflicts = new ConflictLog(terminal);
-    this.#reloads = new ReloadLog(terminal);
-    this.#certificateReloads = new ReloadLog(terminal);
-    this.#configurationReloads = new ReloadLog(terminal);
+    this.#notices = new Notices(terminal);
     this.#parts = parts;
     this.#measure(parts);
     this.#onUpstreamCall = measureUpstreams(this.#metrics, this.#measured);
@@ -164,9 +154,7 @@ class ProxyServer {
       // equivalent mutant: the process exits afterwards, which also closes the connections.
       await Promise.all([this.#proxy?.close(), admin?.close(), closeParts(this.#parts, 0)]);
       this.#process?.[Symbol.dispose]();
-      this.#reloads.close();
-      this.#configurationReloads.close();
-      this.#certificateReloads.close();
+      this.#notices.close();
     }
   }
 
@@ -242,10 +230,10 @@ class ProxyServer {
       ...(accessChecks.admit && { admit: refuseUncheckedRpcs(accessChecks.admit, parts, () => this.#proxy?.services) }),
       onResponse: (request) => {
         this.#count(request);
-        this.#log.logFailure(request);
+        this.#notices.failure(request);
         logAccess?.(request);
       },
-      onFault: (error, source) => this.#log.write(`${source}: ${describeCauses(error)}`),
+      onFault: (error, source) => this.#notices.event(`${source}: ${describeCauses(error)}`),
       onUpstreamCall: this.#onUpstreamCall,
       onReload: (report) => this.#onReload(report),
     };
@@ -273,7 +261,7 @@ class ProxyServer {
     const bound = await proxy.listen({ host, port, ...(tls && { tls }) });
     const names = proxy.services.map(({ typeName }) => typeName).join(", ");
     this.#terminal.out(`${toUrl(tls ? "https" : "http", bound)} serves ${names}`);
-    this.#certificateReloads.record(this.#certificate?.problem);
+    this.#notices.problem("certificate", this.#certificate?.problem);
   }
 
   /** Reads configuration, descriptors and certificates again. */
@@ -281,7 +269,7 @@ class ProxyServer {
     void this.#reloadConfiguration();
     const certificate = this.#certificate;
     if (certificate?.reload() === true) this.#proxy?.setSecureContext(certificate.current);
-    this.#certificateReloads.record(certificate?.problem);
+    this.#notices.problem("certificate", certificate?.problem);
   }
 
   async #reloadConfiguration(): Promise<void> {
@@ -307,7 +295,7 @@ class ProxyServer {
         if (proxy !== undefined) {
           // `reconfigure` has read the descriptors, so an earlier problem may be solved.
           const isSolved = proxy.descriptorReloads.every((reload) => reload.problem === undefined);
-          if (isSolved) this.#reloads.record(undefined);
+          if (isSolved) this.#notices.problem("descriptors", undefined);
           this.#reportMissingUpstreams(proxy);
           this.#reportConflicts(proxy);
           this.#reportOmittedServices(proxy);
@@ -316,7 +304,7 @@ class ProxyServer {
         void closeParts(old, proxy === undefined ? 0 : old.settings.drain.timeoutMs, parts);
       },
     );
-    this.#configurationReloads.record(this.#file?.problem);
+    this.#notices.problem("configuration", this.#file?.problem);
     // A successful configuration reload has just read the descriptors.
     if (this.#file !== undefined && this.#file.problem === undefined) return;
     this.#parts.accessChecks.reload();
@@ -324,10 +312,10 @@ class ProxyServer {
   }
 
   #onReload({ isChanged, added, removed, problems }: ReloadReport): void {
-    const { hasProblem: hadProblem } = this.#reloads;
+    const hadProblem = this.#notices.has("descriptors");
     const hasFailed = problems.length > 0;
     const problem = `cannot reload the descriptors: ${problems.join("; ")}; ${previousInUse}`;
-    this.#reloads.record(hasFailed ? problem : undefined);
+    this.#notices.problem("descriptors", hasFailed ? problem : undefined);
     if (this.#proxy !== undefined) this.#reportConflicts(this.#proxy);
     if (!isChanged && hadProblem && !hasFailed) this.#terminal.out("descriptors are readable again, unchanged");
     if (!isChanged) return;
@@ -346,16 +334,19 @@ class ProxyServer {
       const { problem, lastSuccessMs } = descriptorReloads[at] ?? {};
       if (problem === undefined) continue;
       const what = lastSuccessMs === undefined ? `without ${name}` : `${name} by its previous descriptors`;
-      this.#log.write(`serving ${what}: ${problem}`);
+      this.#notices.event(`serving ${what}: ${problem}`);
     }
   }
 
   #reportConflicts({ descriptorReloads }: ProxyGateway): void {
-    this.#conflicts.record(this.#names, descriptorReloads);
+    for (const [at, name] of this.#names.entries()) {
+      const lines = (descriptorReloads[at]?.conflicts ?? []).map((each) => `upstream ${name}: ${each}`);
+      this.#notices.state(`upstream ${name}`, lines, "more services or routes belong to others");
+    }
   }
 
   #reportOmittedServices({ omitted }: ProxyGateway): void {
-    for (const reason of omitted) this.#log.write(`service not served: ${reason}`);
+    for (const reason of omitted) this.#notices.event(`service not served: ${reason}`);
   }
 
   /** Prints the names in the settings that match no service or RPC, and the RPCs whose scopes are not checked. */

@@ -1,4 +1,4 @@
-import { compileNamePatterns } from "./name-patterns.ts";
+import { matcherOf } from "@plantstore/http";
 
 /** A group of response fields with the same purpose. A name that ends in `*` is a prefix. */
 interface ControlFields {
@@ -38,6 +38,6 @@ export const controlFields: readonly ControlFields[] = [
 ];
 
 /** Returns whether a response field controls more than its response, by its name in lower case. */
-export const isControlField: (name: string) => boolean = compileNamePatterns(
-  controlFields.flatMap(({ names }) => names),
+export const isControlField: (name: string) => boolean = matcherOf(
+  controlFields.flatMap(({ names }) => names.map((name) => name.toLowerCase())),
 );

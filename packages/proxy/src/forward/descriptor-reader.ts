@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { noBytes } from "@plantstore/http";
 import type { ServiceDescriptors } from "./descriptors.ts";
 
 /** A descriptor set that was read. */
@@ -29,7 +30,7 @@ interface PendingRead {
 /** Reads and describes an upstream's descriptor set. A slow read delays the other upstreams only for a limited time. */
 export class DescriptorReader {
   readonly #read: (signal: AbortSignal) => Promise<Uint8Array>;
-  readonly #describe: (set: Uint8Array) => Promise<ReadDescriptors>;
+  readonly #describe: (set: Uint8Array, inUse: Uint8Array) => Promise<ReadDescriptors>;
   readonly #onLate: () => void;
   /** The read in progress. */
   #reading: PendingRead | undefined;
@@ -39,7 +40,7 @@ export class DescriptorReader {
   /** @param onLate - called once when a read finishes after a caller's time limit */
   constructor(
     read: (signal: AbortSignal) => Promise<Uint8Array>,
-    describe: (set: Uint8Array) => Promise<ReadDescriptors>,
+    describe: (set: Uint8Array, inUse: Uint8Array) => Promise<ReadDescriptors>,
     onLate: () => void,
   ) {
     this.#read = read;
@@ -47,12 +48,16 @@ export class DescriptorReader {
     this.#onLate = onLate;
   }
 
-  /** Resolves to the descriptors, or to the error that prevented the read. Never rejects. */
-  async read(signal: AbortSignal, limits: ReadLimits): Promise<ReadDescriptors | Error> {
+  /**
+   * Resolves to the descriptors, or to the error that prevented the read. Never rejects.
+   *
+   * @param inUse - the set in use, which is not described again
+   */
+  async read(signal: AbortSignal, limits: ReadLimits, inUse: Uint8Array = noBytes): Promise<ReadDescriptors | Error> {
     const earlierResult = this.#lateResult;
     this.#lateResult = undefined;
     if (earlierResult !== undefined) return earlierResult;
-    const reading = (this.#reading ??= this.#start(signal));
+    const reading = (this.#reading ??= this.#start(signal, inUse));
     const timeout = limits.read.then(() => undefined);
     const read = await Promise.race([reading.read, timeout]);
     const result = read && (await Promise.race([reading.described, limits.describe.then(() => undefined)]));
@@ -62,10 +67,10 @@ export class DescriptorReader {
     return new ConnectError(`reading the descriptors timed out after ${limits.ms} ms`, Code.DeadlineExceeded);
   }
 
-  #start(signal: AbortSignal): PendingRead {
+  #start(signal: AbortSignal, inUse: Uint8Array): PendingRead {
     const read = this.#read(signal).catch(toError);
     const described = read
-      .then(async (set) => (set instanceof Error ? set : await this.#describe(set)))
+      .then(async (set) => (set instanceof Error ? set : await this.#describe(set, inUse)))
       .finally(() => {
         this.#reading = undefined;
       });

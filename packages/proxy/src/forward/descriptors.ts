@@ -29,6 +29,12 @@ export interface ServiceDescriptors extends Pick<
   readonly omitted: ReadonlyMap<string, string>;
 }
 
+/** An upstream's descriptors, from which the routes are compiled. */
+export interface UpstreamDescriptors extends ServiceDescriptors {
+  /** Whether the upstream has never been reached, so that its services and routes are unknown. */
+  readonly isUnknown: boolean;
+}
+
 /**
  * Reads a binary google.protobuf.FileDescriptorSet in several event loop turns, so that calls are served in between.
  *

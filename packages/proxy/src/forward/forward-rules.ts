@@ -9,6 +9,7 @@ import {
   withCode,
   type OptionNames,
   refusePromise,
+  matcherOf,
 } from "@plantstore/http";
 import type { RequestFields } from "../client/index.ts";
 import { isControlField } from "./control-fields.ts";
@@ -258,8 +259,7 @@ function toMatcher(pattern: string | RegExp): (name: string) => boolean {
     const stateless = new RegExp(pattern.source, `${pattern.flags.replaceAll(/[giy]/g, "")}i`);
     return (name) => stateless.test(name);
   }
-  const text = pattern.toLowerCase();
-  return text.endsWith("*") ? (name) => name.startsWith(text.slice(0, -1)) : (name) => name === text;
+  return matcherOf([pattern.toLowerCase()]);
 }
 
 /** Returns a field that `set` returned, with its name in lower case. @throws TypeError if it must not be set */

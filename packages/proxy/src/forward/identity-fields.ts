@@ -1,4 +1,4 @@
-import { compileNamePatterns } from "./name-patterns.ts";
+import { matcherOf } from "@plantstore/http";
 
 /** The fields with which one kind of proxy identifies a caller. A name that ends in `*` is a prefix. */
 interface IdentityFields {
@@ -48,6 +48,6 @@ export const identityFields: readonly IdentityFields[] = [
 ];
 
 /** Returns whether a field identifies a caller, by its name in lower case. */
-export const isIdentityField: (name: string) => boolean = compileNamePatterns(
-  identityFields.flatMap(({ names }) => names),
+export const isIdentityField: (name: string) => boolean = matcherOf(
+  identityFields.flatMap(({ names }) => names.map((name) => name.toLowerCase())),
 );

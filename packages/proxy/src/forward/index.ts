@@ -4,7 +4,10 @@
  *
  * The module does not depend on sockets or on the callers' protocols.
  */
-export type { DescriptorSource, ServiceDescriptors } from "./descriptors.ts";
+export type { DescriptorSource, ServiceDescriptors, UpstreamDescriptors } from "./descriptors.ts";
+export { DescriptorReader, isUnreachable, type ReadDescriptors, toError } from "./descriptor-reader.ts";
+export { readAll } from "./read-all.ts";
+export { UnknownPaths } from "./unknown-paths.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
 export { type LocalTypes, localTypesOf } from "./local-types.ts";
@@ -17,8 +20,6 @@ export {
   proxiedUpstreamOptionNames,
   typesOf,
 } from "./proxied-upstream.ts";
-export { knownDescriptorsOf } from "./known-descriptors.ts";
-export { type CompiledTable, ProxyTable, type UpstreamDescriptors } from "./proxy-table.ts";
 export type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 export { assignServices } from "./assign-services.ts";
 export { assignRoutes } from "./assign-routes.ts";

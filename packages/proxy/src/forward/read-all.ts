@@ -9,11 +9,13 @@ const slowReadMs = 5_000;
  *
  * @param isFirst - whether no descriptors are in use, so that the call waits until at least one set is described, even
  * after the time limit
+ * @param sets - each upstream's set in use
  */
 export async function readAll(
   readers: readonly DescriptorReader[],
   signal: AbortSignal,
   isFirst: boolean,
+  sets: readonly Uint8Array[],
 ): Promise<readonly (ReadDescriptors | Error)[]> {
   const limit = Promise.withResolvers<void>();
   const someDescribed = Promise.withResolvers<void>();
@@ -23,8 +25,8 @@ export async function readAll(
     describe: isFirst ? Promise.all([limit.promise, someDescribed.promise]) : limit.promise,
     ms: slowReadMs,
   };
-  const readOne = async (reader: DescriptorReader): Promise<ReadDescriptors | Error> => {
-    const result = await reader.read(signal, limits);
+  const readOne = async (reader: DescriptorReader, at: number): Promise<ReadDescriptors | Error> => {
+    const result = await reader.read(signal, limits, sets[at]);
     if (!(result instanceof Error || result.descriptors instanceof Error)) someDescribed.resolve();
     return result;
   };

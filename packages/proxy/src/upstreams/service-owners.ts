@@ -1,3 +1,5 @@
+import { NamePatterns } from "@plantstore/http";
+
 /** The upstream options that {@link ServiceOwners} needs. */
 interface ServicePatterns {
   /** Full service names. A name that ends in `*` is a prefix. Empty or `undefined` selects all services. */
@@ -41,33 +43,26 @@ export function findPatternProblems(upstreams: readonly ServicePatterns[]): read
 
 /** Finds the upstream to which a service belongs, by all upstreams' patterns. The most specific pattern applies. */
 export class ServiceOwners {
-  readonly #names = new Map<string, number>();
-  /** The prefixes with their upstreams, longest first. */
-  readonly #prefixes: readonly (readonly [prefix: string, at: number])[];
+  readonly #owners: NamePatterns<number>;
+  /** The patterns except `*`. */
+  readonly #named: NamePatterns<number>;
   readonly #hasPatterns: readonly boolean[];
 
   constructor(upstreams: readonly ServicePatterns[]) {
     this.#hasPatterns = upstreams.map(({ services = [] }) => services.length > 0);
-    const prefixes: (readonly [prefix: string, at: number])[] = [];
-    for (const [at, { services = [] }] of upstreams.entries()) {
-      for (const pattern of services) {
-        if (pattern.endsWith("*")) prefixes.push([pattern.slice(0, -1), at]);
-        else this.#names.set(pattern, at);
-      }
-    }
-    this.#prefixes = prefixes.toSorted(([a], [b]) => b.length - a.length);
+    const patterns = upstreams.flatMap(({ services = [] }, at) => services.map((each) => [each, at] as const));
+    this.#owners = new NamePatterns(patterns);
+    this.#named = new NamePatterns(patterns.filter(([pattern]) => pattern !== "*"));
   }
 
   /** Returns the index of the upstream whose pattern matches, or `undefined` if no pattern matches. */
   ownerOf(name: string): number | undefined {
-    return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
+    return this.#owners.get(name);
   }
 
   /** Like {@link ownerOf}, but ignores the pattern `*`, which would match any first segment of a REST path. */
   namedOwnerOf(name: string): number | undefined {
-    const isNamed =
-      this.#names.has(name) || this.#prefixes.some(([prefix]) => prefix !== "" && name.startsWith(prefix));
-    return isNamed ? this.ownerOf(name) : undefined;
+    return this.#named.get(name);
   }
 
   /** Returns whether an upstream may serve a service. Services without a pattern go to upstreams without patterns. */

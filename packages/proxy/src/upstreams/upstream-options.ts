@@ -1,4 +1,5 @@
-import { timerMsMax, type OptionNames, required } from "@plantstore/http";
+import { integer, type SettingType, text } from "@plantstore/command-line/settings";
+import { namesOf, timerMsMax, type OptionNames, required } from "@plantstore/http";
 import { type UpstreamTls } from "./open-socket.ts";
 import { requireRange } from "./require-range.ts";
 import {
@@ -55,22 +56,62 @@ export interface UpstreamOptions {
   readonly limits?: Partial<UpstreamLimits>;
 }
 
+/** The options that a number or a name sets, in the library and in the configuration file. */
+export type ConnectionOptions = Omit<UpstreamOptions, "addresses" | "tls" | "lookup" | "limits">;
+
+/** An option's type and description in the configuration file, and the largest number that the library accepts. */
+interface ConnectionOption<T> {
+  readonly type: SettingType<T>;
+  readonly about: string;
+  readonly most?: number;
+}
+
+/** Milliseconds in the configuration file. A day is enough. */
+const ms = integer(1, 86_400_000);
+
+/** All that is known about each of the {@link ConnectionOptions}. */
+export const connectionOptions: {
+  readonly [Name in keyof ConnectionOptions]-?: ConnectionOption<NonNullable<ConnectionOptions[Name]>>;
+} = {
+  connections: {
+    type: integer(1, connectionsMax),
+    about: "Maximum connections to each server. Default 100.",
+    most: connectionsMax,
+  },
+  keepaliveMs: {
+    type: ms,
+    about: "Milliseconds without data, while calls are in flight, after which a PING is sent. Default 20000.",
+    most: Number.MAX_SAFE_INTEGER,
+  },
+  resolveEveryMs: {
+    type: ms,
+    about: "Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30000.",
+    most: Number.MAX_SAFE_INTEGER,
+  },
+  healthService: {
+    type: text(),
+    about:
+      'Service whose health decides which servers get calls; `""` for the entire server. Default: no health checks.',
+  },
+  maxConnectionAgeMs: {
+    type: ms,
+    about: "Milliseconds after which a connection is replaced, ±10 %. Default: never.",
+    most: Number.POSITIVE_INFINITY,
+  },
+};
+
 /** The member names in {@link UpstreamOptions}. */
 export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
   addresses: required,
   tls: true,
-  connections: true,
-  keepaliveMs: true,
-  resolveEveryMs: true,
+  ...namesOf(connectionOptions),
   lookup: true,
-  healthService: true,
-  maxConnectionAgeMs: true,
   limits: upstreamLimits,
 };
 
 /** The {@link UpstreamOptions} with default values. */
-export type CompleteUpstreamOptions = Required<Omit<UpstreamOptions, "tls" | "lookup" | "healthService" | "limits">> &
-  Pick<UpstreamOptions, "tls" | "lookup" | "healthService"> & { readonly limits: UpstreamLimits };
+export type CompleteUpstreamOptions = UpstreamOptions &
+  Required<Omit<ConnectionOptions, "healthService">> & { readonly limits: UpstreamLimits };
 
 /** Adds default values to options. @throws RangeError for a number out of range */
 export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamOptions {
@@ -82,10 +123,9 @@ export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamO
     ...options,
     limits: { ...upstreamLimits, ...options.limits },
   };
-  requireRange("connections", settings.connections, 1, connectionsMax);
-  requireRange("keepaliveMs", settings.keepaliveMs, 1, Number.MAX_SAFE_INTEGER);
-  requireRange("resolveEveryMs", settings.resolveEveryMs, 1, Number.MAX_SAFE_INTEGER);
-  requireRange("maxConnectionAgeMs", settings.maxConnectionAgeMs, 1, Number.POSITIVE_INFINITY);
+  const given: Readonly<Record<string, unknown>> = { ...settings };
+  for (const [name, { most }] of Object.entries<{ readonly most?: number }>(connectionOptions))
+    if (most !== undefined) requireRange(name, given[name], 1, most);
   for (const [name, value] of Object.entries(settings.limits)) {
     const maximum = name.endsWith("Ms") ? timerMsMax : Number.MAX_SAFE_INTEGER;
     requireRange(`limits.${name}`, value, 1, maximum);

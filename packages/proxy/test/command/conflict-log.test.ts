@@ -1,16 +1,18 @@
 import { expect, test } from "vitest";
-import { ConflictLog } from "../../src/command/conflict-log.ts";
+import { Notices } from "../../src/command/notices.ts";
 
-test("ConflictLog logs each new conflict, up to 20 per reload", () => {
+test("Notices logs each new conflict, up to 20 per reload", () => {
   const lines: string[] = [];
-  const log = new ConflictLog({ out: () => undefined, err: (line) => void lines.push(line) });
+  const log = new Notices({ out: () => undefined, err: (line) => void lines.push(line) });
   const record = (...conflicts: readonly (readonly string[])[]): readonly string[] => {
-    const names = conflicts.map((_, at) => `dns:${at}:1`);
-    const reload = { problem: undefined, lastSuccessMs: 1, successes: 1, failures: 0, services: [] };
-    log.record(
-      names,
-      conflicts.map((each) => ({ ...reload, conflicts: each })),
-    );
+    for (const [at, each] of conflicts.entries()) {
+      const name = `upstream dns:${at}:1`;
+      log.state(
+        name,
+        each.map((line) => `${name}: ${line}`),
+        "more services or routes belong to others",
+      );
+    }
     return lines.splice(0);
   };
   expect(record([], ["a"])).toEqual(["upstream dns:1:1: a"]);

@@ -1,11 +1,11 @@
 import { expect, test, vi } from "vitest";
-import { describeCauses, FailureLog } from "../../src/command/failure-log.ts";
+import { describeCauses, Notices } from "../../src/command/notices.ts";
 
-function openLog(): { readonly log: FailureLog; readonly logged: string[] } {
+function openLog(): { readonly log: Notices; readonly logged: string[] } {
   const logged: string[] = [];
   const err = (text: string): unknown => logged.push(text);
   const terminal = { out: err, err, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
-  return { log: new FailureLog(terminal), logged };
+  return { log: new Notices(terminal), logged };
 }
 
 test("a repeated failure is logged once in ten seconds", () => {
@@ -14,8 +14,8 @@ test("a repeated failure is logged once in ten seconds", () => {
   const { log, logged } = openLog();
   for (const atMs of [0, 6_000, 10_000, 10_001, 20_000, 20_002]) {
     nowMs = atMs;
-    log.write("one");
-    log.write(`another at ${atMs <= 10_000 ? 0 : atMs}`);
+    log.event("one");
+    log.event(`another at ${atMs <= 10_000 ? 0 : atMs}`);
   }
   expect(logged.filter((text) => text === "one")).toHaveLength(3);
   expect(logged.filter((text) => text === "another at 0")).toHaveLength(1);
@@ -23,7 +23,7 @@ test("a repeated failure is logged once in ten seconds", () => {
 
 test("at most a hundred failures are logged in ten seconds", () => {
   const { log, logged } = openLog();
-  for (let failure = 0; failure < 1_000; failure++) log.write(String(failure));
+  for (let failure = 0; failure < 1_000; failure++) log.event(String(failure));
   expect(logged).toHaveLength(100);
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ReloadLog } from "../../src/command/reload-log.ts";
+import { Notices } from "../../src/command/notices.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -63,10 +63,10 @@ test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>
   const secondNow = (): number => (performance.now() - startMs) / 1_000;
   const advanceTo = (atS: number): unknown => vi.advanceTimersByTime((atS - secondNow()) * 1_000);
   const err = (text: string): unknown => logged.push(`${secondNow()} ${text}`);
-  const log = new ReloadLog({ out: err, err });
+  const log = new Notices({ out: err, err });
   for (const [atS, problem] of reloads) {
     advanceTo(atS);
-    log.record(problem);
+    log.problem("a", problem);
   }
   advanceTo(endS);
   expect(logged).toEqual(want);

@@ -6,35 +6,68 @@ import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { compileProxy } from "../../src/compile-proxy.ts";
-import { createProxy, type ReloadReport } from "../../src/create-proxy.ts";
-import { ProxiedUpstream, ProxyTable } from "../../src/forward/index.ts";
+import { createProxy, type DescriptorReload, type ReloadReport } from "../../src/create-proxy.ts";
+import { ProxiedUpstream, type UpstreamDescriptors } from "../../src/forward/index.ts";
+import type { OpenedOptions } from "../../src/generation.ts";
+import { Generations } from "../../src/generations.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";
 
-type Compile = ConstructorParameters<typeof ProxyTable>[1];
-type OnCompiled = (descriptors: Parameters<Compile>[0]) => void;
+type OnCompiled = (descriptors: readonly UpstreamDescriptors[]) => void;
 
-/** Creates a table for upstreams whose descriptors are read with functions. */
-function createTable(
-  reads: readonly (() => Promise<Uint8Array>)[],
-  onCompiled: OnCompiled,
-  onReload?: () => void,
-): ProxyTable {
+interface Given {
+  readonly reads: readonly (() => Promise<Uint8Array>)[];
+  readonly onCompiled: OnCompiled;
+  readonly onReload?: () => void;
+}
+
+/** Creates the generations for upstreams whose descriptors are read with functions. */
+function createTable(reads: Given["reads"], onCompiled: OnCompiled, onReload?: () => void): Table {
+  const generations = new Generations<Given>(open);
+  let isOpen = false;
+  const close = (): Promise<void> => (isOpen ? generations.stop(() => Promise.resolve()) : Promise.resolve());
+  onTestFinished(close);
+  const table = {
+    load: async () => {
+      await generations.apply({ reads, onCompiled, ...(onReload && { onReload }) });
+      isOpen = true;
+    },
+    reload: () => generations.reload(),
+    close: () => void close(),
+    get inUse() {
+      return generations.inUse.compiled;
+    },
+    get reloads() {
+      return generations.inUse.descriptorReloads;
+    },
+  };
+  return table;
+}
+
+interface Table {
+  load(): Promise<void>;
+  reload(): Promise<ReloadReport>;
+  close(): void;
+  readonly inUse: unknown;
+  readonly reloads: readonly DescriptorReload[];
+}
+
+function open({ reads, onCompiled, onReload }: Given): OpenedOptions {
   const options = reads.map((read, at) => ({ upstream: `http://127.0.0.1:${at + 1}`, descriptors: { read } }));
   const owners = new ServiceOwners(options);
   const upstreams = options.map((each, at) => new ProxiedUpstream(each, { observe: undefined }, at, owners));
   const local = { definitions: [], registry: undefined };
   const compiler = { upstreams, owners, localMethods: [], local, options: {}, report: () => undefined };
-  const compile: Compile = function* (descriptors) {
-    const compiled = yield* compileProxy(compiler, descriptors);
-    onCompiled(descriptors);
-    return compiled;
+  return {
+    options: onReload === undefined ? {} : { onReload },
+    report: compiler.report,
+    upstreams,
+    compile: function* (offers) {
+      const descriptors = offers.map((each) => each.descriptors);
+      const compiled = yield* compileProxy(compiler, descriptors);
+      onCompiled(descriptors);
+      return compiled;
+    },
   };
-  const table = new ProxyTable(upstreams, compile, compiler.report, onReload === undefined ? {} : { onReload });
-  onTestFinished(async () => {
-    table.close();
-    await Promise.all(upstreams.map((upstream) => upstream.close()));
-  });
-  return table;
 }
 
 test("a table closed during a reload keeps its routes and reports nothing", async () => {

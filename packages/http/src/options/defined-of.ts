@@ -1,0 +1,13 @@
+/**
+ * Returns the members that are set, because `exactOptionalPropertyTypes` distinguishes them from `undefined`.
+ *
+ * @param names - an object with the names of the members to return. By default, all
+ */
+export function definedOf<T extends object, Name extends keyof T = keyof T>(
+  object: T,
+  names?: Readonly<Record<Name, unknown>>,
+): { [Each in Name]?: Exclude<T[Each], undefined> };
+export function definedOf(object: object, names: object = object): object {
+  const given = Object.entries(object).filter(([name, value]) => value !== undefined && name in names);
+  return Object.fromEntries(given);
+}

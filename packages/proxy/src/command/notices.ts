@@ -1,0 +1,78 @@
+import type { CommandOutput } from "@plantstore/command-line";
+import type { CompletedRequest } from "@plantstore/gateway";
+import { toOneLine } from "@plantstore/http";
+
+/** Milliseconds in which an event is written at most once. An unreachable upstream may fail thousands of calls. */
+const eventMs = 10_000;
+/** Maximum distinct events that are written within {@link eventMs}. */
+const eventsMax = 100;
+/** Milliseconds after which a lasting problem is written again, so that each hour's log includes the problem. */
+const repeatMs = 600_000;
+/** Maximum new lines of a state. Servers may offer any number of names, and a metric counts conflicts. */
+const linesMax = 20;
+
+/** Tells the operator about events, each at most once in 10 seconds, and about states when they change. */
+export class Notices {
+  readonly #err: CommandOutput["err"];
+  readonly #events = new Set<string>();
+  #windowStartMs = -Infinity;
+  readonly #states = new Map<string, ReadonlySet<string>>();
+  readonly #repeats = new Map<string, NodeJS.Timeout>();
+
+  constructor({ err }: CommandOutput) {
+    this.#err = err;
+  }
+
+  /** Writes why a call to an upstream failed. */
+  failure({ error, procedure }: CompletedRequest): void {
+    // An error without a cause is the upstream's status, which is for the caller and not for the log.
+    if (error?.cause instanceof Error) this.event(`${procedure ?? "a request"}: ${describeCauses(error.cause)}`);
+  }
+
+  event(text: string): void {
+    const now = performance.now();
+    if (now - this.#windowStartMs > eventMs) {
+      this.#windowStartMs = now;
+      this.#events.clear();
+    }
+    if (this.#events.has(text) || this.#events.size >= eventsMax) return;
+    this.#events.add(text);
+    this.#err(text);
+  }
+
+  /** Writes a problem when it changes, and every ten minutes while it lasts. An event could be dropped. */
+  problem(name: string, text: string | undefined): void {
+    if (!this.state(name, text === undefined ? [] : [text], "")) return;
+    clearInterval(this.#repeats.get(name));
+    if (text !== undefined) this.#repeats.set(name, setInterval(() => this.#err(text), repeatMs).unref());
+  }
+
+  /** Writes the lines that a state did not have before. @returns whether the state has changed */
+  state(name: string, lines: readonly string[], others: string): boolean {
+    const before = this.#states.get(name) ?? new Set();
+    const added = lines.filter((line) => !before.has(line));
+    this.#states.set(name, new Set(lines));
+    for (const line of added.slice(0, linesMax)) this.#err(line);
+    if (added.length > linesMax) this.#err(`${name}: ${added.length - linesMax} ${others}`);
+    return added.length > 0 || lines.length < before.size;
+  }
+
+  /** Whether a problem lasts. */
+  has(name: string): boolean {
+    return (this.#states.get(name)?.size ?? 0) > 0;
+  }
+
+  close(): void {
+    for (const repeat of this.#repeats.values()) clearInterval(repeat);
+  }
+}
+
+/** Returns an error's messages and its causes, on one line. */
+export function describeCauses(error: unknown): string {
+  let text = "";
+  // Reads at most five nested errors, which is more than any code in this package creates.
+  for (let each = error, left = 5; each instanceof Error && left > 0; each = each.cause, left--) {
+    if (!text.includes(each.message)) text += text === "" ? each.message : `: ${each.message}`;
+  }
+  return toOneLine(text.replaceAll(/\s+/g, " "));
+}

@@ -1,0 +1,189 @@
+import { type CurrentNodeServer, ignoredByListen } from "@plantstore/gateway/create-gateway";
+import { refuseIgnoredOptions } from "@plantstore/http";
+import { guardCallback } from "@plantstore/serve";
+import { type ReloadReport, UnknownPaths } from "./forward/index.ts";
+import {
+  type Generation,
+  isNews,
+  linesOf,
+  nextGeneration,
+  type Opened,
+  type OpenedOptions,
+  openReaders,
+  reportOf,
+} from "./generation.ts";
+import { ConnectBackoff } from "./upstreams/index.ts";
+
+/** Throws or rejects to refuse new options, which then are not applied. */
+export type AcceptServices = (
+  next: Pick<Generation, "services" | "descriptorReloads" | "descriptorSets">,
+) => void | Promise<void>;
+
+/** Milliseconds for which replaced upstreams serve the calls in flight. 20 s, like the command's drain timeout. */
+const replacedDrainMs = 20_000;
+
+/** Holds the generation in use, and replaces it: by other options, or by the same options with new descriptors. */
+export class Generations<Options> {
+  readonly #open: (given: Options, noteUnknownPath: (path: string) => void) => OpenedOptions;
+  /** Whether `listen` was called. */
+  usesListen = false;
+  #inUse: Generation | undefined;
+  #served: CurrentNodeServer | undefined;
+  #isStopped = false;
+  /** What the running {@link apply} has opened. */
+  #opening: Opened | undefined;
+  /** What the running {@link apply} has opened, if its descriptors are to be read again. */
+  #changed: Opened | undefined;
+  #applied: Promise<unknown> | undefined;
+  #reloaded: Promise<unknown> = Promise.resolve();
+  /** The reload that starts when the running reload is done. */
+  #nextReload: Promise<ReloadReport> | undefined;
+  readonly #unknownPaths = new UnknownPaths();
+  /** The backoff between attempts to read descriptors. */
+  #backoff = new ConnectBackoff();
+  #retryTimer: NodeJS.Timeout | undefined;
+
+  /** @param open - opens what some options need, without a read or a connection */
+  constructor(open: (given: Options, noteUnknownPath: (path: string) => void) => OpenedOptions) {
+    this.#open = open;
+  }
+
+  /** The generation in use. Throws before the first. */
+  get inUse(): Generation {
+    if (this.#inUse === undefined) throw new TypeError("no descriptors are loaded");
+    return this.#inUse;
+  }
+
+  /** Replaces the server at each generation. */
+  serveWith(served: CurrentNodeServer): void {
+    this.#served = served;
+    served.server = this.inUse.server;
+  }
+
+  /** Uses other options, after the calls before. Rejects, and changes nothing, if they cannot be used. */
+  apply(given: Options, accept?: AcceptServices): Promise<Generation> {
+    const apply = (): Promise<Generation> => this.#apply(given, accept);
+    const applied = this.#applied?.then(apply) ?? apply();
+    // Keeps no generation in memory.
+    this.#applied = applied.then(
+      () => undefined,
+      () => undefined,
+    );
+    return applied;
+  }
+
+  /** Reads the descriptors again, after the running reload. Never rejects. */
+  reload(): Promise<ReloadReport> {
+    this.#nextReload ??= this.#reloaded.then(() => {
+      this.#nextReload = undefined;
+      const report = this.#reload();
+      this.#reloaded = report;
+      return report;
+    });
+    return this.#nextReload;
+  }
+
+  async stop(stopGateway: () => Promise<void>): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#retryTimer);
+    const { opened } = this.inUse;
+    opened.closing.abort();
+    await Promise.all([close(this.#opening), stopGateway().then(() => close(opened))]);
+  }
+
+  async #apply(given: Options, accept: AcceptServices | undefined): Promise<Generation> {
+    try {
+      if (this.#isStopped) throw closedError();
+      const options = this.#open(given, (path) => this.#noteUnknownPath(path));
+      this.#opening = openReaders(options, (late) => this.#read(late));
+      return await this.#next(this.#opening, accept);
+    } catch (error) {
+      await close(this.#opening);
+      throw this.#isStopped ? closedError() : error;
+    } finally {
+      this.#opening = undefined;
+      this.#changed = undefined;
+    }
+  }
+
+  async #reload(): Promise<ReloadReport> {
+    const last = this.inUse;
+    const { options, report: reportFault, closing } = last.opened;
+    let next = last;
+    let report: ReloadReport;
+    try {
+      next = await this.#next(last.opened);
+      report = reportOf(last, next);
+    } catch (error) {
+      report = { isChanged: false, added: [], removed: [], problems: linesOf(error) };
+    }
+    // An error thrown by onReload must not make the reload fail.
+    if (isNews(report, last, next) && !closing.signal.aborted)
+      guardCallback("onReload", options.onReload, reportFault)?.(report);
+    return report;
+  }
+
+  /** Makes the next generation, from the options in use or from others, and uses it. Rejects after a stop. */
+  async #next(opened: Opened, accept?: AcceptServices): Promise<Generation> {
+    const next = await nextGeneration(opened, () => this.#inUse);
+    if (opened === this.#opening) {
+      watch(opened, () => this.#read(opened));
+      await accept?.(next);
+      if (this.usesListen) refuseIgnoredOptions(opened.options, ignoredByListen, "listen()");
+    }
+    // Other options may be in use since the last turn.
+    opened.closing.signal.throwIfAborted();
+    this.#use(next);
+    return next;
+  }
+
+  /** The one place where a generation replaces another. */
+  #use(next: Generation): void {
+    const last = this.#inUse;
+    const { opened, server, services, compiled, unreadSinceMs } = next;
+    this.#inUse = next;
+    if (this.#served !== undefined) Object.assign(this.#served, { server, handlerOptions: opened.options });
+    this.#unknownPaths.setKnown(services, compiled.routes);
+    clearTimeout(this.#retryTimer);
+    if (last?.opened !== opened) this.#backoff = new ConnectBackoff();
+    if (unreadSinceMs === undefined) this.#backoff.succeeded();
+    else this.#retryAt(this.#backoff.failed(unreadSinceMs));
+    if (last !== undefined && last.opened !== opened) {
+      last.opened.closing.abort();
+      // The upstreams still serve the calls that hold the old routes.
+      for (const upstream of last.opened.upstreams) upstream.drain(replacedDrainMs);
+    }
+    if (this.#changed === opened) void this.reload();
+  }
+
+  #retryAt(atMs: number): void {
+    this.#retryTimer = setTimeout(() => void this.reload(), Math.max(0, atMs - performance.now())).unref();
+  }
+
+  /** Reads the descriptors again, at a limited rate, if an unknown path may belong to a new RPC. */
+  #noteUnknownPath(path: string): void {
+    if (this.#unknownPaths.mayBeNew(path)) void this.reload();
+  }
+
+  /** Reads descriptors again, as soon as their options are in use. */
+  #read(opened: Opened): void {
+    if (opened.closing.signal.aborted) return;
+    if (this.#inUse?.opened === opened) void this.reload();
+    else this.#changed = opened;
+  }
+}
+
+/** Calls a function when descriptors may have changed, until `opened` is closed. */
+function watch({ upstreams, closing }: Opened, changed: () => void): void {
+  for (const upstream of upstreams) closing.signal.addEventListener("abort", upstream.watchDescriptors(changed));
+}
+
+/** Aborts reads in progress, and closes the connections. */
+async function close(opened: Opened | undefined): Promise<void> {
+  opened?.closing.abort();
+  await Promise.all((opened?.upstreams ?? []).map((upstream) => upstream.close()));
+}
+
+function closedError(): Error {
+  return new Error("the proxy is closed");
+}
