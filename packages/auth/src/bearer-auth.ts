@@ -124,10 +124,12 @@ function createCredentialReader(): (
   authorization: string | null,
   connection: object | undefined,
 ) => PresentedToken | BearerProblem {
-  const cacheByConnection = new WeakMap<object, { readonly authorization: string; readonly token: PresentedToken }>();
+  // A WeakMap would keep a connection's memory until the next full garbage collection.
+  const cacheKey = Symbol("credential");
+  type Cache = { readonly authorization: string; readonly token: PresentedToken };
   return function readCredential(authorization, connection) {
     // bench/auth: a cache hit takes 0.1 µs for 900 characters, SHA-256 0.8 µs, and the syntax check 0.5 µs.
-    const cached = connection && cacheByConnection.get(connection);
+    const cached = connection && (connection as { [cacheKey]?: Cache })[cacheKey];
     if (cached !== undefined && cached.authorization === authorization) return cached.token;
     const read = readBearerToken(authorization);
     if (read.kind !== "token") return read;
@@ -138,7 +140,7 @@ function createCredentialReader(): (
     // The header is copied, because a V8 substring would keep the request's whole head alive.
     const copy = Buffer.from(authorization, "latin1").toString("latin1");
     const token = { text: copy.slice(-read.token.length), digest };
-    cacheByConnection.set(connection, { authorization: copy, token });
+    (connection as { [cacheKey]?: Cache })[cacheKey] = { authorization: copy, token };
     return token;
   };
 }

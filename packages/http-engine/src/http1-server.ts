@@ -1,11 +1,13 @@
+import { AsyncResource } from "node:async_hooks";
 import type { Socket } from "node:net";
-import { Http1Connection, type Http1RequestHead } from "./http1/index.ts";
+import { Http1Connection, type Http1RequestHead, keepAliveLines } from "./http1/index.ts";
 import { type HttpProblem, type Limits, lingerMsMax, checkRequestHead } from "@plantstore/http";
 import {
   checkIntervalMs,
   createConnectionClock,
   type HttpServer,
   type HttpServerOptions,
+  OpenList,
   TrackedHttpServer,
 } from "@plantstore/http/node";
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
@@ -15,7 +17,7 @@ import { SocketHttp1Exchange } from "./http1-exchange.ts";
  * response. A graceful shutdown closes each connection after its next response.
  */
 export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
-  const connections = new Set<Http1Connection>();
+  const connections = new OpenList<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
   const timeoutCheckIntervalMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
   const clock = createConnectionClock(connections, timeoutCheckIntervalMs);
@@ -23,6 +25,8 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
     limits,
     timeoutCheckIntervalMs,
     budget,
+    context: new AsyncResource("Http1Server"),
+    keepAliveLines: keepAliveLines(idleTimeoutMs),
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = checkHead(head, limits);
       if (typeof target !== "string") return refuse(new SocketHttp1Exchange(head, "/", connection, refuse), target);

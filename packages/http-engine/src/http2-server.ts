@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "./http2/index.ts";
 import { SocketHttp2Exchange } from "./http2-exchange.ts";
-import { type HttpServer, type HttpServerOptions, peerOf, TrackedHttpServer } from "@plantstore/http/node";
+import { type HttpServer, type HttpServerOptions, peerOf, putBack, TrackedHttpServer } from "@plantstore/http/node";
 import { errorName, type Limits, checkRequestHead } from "@plantstore/http";
 
 /** Creates an HTTP/2 server. A graceful shutdown serves streams that the client opens before the GOAWAY arrives. */
@@ -15,7 +15,8 @@ export function createHttp2Server({
 }: HttpServerOptions): HttpServer {
   const connections = new Set<Http2Connection>();
   const http2Limits = toHttp2Limits(limits);
-  const connect = (socket: Socket): Http2Connection => {
+  const connect = (socket: Socket, firstBytes: Buffer | undefined): Http2Connection => {
+    if (firstBytes !== undefined) putBack(socket, firstBytes);
     const peer = peerOf(socket);
     // Identifies the connection for applications, which must not get the socket.
     const key = {};

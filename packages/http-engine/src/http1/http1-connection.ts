@@ -1,4 +1,4 @@
-import { AsyncResource } from "node:async_hooks";
+import type { AsyncResource } from "node:async_hooks";
 import type { Socket } from "node:net";
 import {
   type Backlog,
@@ -19,7 +19,6 @@ import {
   connectionCloseLine,
   framingOf,
   framingOfStream,
-  keepAliveLines,
 } from "./response-head.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { Http1Deadlines } from "./http1-deadlines.ts";
@@ -45,6 +44,10 @@ export interface Http1ConnectionOptions {
   readonly timeoutCheckIntervalMs: number;
   /** Counts the bytes that clients have not read. */
   readonly budget: BacklogBudget;
+  /** Each request starts in this context, so that it does not inherit the `AsyncLocalStorage` of another handler. */
+  readonly context: AsyncResource;
+  /** The field lines of a response after which the connection stays open. */
+  readonly keepAliveLines: string;
   /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
   readonly onClose: (connection: Http1Connection) => void;
@@ -63,14 +66,13 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Identifies the connection for applications, which must not get the socket. */
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
+  /** Position in the server's list of open connections. */
+  openAt: number | undefined = undefined;
   readonly #options: Http1ConnectionOptions;
-  /** Each request starts in this context, so that it does not inherit the `AsyncLocalStorage` of another handler. */
-  readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
   readonly #reader: RequestReader;
   readonly #writer: ResponseWriter;
   readonly #deadlines: Http1Deadlines;
-  readonly #keepAlive: string;
   #head: Http1RequestHead = emptyHead;
   #continued = false;
   /** Whether the response's head was sent, but not the complete body. */
@@ -91,13 +93,17 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer = new ResponseWriter(socket, this.#backlog);
     this.#reader = new RequestReader(limits, this, this.#writer);
     this.#deadlines = new Http1Deadlines(limits, timeoutCheckIntervalMs);
-    this.#keepAlive = keepAliveLines(limits.idleTimeoutMs);
     socket.on("data", (chunk: Buffer) => this.#onData(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
     // Another connection may close this one to free memory, so the event may occur in that connection's context.
-    socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
+    socket.on("close", () => this.#options.context.runInAsyncScope(() => this.#onClose()));
     socket.on("error", ignore);
+  }
+
+  /** Reads bytes that another reader has taken from the socket. */
+  start(firstBytes: Buffer): void {
+    this.#onData(firstBytes);
   }
 
   /** Whether a response is pending or not sent completely. */
@@ -143,7 +149,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const isHead = this.#head.httpMethod === "HEAD";
     const isLengthInFields = isHead && body === undefined;
     const framing = isLengthInFields ? framingOfStream(this.#head, httpStatus, fields) : framingOf(httpStatus, body);
-    const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#keepAlive);
+    const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#options.keepAliveLines);
     this.#writer.respond(head, isHead || framing === "none" || framing === 0 ? undefined : body);
     this.#finish();
   }
@@ -153,7 +159,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const framing = framingOfStream(this.#head, httpStatus, fields);
     if (framing === "close") this.#isLast = true;
     this.#decideWhetherLast();
-    const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#keepAlive);
+    const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#options.keepAliveLines);
     this.#responseStarted = true;
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
@@ -185,7 +191,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
       headStarted: this.#reader.incoming.unusedBytes > 0,
       retired: this.#isRetired,
       clientClosed: this.#clientClosed,
-      canProbe: this.#head.section.httpVersion === "1.1" && !this.#responseStarted,
+      canProbe: this.#canProbe,
       responseStarted: this.#responseStarted,
       congested: this.#writer.congested,
       stalledMs: this.#backlog.stalledMs(nowMs),
@@ -205,11 +211,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#head = head;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    // Each request gets a separate AsyncResource. On Node 22, a store that a handler sets with `enterWith` stays in the
-    // resource in which the handler was called.
-    this.#context.runInAsyncScope(() =>
-      new AsyncResource("Http1Request").runInAsyncScope(this.#options.onRequest, undefined, this, head),
-    );
+    this.#options.context.runInAsyncScope(this.#options.onRequest, undefined, this, head);
   }
 
   onPiece(piece: Buffer, last: boolean): boolean {
@@ -276,9 +278,11 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   #finish(): void {
     this.receiver = undefined;
+    const canCloseAtOnce = this.#canCloseAtOnce();
     // Frees the request head, which would otherwise stay in memory while the connection is idle.
     this.#head = emptyHead;
     this.#continued = this.#responseStarted = false;
+    if (canCloseAtOnce) return this.destroy();
     if (this.#isLast) return this.#linger();
     if (this.#reader.stage === "response") this.#next();
     // The reader drops the rest of the request body when more bytes arrive.
@@ -286,10 +290,26 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#deadlines.restart();
   }
 
+  /**
+   * Whether the response is sent, and the client has announced with its request that it sends nothing more. Only a
+   * socket with unread bytes would reset the connection. Closing needs half the time of {@link #linger}.
+   */
+  #canCloseAtOnce(): boolean {
+    const { section, problem } = this.#head;
+    return (
+      !section.persistent &&
+      section.bodyBytes === 0 &&
+      problem === undefined &&
+      this.#reader.incoming.unusedBytes === 0 &&
+      this.#writer.isSent &&
+      !("encrypted" in this.socket)
+    );
+  }
+
   #next(): void {
     this.#reader.next();
     if (this.#reader.incoming.unusedBytes > 0 || this.#clientClosed || this.socket.isPaused())
-      queueMicrotask(() => this.#context.runInAsyncScope(() => this.#continueReading()));
+      queueMicrotask(() => this.#options.context.runInAsyncScope(() => this.#continueReading()));
   }
 
   #continueReading(): void {
@@ -325,6 +345,22 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#clientClosed = true;
     this.#deadlines.restart();
     this.#continueReading();
+    this.#probe(probeMsMin);
+  }
+
+  /**
+   * Finds out soon whether the client has disconnected or only closed its side, which looks the same. A client that has
+   * disconnected resets the connection on the first probe, so that the next probe fails. {@link checkTimeouts} continues.
+   */
+  #probe(nextMs: number): void {
+    if (this.receiver === undefined || !this.#canProbe || this.#writer.congested || this.socket.destroyed) return;
+    this.#writer.continue();
+    if (nextMs <= probeMsMax) setTimeout(() => this.#probe(nextMs * 4), nextMs).unref();
+  }
+
+  /** Whether the client accepts interim responses: all clients except HTTP/1.0 clients (RFC 9110 §15.2). */
+  get #canProbe(): boolean {
+    return this.#head.section.httpVersion === "1.1" && !this.#responseStarted;
   }
 
   #onClose(): void {
@@ -341,7 +377,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer.drained();
     if (this.#writer.congested) return;
     this.receiver?.onWritable();
-    this.#context.runInAsyncScope(() => this.#continueReading());
+    this.#options.context.runInAsyncScope(() => this.#continueReading());
   }
 
   #decideWhetherLast(): void {
@@ -361,6 +397,10 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 /** Maximum number of bytes that are read ahead while a response is pending. */
 // Node reads at most 64 KiB from a socket at a time.
 const aheadBytesMax = 64 * 1024;
+
+// Milliseconds between probes. A probe in a data centre is answered within a millisecond, and on the internet within 400.
+const probeMsMin = 25;
+const probeMsMax = 400;
 
 // Ignores socket errors, because the close event follows each error and is handled.
 function ignore(): void {}

@@ -5,4 +5,5 @@
  * Used instead of node:http, whose two streams per request take more CPU time than the rest of a call.
  */
 export { Http1Connection, type Http1ConnectionOptions, type RequestReceiver } from "./http1-connection.ts";
+export { keepAliveLines } from "./response-head.ts";
 export type { Http1RequestHead } from "./request-head.ts";

@@ -50,6 +50,7 @@ export class HeadReader {
   #bytes: Buffer = noBytes;
   #buffer: Buffer = noBytes;
   #emptyLines = 0;
+  #isRepeated = false;
 
   constructor(limits: Limits) {
     this.#limits = limits;
@@ -93,7 +94,9 @@ export class HeadReader {
     if (line === undefined) return invalidHead(requestLineProblem(requestLine), { bytes, at: start });
     const section = readSection(bytes.toString("latin1", lineEnd, end), line.httpVersion);
     const isSmall = end - lineEnd <= cachedSectionBytesMax && section.fields.length <= 2 * cachedFieldsMax;
-    if (isSmall) this.#cache(section, bytes.subarray(lineEnd, end + emptyLineBytes));
+    // Many connections have one request, so the cache starts with the second.
+    if (isSmall && this.#isRepeated) this.#cache(section, bytes.subarray(lineEnd, end + emptyLineBytes));
+    this.#isRepeated = true;
     return toHead(line, section);
   }
 

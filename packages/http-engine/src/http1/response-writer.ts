@@ -28,6 +28,11 @@ export class ResponseWriter {
     this.#backlog = backlog;
   }
 
+  /** Whether the operating system has all bytes. */
+  get isSent(): boolean {
+    return this.#queue.length === 0 && this.#socket.writableLength === 0;
+  }
+
   continue(): void {
     this.#send("HTTP/1.1 100 Continue\r\n\r\n");
   }

@@ -1,6 +1,8 @@
+import { AsyncResource } from "node:async_hooks";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
+import { keepAliveLines } from "../../src/http1/index.ts";
 import { describe, expect, test } from "vitest";
 import {
   BacklogBudget,
@@ -41,6 +43,8 @@ async function openEnds(
   const server = createServer({ allowHalfOpen: true, ...(highWaterMark && { highWaterMark }) }, (socket) => {
     const connection = new Http1Connection(socket, {
       limits: defaultLimits,
+      keepAliveLines: keepAliveLines(defaultLimits.idleTimeoutMs),
+      context: new AsyncResource("test"),
       timeoutCheckIntervalMs,
       budget,
       onRequest: (http1, head) => {
@@ -201,7 +205,7 @@ test.each(["close", "keep-alive"])("a request head with connection: %s is freed 
   await within(once(ends.client.resume(), "data"), "the response");
   collectGarbage();
   expect(weakHead?.deref()).toBeUndefined();
-  expect(ends.socket.destroyed).toBe(false);
+  expect(ends.socket.destroyed).toBe(option === "close");
 });
 
 test("a response without a body has Content-Length 0", async () => {

@@ -14,7 +14,7 @@ export interface ConnectionClock {
 }
 
 /** Creates a clock that checks the timeouts of a set of connections every `everyMs` milliseconds. */
-export function createConnectionClock(connections: ReadonlySet<CheckedConnection>, everyMs: number): ConnectionClock {
+export function createConnectionClock(connections: Iterable<CheckedConnection>, everyMs: number): ConnectionClock {
   let timer: NodeJS.Timeout | undefined;
   const checkAll = (): void => {
     const nowMs = performance.now();

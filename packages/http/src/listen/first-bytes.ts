@@ -6,19 +6,30 @@ import { runAfterTurn, type Peer, startDeadline } from "../exchange/index.ts";
 export type FirstProtocol = "http1" | "http2" | "tls";
 
 /**
- * Waits for the first bytes on a connection, puts them back, and calls `proceed` with the protocol. Closes the
- * connection if the client closes its side, or after `timeoutMs` milliseconds without enough bytes.
+ * Waits for the first bytes on a connection, and calls `proceed` with the protocol and the bytes. Closes the connection
+ * if the client closes its side, or after `timeoutMs` milliseconds without enough bytes.
+ *
+ * @param proceed - must add a `data` listener or call {@link putBack} before it returns, because the socket is flowing
  */
-export function detectProtocol(socket: Socket, timeoutMs: number, proceed: (protocol: FirstProtocol) => void): void {
+export function detectProtocol(
+  socket: Socket,
+  timeoutMs: number,
+  proceed: (protocol: FirstProtocol, bytes: Buffer) => void,
+): void {
   readFirstBytes(socket, timeoutMs, (bytes) => {
     const protocol = firstProtocolOf(bytes);
-    if (protocol === undefined) return undefined;
-    return () => {
-      socket.unshift(bytes);
-      proceed(protocol);
-    };
+    return protocol === undefined ? undefined : () => proceed(protocol, bytes);
   });
 }
+
+/** Puts bytes back, and ends the flowing mode, so that the next reader reads the bytes first. */
+export function putBack(socket: Socket, bytes: Buffer): void {
+  socket.on("readable", ignore);
+  socket.unshift(bytes);
+  socket.off("readable", ignore);
+}
+
+function ignore(): void {}
 
 /** Returns the protocol of a connection from the first bytes, or `undefined` while more bytes are needed. */
 export function firstProtocolOf(bytes: Uint8Array): FirstProtocol | undefined {
@@ -70,18 +81,15 @@ function readFirstBytes(socket: Socket, timeoutMs: number, parse: (bytes: Buffer
   const stop = (): void => {
     isWaiting = false;
     stopTimer();
-    socket.off("readable", read).off("end", close).off("close", stop);
+    socket.off("data", read).off("end", close).off("close", stop);
   };
-  // If bytes were put back before `parse` has enough, the socket would be readable again immediately.
-  let received: Buffer = Buffer.alloc(0);
-  const read = (): void => {
-    const bytes: Buffer | null = socket.read();
-    if (bytes === null) return;
-    received = received.byteLength === 0 ? bytes : Buffer.concat([received, bytes]);
+  let received: Buffer | undefined;
+  const read = (bytes: Buffer): void => {
+    received = received === undefined ? bytes : Buffer.concat([received, bytes]);
     const continueWith = parse(received);
     if (continueWith === undefined) return;
     stop();
     continueWith();
   };
-  socket.on("readable", read).on("end", close).on("close", stop);
+  socket.on("data", read).on("end", close).on("close", stop);
 }

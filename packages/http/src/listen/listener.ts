@@ -8,7 +8,7 @@ import { type TrustedProxies, unixAddress } from "../trusted-proxies/index.ts";
 import { announce, hasSubscribers } from "./announcement.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
-import { type FirstProtocol, detectProtocol, consumeProxyHeader } from "./first-bytes.ts";
+import { type FirstProtocol, detectProtocol, consumeProxyHeader, putBack } from "./first-bytes.ts";
 import type {
   GatewayLoad,
   HttpEngine,
@@ -181,14 +181,14 @@ export class Listener {
       tls,
       // The handshake gets no more time than a request header, which follows the handshake.
       handshakeTimeoutMs: this.#options.limits.headerTimeoutMs,
-      take: (socket, version) => this.#serve(socket, version),
+      take: (socket, version) => this.#serve(socket, version, undefined),
     });
   }
 
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
     // An error closes only this connection, also before and after an HTTP server owns the socket.
-    socket.on("error", () => socket.destroy());
+    socket.on("error", destroyThis);
     const { headerTimeoutMs } = this.#options.limits;
     if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
       return this.#detectProtocol(socket);
@@ -199,7 +199,9 @@ export class Listener {
   }
 
   #detectProtocol(socket: Socket): void {
-    detectProtocol(socket, this.#options.limits.headerTimeoutMs, (protocol) => this.#handOver(socket, protocol));
+    detectProtocol(socket, this.#options.limits.headerTimeoutMs, (protocol, bytes) =>
+      this.#handOver(socket, protocol, bytes),
+    );
   }
 
   #overridePeer(socket: Socket, source: Peer): void {
@@ -207,13 +209,14 @@ export class Listener {
     else this.#sources.set(socket, source);
   }
 
-  #handOver(socket: Socket, protocol: FirstProtocol): void {
-    if (protocol === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls);
-    else if (protocol !== "tls" && this.#cleartext) this.#serve(socket, protocol);
+  #handOver(socket: Socket, protocol: FirstProtocol, bytes: Buffer): void {
+    if (protocol === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls, bytes);
+    else if (protocol !== "tls" && this.#cleartext) this.#serve(socket, protocol, bytes);
     else socket.destroy();
   }
 
-  #decrypt(socket: Socket, tls: TlsServer): void {
+  #decrypt(socket: Socket, tls: TlsServer, bytes: Buffer): void {
+    putBack(socket, bytes);
     // On a Unix socket, a TLS connection cannot be assigned to a raw socket.
     if (this.#isUnix) this.#sockets.setConnection(socket, opaqueTlsConnection);
     else this.#rememberRawSocket(socket);
@@ -226,15 +229,15 @@ export class Listener {
     raw.on("close", () => this.#rawSocketByEndpoints.delete(key));
   }
 
-  #serve(socket: Socket, version: HttpMajorVersion): void {
-    const rawSocket = this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket;
+  #serve(socket: Socket, version: HttpMajorVersion, bytes: Buffer | undefined): void {
+    const rawSocket = "encrypted" in socket ? (this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket) : socket;
     const source = this.#sources.get(rawSocket);
     if (source !== undefined) overridePeer(socket, source);
     else if (this.#isUnix && socket.remoteAddress === undefined)
       overridePeer(socket, { address: unixAddress, port: 0 });
     // Reads the address, so that node caches the address for the time after the connection has closed.
     void socket.remoteAddress;
-    const connection = this.#servers[version].take(socket);
+    const connection = this.#servers[version].take(socket, bytes);
     this.#sockets.setConnection(rawSocket, connection);
     this.#ages?.add(socket, connection);
   }
@@ -276,6 +279,10 @@ export class Listener {
 // The key contains addresses and ports of both ends, because a proxy may connect from one port to two local addresses.
 function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+function destroyThis(this: Socket): void {
+  this.destroy();
 }
 
 function countOne<Key>(counts: Map<Key, number>, key: Key): void {

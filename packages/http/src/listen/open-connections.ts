@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { ServedConnection } from "./http-server.ts";
+import { type OpenItem, OpenList } from "./open-list.ts";
 
 /** Maximum connections beyond the limit. 64 are enough for probes and an operator, and take about 2 MiB. */
 const spareMax = 64;
@@ -12,7 +13,7 @@ const spareMax = 64;
  */
 export class OpenConnections {
   readonly #limit: number;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new OpenList<Socket & OpenItem>();
   /** The sockets beyond the limit, oldest first, each with its connection object, if known. */
   readonly #beyondLimit = new Map<Socket, ServedConnection | undefined>();
 
@@ -24,8 +25,8 @@ export class OpenConnections {
     return this.#sockets.size;
   }
 
-  [Symbol.iterator](): SetIterator<Socket> {
-    return this.#sockets.values();
+  [Symbol.iterator](): ArrayIterator<Socket> {
+    return this.#sockets[Symbol.iterator]();
   }
 
   /** Counts a new connection until the connection closes. */
@@ -61,6 +62,7 @@ export class OpenConnections {
 
   #remove(socket: Socket): void {
     this.#sockets.delete(socket);
+    if (this.#beyondLimit.size === 0) return;
     this.#beyondLimit.delete(socket);
     const [next] = this.#beyondLimit.keys();
     if (next !== undefined && this.#keptConnections < this.#limit) this.#beyondLimit.delete(next);

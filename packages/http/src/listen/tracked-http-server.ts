@@ -1,24 +1,30 @@
 import type { Socket } from "node:net";
 import type { HttpConnection, HttpServer } from "./http-server.ts";
+import type { OpenItems } from "./open-list.ts";
 
 /** An {@link HttpServer} that keeps its open connections in a set. */
 export class TrackedHttpServer implements HttpServer {
-  readonly #open: ReadonlySet<HttpConnection>;
-  readonly #connect: (socket: Socket) => HttpConnection;
+  readonly #open: OpenItems<HttpConnection>;
+  readonly #connect: (socket: Socket, firstBytes: Buffer | undefined) => HttpConnection;
   readonly close: () => void;
   #isDraining = false;
 
   /** `connect` keeps a connection in `open` until the connection closes. `close` closes only the server. */
-  constructor(open: ReadonlySet<HttpConnection>, connect: (socket: Socket) => HttpConnection, close: () => void) {
+  constructor(
+    open: OpenItems<HttpConnection>,
+    connect: (socket: Socket, firstBytes: Buffer | undefined) => HttpConnection,
+    close: () => void,
+  ) {
     this.#open = open;
     this.#connect = connect;
     this.close = close;
   }
 
-  take(socket: Socket): HttpConnection {
-    const connection = this.#connect(socket);
+  take(socket: Socket, firstBytes?: Buffer): HttpConnection {
+    const connection = this.#connect(socket, firstBytes);
     // Drains a connection that was accepted before the drain began and has no request yet.
     if (this.#isDraining) connection.drain();
+    if (firstBytes !== undefined) connection.start?.(firstBytes);
     return connection;
   }
 

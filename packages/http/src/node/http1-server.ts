@@ -19,6 +19,7 @@ import {
   type HttpServer,
   type HttpServerOptions,
   TrackedHttpServer,
+  putBack,
 } from "../listen/index.ts";
 import { NodeHttp1Connection } from "./http1-connection.ts";
 import { continueWhenRead } from "./http1-exchange.ts";
@@ -37,7 +38,8 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax),
   );
   let server: Server | undefined;
-  const connect = (socket: Socket): NodeHttp1Connection => {
+  const connect = (socket: Socket, taken: Buffer | undefined): NodeHttp1Connection => {
+    if (taken !== undefined) putBack(socket, taken);
     clock.start();
     const connection = new NodeHttp1Connection(socket, options);
     connections.add(connection);

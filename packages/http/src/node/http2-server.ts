@@ -5,6 +5,7 @@ import {
   type HttpServer,
   type HttpServerOptions,
   TrackedHttpServer,
+  putBack,
 } from "../listen/index.ts";
 import { NodeHttp2Connection } from "./http2-connection.ts";
 
@@ -13,7 +14,8 @@ export function createNodeHttp2Server(options: HttpServerOptions): HttpServer {
   const { requestTimeoutMs, idleTimeoutMs } = options.limits;
   const connections = new Set<NodeHttp2Connection>();
   const clock = createConnectionClock(connections, checkIntervalMs(requestTimeoutMs, idleTimeoutMs));
-  const connect = (socket: Socket): NodeHttp2Connection => {
+  const connect = (socket: Socket, firstBytes: Buffer | undefined): NodeHttp2Connection => {
+    if (firstBytes !== undefined) putBack(socket, firstBytes);
     clock.start();
     const connection = new NodeHttp2Connection(socket, options, (closed) => connections.delete(closed));
     connections.add(connection);

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { detectProtocol, firstProtocolOf, type FirstProtocol } from "../../src/listen/first-bytes.ts";
+import { detectProtocol, firstProtocolOf, putBack, type FirstProtocol } from "../../src/listen/first-bytes.ts";
 import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
@@ -41,7 +41,10 @@ let timeoutMs = 10_000;
 const accepted: ((socket: Socket) => void)[] = [];
 const handed: ((handed: Handed) => void)[] = [];
 const server = createServer({ allowHalfOpen: true }, (socket) => {
-  detectProtocol(socket, timeoutMs, (spoken) => handed.shift()?.({ spoken, socket }));
+  detectProtocol(socket, timeoutMs, (spoken, bytes) => {
+    putBack(socket, bytes);
+    handed.shift()?.({ spoken, socket });
+  });
   accepted.shift()?.(socket);
 });
 let port: number;
