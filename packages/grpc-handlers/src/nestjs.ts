@@ -10,7 +10,7 @@ export type { GrpcServer } from "./nestjs/index.ts";
 export { readServices, type DescriptorSource } from "./grpc-js.ts";
 
 /** Options for {@link createGatewayStrategy}. */
-export interface GatewayStrategyOptions extends GrpcJsOptions {
+export interface GatewayStrategyOptions extends Omit<GrpcJsOptions, "messages"> {
   /** The `createGateway` options. `routes` adds services, such as health and reflection. */
   readonly gateway?: Partial<GatewayOptions>;
   /** Listens on a separate port or socket. Without `listen`, call `mount` with an application on Express or Fastify. */

@@ -34,6 +34,7 @@ export {
   envelopePrefixBytes,
   Envelope,
   EnvelopeReader,
+  fillEnvelope,
   type ForwardedMessage,
   isLargeEnvelope,
   messageBytesMax,

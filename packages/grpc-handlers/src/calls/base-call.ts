@@ -1,5 +1,7 @@
 import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
-import { Envelope, type ForwardedMessage, toEnvelope } from "@plantstore/protocols";
+import type { Message } from "@bufbuild/protobuf";
+import type { PlainConverter } from "@plantstore/protobuf";
+import { Envelope, type ForwardedMessage } from "@plantstore/protocols";
 import { type Caller, toFault } from "@plantstore/serve";
 import { appendMetadata, toMetadata } from "./metadata.ts";
 import { MetricsRecorder } from "./metrics-recorder.ts";
@@ -24,6 +26,9 @@ export type AnyDefinition = MethodDefinition<any, any>;
 export interface MethodCodec {
   readonly definition: AnyDefinition;
   readonly readRequest: (message: ForwardedMessage) => unknown;
+  readonly writeResponse: (value: unknown) => Envelope;
+  /** Converts usual response values to messages without writing them in binary. */
+  readonly toMessage: PlainConverter | undefined;
 }
 
 /** A gateway call with the interface of a grpc-js server call, which interceptors and handlers' call objects use. */
@@ -98,9 +103,10 @@ export class BaseCall implements ServerInterceptingCallInterface {
   sendMessage(value: unknown, callback: () => void): void {
     if (this.#isEnded) return;
     this.#hasHeader = true;
-    let message: Envelope;
+    let message: Envelope | Message;
     try {
-      message = toEnvelope(this.#method.definition.responseSerialize(value));
+      const converted = this.#response.takesMessages ? this.#method.toMessage?.(value) : undefined;
+      message = converted ?? this.#method.writeResponse(value);
     } catch (fault) {
       return this.sendStatus({ code: status.INTERNAL, details: "Error serializing response", fault });
     }

@@ -6,6 +6,7 @@ import { BaseCall, type MethodCodec } from "./base-call.ts";
 import { createRequestReader } from "./read-request.ts";
 import { SingleResponse, StreamedResponse, UnaryResponse } from "./response.ts";
 import { serveCall, type ServedMethod } from "./serve-call.ts";
+import { createResponseWriter } from "./write-response.ts";
 
 /** Passes an RPC's calls to a grpc-js handler. */
 export class HandlerForwarder implements Forwarder {
@@ -20,13 +21,19 @@ export class HandlerForwarder implements Forwarder {
   constructor(desc: DescMethod, method: ServedMethod) {
     this.#desc = desc;
     this.#method = method;
-    this.#codec = { definition: method.definition, readRequest: createRequestReader(method.definition) };
+    const { definition, encode, toMessage } = method;
+    this.#codec = {
+      definition,
+      readRequest: createRequestReader(definition),
+      writeResponse: createResponseWriter(definition, encode),
+      toMessage,
+    };
     this.#write = createBinaryWriter(desc.input, undefined);
     this.#read = createBinaryReader(desc.output, undefined);
   }
 
   unary(caller: Caller, request: Envelope, reply: Reply): void {
-    serveCall(new BaseCall(this.#codec, caller, request, new UnaryResponse(reply)), this.#method);
+    serveCall(new BaseCall(this.#codec, caller, request, new UnaryResponse(reply, caller.headers)), this.#method);
   }
 
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage> {

@@ -5,3 +5,4 @@
 export { HandlerForwarder } from "./handler-forwarder.ts";
 export type { AnyDefinition } from "./base-call.ts";
 export type { AnyHandler, ServedMethod } from "./serve-call.ts";
+export { findConverter, findEncode, type MessageTypes } from "./message-types.ts";

@@ -1,11 +1,14 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Envelope } from "@plantstore/protocols";
-import type { Reply } from "@plantstore/serve";
+import { Envelope } from "@plantstore/protocols";
+import type { Caller, Reply } from "@plantstore/serve";
+import type { Message } from "@bufbuild/protobuf";
 
 /** The target for a call's response. After `end` or `fail`, its functions have no effect. */
 export interface CallResponse {
+  /** Whether {@link send} accepts messages. */
+  readonly takesMessages: boolean;
   /** Sends a message. Calls `sent` when the next message may be sent. */
-  send(message: Envelope, sent: () => void): void;
+  send(message: Envelope | Message, sent: () => void): void;
   /** Ends the response successfully. */
   end(): void;
   fail(error: unknown): void;
@@ -13,21 +16,28 @@ export interface CallResponse {
 
 /** A unary call's response. */
 export class UnaryResponse implements CallResponse {
+  readonly takesMessages: boolean;
   readonly #reply: Reply;
-  #message: Envelope | undefined;
+  readonly #headers: Caller["headers"];
+  #message: Envelope | Message | undefined;
 
-  constructor(reply: Reply) {
+  constructor(reply: Reply, headers: Caller["headers"]) {
+    this.takesMessages = reply.takesMessages === true;
     this.#reply = reply;
+    this.#headers = headers;
   }
 
-  send(message: Envelope, sent: () => void): void {
+  send(message: Envelope | Message, sent: () => void): void {
     this.#message = message;
     sent();
   }
 
   end(): void {
-    if (this.#message === undefined) this.fail(messageCountError(0));
-    else this.#reply.resolve(this.#message);
+    const message = this.#message;
+    if (message === undefined) return this.fail(messageCountError(0));
+    if (message instanceof Envelope) return this.#reply.resolve(message);
+    const { responseHeader: header, responseTrailer: trailer } = this.#headers;
+    this.#reply.resolve({ message, header, trailer });
   }
 
   fail(error: unknown): void {
@@ -51,6 +61,7 @@ interface SentMessage {
  * reads slowly pauses the handler.
  */
 export class StreamedResponse implements CallResponse, AsyncIterableIterator<Envelope> {
+  readonly takesMessages: boolean = false;
   readonly #messages: SentMessage[] = [];
   #isEnded = false;
   #error: unknown;

@@ -6,11 +6,13 @@ import {
   type ServerInterceptor,
   status,
 } from "@grpc/grpc-js";
+import type { PlainConverter } from "@plantstore/protobuf";
 import type { AnyDefinition, BaseCall, CallListener } from "./base-call.ts";
 import { GuardedCall } from "./guarded-call.ts";
 import { HandlerCall } from "./handler-call.ts";
 import { UnaryHandlerCall } from "./unary-handler-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
+import type { EncodeMessage } from "./write-response.ts";
 
 /** The members that the call objects for all four call types have. */
 export type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
@@ -24,6 +26,9 @@ export interface ServedMethod {
   readonly handler: AnyHandler;
   readonly interceptors: readonly ServerInterceptor[];
   readonly exposesMessages: boolean;
+  /** Writes the method's responses. By default, the definition's `responseSerialize` writes them. */
+  readonly encode: EncodeMessage | undefined;
+  readonly toMessage: PlainConverter | undefined;
 }
 
 /** Runs a call's interceptors and its handler. */

@@ -1,9 +1,10 @@
 import type { MethodDefinition, ServiceDefinition } from "@grpc/grpc-js";
+import type { BinaryWriter } from "@bufbuild/protobuf/wire";
 
 /** A ts-proto message type. */
 interface TsProtoType {
   // oxlint-disable-next-line typescript/no-explicit-any -- a definition's messages have any type.
-  encode(message: any): { finish(): Uint8Array };
+  encode(message: any, writer?: any): { finish(): Uint8Array };
   decode(bytes: Uint8Array): unknown;
   // oxlint-disable-next-line typescript/no-explicit-any -- as above.
   fromPartial?(message: any): unknown;
@@ -35,17 +36,23 @@ function isGeneric(definition: GenericDefinition | ServiceDefinition): definitio
   return typeof definition["fullName"] === "string";
 }
 
-function toMethod(fullName: string, method: GenericMethod): MethodDefinition<unknown, unknown> {
+/** A method whose responses can be written with a writer that is used again. */
+interface EncodedMethod extends MethodDefinition<unknown, unknown> {
+  readonly responseEncode: (message: unknown, writer: BinaryWriter) => BinaryWriter;
+}
+
+function toMethod(fullName: string, method: GenericMethod): EncodedMethod {
   const { name, requestType, requestStream, responseType, responseStream } = method;
+  // nice-grpc handlers return only the fields that are set.
+  const complete = (message: unknown): unknown => responseType.fromPartial?.(message) ?? message;
   return {
     path: `/${fullName}/${name}`,
     requestStream,
     responseStream,
     requestSerialize: (message) => Buffer.from(requestType.encode(message).finish()),
     requestDeserialize: (bytes) => requestType.decode(bytes),
-    // nice-grpc handlers return only the fields that are set.
-    responseSerialize: (message) =>
-      Buffer.from(responseType.encode(responseType.fromPartial?.(message) ?? message).finish()),
+    responseSerialize: (message) => Buffer.from(responseType.encode(complete(message)).finish()),
+    responseEncode: (message, writer) => responseType.encode(complete(message), writer) as typeof writer,
     responseDeserialize: (bytes) => responseType.decode(bytes),
   };
 }

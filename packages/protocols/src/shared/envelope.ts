@@ -54,6 +54,14 @@ export class Envelope {
 }
 
 /**
+ * Returns the envelope of an encoded message that starts after {@link envelopePrefixBytes} unused bytes. The prefix is
+ * written into these bytes, so that the message is not copied into an envelope.
+ */
+export function fillEnvelope(bytes: Uint8Array): Envelope {
+  return new Envelope(false, writePrefix(bytes, 0, bytes.byteLength - envelopePrefixBytes), 0);
+}
+
+/**
  * Reads a unary body's envelope.
  *
  * @throws ConnectError `Unimplemented` for no message or several messages (as in Connect), `ResourceExhausted` for a

@@ -1,3 +1,4 @@
+import type { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/comparison.ts";
@@ -37,6 +38,8 @@ const effects: EffectsOf<GrpcJsOptions> = {
   // Descriptors without the service are refused.
   descriptors: () => compareTrees({ descriptors: descriptorSetOf(GreenhouseService.file) }, grow),
   interceptors: () => compareTrees({ interceptors: [refuse] }, grow),
+  // A type that writes other bytes than the definition is refused.
+  messages: () => compareTrees({ messages: { Tree: { encode: (_: Message, writer: BinaryWriter) => writer } } }, grow),
   exposeErrorMessages: () => compareTrees({ exposeErrorMessages: true }, (callback) => callback(new Error("no oak"))),
 };
 

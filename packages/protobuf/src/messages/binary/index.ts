@@ -8,3 +8,4 @@
  */
 export { createBinaryReader } from "./binary-reader.ts";
 export { createBinaryWriter } from "./large-bytes.ts";
+export { createPlainConverter, type PlainConverter } from "./plain-objects.ts";

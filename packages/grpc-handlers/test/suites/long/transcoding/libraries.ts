@@ -18,19 +18,9 @@ const includeDirs = ["packages/testing/proto", "packages/conformance/proto", "pa
 );
 
 /** The libraries by name. */
-export const libraries: Readonly<Record<"ts-proto" | "proto-loader", () => Library>> = {
-  "ts-proto"() {
-    const code = generateTsProto(includeDirs, ["outputServices=grpc-js", "forceLong=bigint"]);
-    return {
-      async describe({ file, name }) {
-        const generated: Readonly<Record<string, ServiceDefinition>> = await import(
-          join(code.folder, `${file.name}.ts`)
-        );
-        return { definition: generated[`${name}Service`] ?? {}, options: { descriptors: file } };
-      },
-      [Symbol.dispose]: () => code[Symbol.dispose](),
-    };
-  },
+export const libraries: Readonly<Record<"ts-proto" | "ts-proto with messages" | "proto-loader", () => Library>> = {
+  "ts-proto": () => tsProto(false),
+  "ts-proto with messages": () => tsProto(true),
   "proto-loader": () => ({
     async describe({ file, typeName }) {
       const loaded = loadSync(`${file.name}.proto`, { includeDirs, longs: String });
@@ -42,3 +32,18 @@ export const libraries: Readonly<Record<"ts-proto" | "proto-loader", () => Libra
     [Symbol.dispose]: () => {},
   }),
 };
+
+function tsProto(withMessages: boolean): Library {
+  const options = ["outputServices=grpc-js", "forceLong=bigint", `useDate=${withMessages ? "false" : "true"}`];
+  const code = generateTsProto(includeDirs, options);
+  return {
+    async describe({ file, name }) {
+      const generated: Readonly<Record<string, ServiceDefinition>> = await import(join(code.folder, `${file.name}.ts`));
+      return {
+        definition: generated[`${name}Service`] ?? {},
+        options: { descriptors: file, ...(withMessages ? { messages: generated } : {}) },
+      };
+    },
+    [Symbol.dispose]: () => code[Symbol.dispose](),
+  };
+}

@@ -1,0 +1,114 @@
+import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import { Edition, FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { bailOut, canCompile, compileFunction, literal, messageClass, memoize, TypeScope } from "../codegen/index.ts";
+
+/** Converts an object with a message's fields to the message, or returns `undefined` for any unusual value. */
+export type PlainConverter = (value: unknown) => Message | undefined;
+
+/**
+ * Creates the function that converts objects which have a message's fields as ts-proto stores them with
+ * `forceLong=bigint` and without dates: under their local names, and as protobuf-es stores them. The message is the one
+ * that writing the object in binary and reading it again returns. For a value for which that is not certain, such as a
+ * number in a string field, the function returns `undefined`.
+ *
+ * @returns `undefined` for types with oneofs, groups, maps with other keys than strings, types that contain themselves,
+ * files in proto2 or editions, and where code may not be generated
+ */
+export function createPlainConverter(desc: DescMessage): PlainConverter | undefined {
+  if (!canCompile(undefined) || !isSupported(desc, [])) return undefined;
+  const convert = converterOf(desc);
+  return (value) => {
+    try {
+      return convert.read(value);
+    } catch {
+      return undefined;
+    }
+  };
+}
+
+/** A type's function, which throws for an unusual value. */
+interface Converter {
+  read(value: unknown): Message;
+}
+
+const converterOf = memoize((desc: DescMessage): Converter => {
+  const own = new TypeScope({
+    bailOut,
+    isArray: Array.isArray,
+    asIntN: BigInt.asIntN,
+    asUintN: BigInt.asUintN,
+    Bytes: Uint8Array,
+    is: Object.is,
+    fround: Math.fround,
+  });
+  return { read: compileFunction(messageSource(desc, own), own.values) };
+});
+
+function isSupported(desc: DescMessage, parents: readonly DescMessage[]): boolean {
+  const { typeName, file, oneofs, fields } = desc;
+  if (parents.includes(desc) || file.edition !== Edition.EDITION_PROTO3 || oneofs.length > 0) return false;
+  if (isWrapperDesc(desc) || typeName === "google.protobuf.Struct" || typeName === "google.protobuf.ListValue")
+    return false;
+  return fields.every((field) => {
+    if (field.localName in Object.prototype) return false;
+    if (field.fieldKind === "map" && field.mapKey !== ScalarType.STRING) return false;
+    if (field.fieldKind !== "map" && "longAsString" in field && field.longAsString) return false;
+    return field.message === undefined || isSupported(field.message, [...parents, desc]);
+  });
+}
+
+function messageSource(desc: DescMessage, own: TypeScope): string {
+  const fields = desc.fields.map((field) => {
+    const name = literal(field.localName);
+    const check = valueSource(field, own);
+    const read = `value = object[${name}];\n`;
+    if (field.fieldKind === "list")
+      return `${read}if (!isArray(value)) throw bailOut;\n{ const list = value, items = message[${name}];
+for (let index = 0; index < list.length; index++) { value = list[index];\n${check}items.push(value); } }\n`;
+    if (field.fieldKind === "map")
+      return `${read}if (typeof value !== "object" || value === null || isArray(value) || value instanceof Map) throw bailOut;
+{ const entries = value, items = message[${name}];
+for (const key of Object.keys(entries)) { if (key === "__proto__" || !key.isWellFormed()) throw bailOut;\nvalue = entries[key];\n${check}items[key] = value; } }\n`;
+    const store = `message[${name}] = value;\n`;
+    return field.presence === FeatureSet_FieldPresence.IMPLICIT
+      ? `${read}${check}${store}`
+      : `${read}if (value !== undefined) {\n${check}${store}}\n`;
+  });
+  return `function (object) {
+  if (typeof object !== "object" || object === null) throw bailOut;
+  const message = new ${own.name(messageClass(desc))}();
+  let value;
+  ${fields.join("")}  return message;
+}`;
+}
+
+/** Returns statements that check and convert `value`. */
+function valueSource({ message, enum: enumeration, scalar }: DescField, own: TypeScope): string {
+  const requireThat = (condition: string): string => `if (!(${condition})) throw bailOut;\n`;
+  if (message !== undefined) return `value = ${own.name(converterOf(message))}.read(value);\n`;
+  if (enumeration !== undefined) return requireThat("(value | 0) === value && !is(value, -0)");
+  switch (scalar) {
+    case ScalarType.STRING:
+      return requireThat('typeof value === "string" && value.isWellFormed()');
+    case ScalarType.BOOL:
+      return requireThat('typeof value === "boolean"');
+    case ScalarType.BYTES:
+      return `${requireThat("value instanceof Bytes")}value = new Bytes(value);\n`;
+    case ScalarType.DOUBLE:
+      return requireThat('typeof value === "number" && !is(value, -0)');
+    case ScalarType.FLOAT:
+      return `${requireThat('typeof value === "number"')}value = fround(value);\n${requireThat("!is(value, -0)")}`;
+    case ScalarType.UINT32:
+    case ScalarType.FIXED32:
+      return requireThat('typeof value === "number" && (value >>> 0) === value && !is(value, -0)');
+    case ScalarType.INT64:
+    case ScalarType.SINT64:
+    case ScalarType.SFIXED64:
+      return requireThat('typeof value === "bigint" && asIntN(64, value) === value');
+    case ScalarType.UINT64:
+    case ScalarType.FIXED64:
+      return requireThat('typeof value === "bigint" && asUintN(64, value) === value');
+    default:
+      return requireThat('typeof value === "number" && (value | 0) === value && !is(value, -0)');
+  }
+}
