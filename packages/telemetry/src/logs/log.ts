@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import type { DestinationStream, Logger } from "pino";
 import type { LogErrorCode } from "./error-code.ts";
 import { LineOutput } from "./line-output.ts";
+import { createLogMethod, timeMember } from "./plain-lines.ts";
 import { toTerminalLine } from "./terminal-lines.ts";
 
 /** The `LOG_LEVEL` values, from least to most verbose. */
@@ -41,13 +42,15 @@ const causeDepthMax = 5;
  * @param destination - the default is standard error, because commands print their results to standard output
  */
 export function openLog(level: LogLevel, destination: DestinationStream = standardError.destinations.lines): Logger {
-  return loadPino().pino(
+  const { pino, symbols } = loadPino();
+  return pino(
     {
       level,
       base: null,
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      timestamp: timeMember,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
+      hooks: { logMethod: createLogMethod(symbols, destination) },
     },
     destination,
   );
