@@ -57,11 +57,29 @@ const exactDigitsMax = 15;
  * @returns the value, a `bigint` if the range is 64 bits wide, or `undefined` for any other text
  */
 export function parseCanonicalInteger(text: string, range: IntegerRange): bigint | number | undefined {
-  if (!canonicalInteger.test(text)) return undefined;
-  if (text.length > exactDigitsMax) return withinRange(BigInt(text), range);
-  const value = Number(text);
+  if (text.length > exactDigitsMax) return canonicalInteger.test(text) ? withinRange(BigInt(text), range) : undefined;
+  const value = parseShortInteger(text);
+  if (Number.isNaN(value)) return undefined;
   if (range.isBigInt) return value < 0 && range.min === 0n ? undefined : BigInt(value);
   return value < range.min || value > range.max ? undefined : value;
+}
+
+// Parses a canonical integer that a double represents exactly, or returns NaN. A regular expression and `Number` take
+// three times as long.
+function parseShortInteger(text: string): number {
+  const isNegative = text.charCodeAt(0) === 0x2d;
+  let at = isNegative ? 1 : 0;
+  const leading = text.charCodeAt(at);
+  if (leading === 0x30) return text.length === 1 ? 0 : Number.NaN;
+  // The character code is NaN if the text is empty or only a sign.
+  if (Number.isNaN(leading)) return Number.NaN;
+  let value = 0;
+  for (; at < text.length; at++) {
+    const digit = text.charCodeAt(at) - 0x30;
+    if (!(digit >= 0 && digit <= 9)) return Number.NaN;
+    value = value * 10 + digit;
+  }
+  return isNegative ? -value : value;
 }
 
 // Matches a JSON number (RFC 8259 §6).
