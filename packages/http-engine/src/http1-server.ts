@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Socket } from "node:net";
-import { Http1Connection, type Http1RequestHead, keepAliveLines } from "./http1/index.ts";
+import { Http1Connection, type Http1ConnectionOptions, type Http1RequestHead, keepAliveLines } from "./http1/index.ts";
 import { type HttpProblem, type Limits, lingerMsMax, checkRequestHead } from "@plantstore/http";
 import {
   checkIntervalMs,
@@ -21,7 +21,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
   const timeoutCheckIntervalMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
   const clock = createConnectionClock(connections, timeoutCheckIntervalMs);
-  const options = {
+  const createOptions = (): Http1ConnectionOptions => ({
     limits,
     timeoutCheckIntervalMs,
     budget,
@@ -36,10 +36,12 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
     // Errors in the engine's own code belong to no call, so they are reported here.
     onFault: (error: unknown) =>
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" }),
-  };
+  });
+  let options: Http1ConnectionOptions | undefined;
   const connect = (socket: Socket): Http1Connection => {
     clock.start();
-    const connection = new Http1Connection(socket, options);
+    // Created with the first connection, so that requests do not inherit the context in which the server was started.
+    const connection = new Http1Connection(socket, (options ??= createOptions()));
     connections.add(connection);
     return connection;
   };

@@ -1,10 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext, UnaryResponse } from "@connectrpc/connect";
 import type { Failure, BodyMemory } from "@plantstore/http";
 import type { AdmitRequest } from "./hooks.ts";
-import type { Content, Take } from "./protocol.ts";
-import type { ResponseParts } from "./rpc.ts";
-import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
+import type { Content, Envelope, ForwardedMessage, Take } from "./shared/envelope.ts";
 
 /** The AbortSignal members that forwarding needs. A real AbortSignal would take a tenth of a call's time. */
 export interface CallSignal {
@@ -63,6 +61,9 @@ export interface Caller {
   /** Called when the response header is complete. The header can then be sent before the first message. */
   begin(): void;
 }
+
+/** A unary response's message, header and trailer. */
+export type ResponseParts = Pick<UnaryResponse, "header" | "trailer"> & { readonly message: Content };
 
 /** Receives the response of a {@link Callee}. Only one method is called, and only once. The methods never throw. */
 export interface Reply {

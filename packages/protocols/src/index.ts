@@ -8,7 +8,6 @@ export type {
   BodyTarget,
   BodyWire,
   CallTarget,
-  Content,
   ErrorWire,
   Mismatch,
   Protocol,
@@ -17,7 +16,6 @@ export type {
   RequestMessages,
   StreamTraits,
   StreamWire,
-  Take,
   Wire,
 } from "./protocol.ts";
 export type { Codec, FormatName } from "./formats/format.ts";
@@ -30,6 +28,7 @@ export {
   type StreamCompression,
 } from "./shared/compression.ts";
 export {
+  type Content,
   envelopeBytes,
   envelopePrefixBytes,
   Envelope,
@@ -39,6 +38,7 @@ export {
   isLargeEnvelope,
   messageBytesMax,
   readSingleEnvelope,
+  type Take,
   toEnvelope,
   compressedFlag,
   writeEnvelope,
@@ -53,14 +53,23 @@ export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiati
 export { oneMessage } from "./shared/one-message.ts";
 export { isOriginAllowed } from "./shared/origin.ts";
 export { readRestTimeout } from "./shared/timeouts.ts";
-export type { MessageInit, Rpc, ResponseParts } from "./rpc.ts";
+export type { MessageInit, Rpc } from "./rpc.ts";
 export type { ProtocolName } from "./protocol-name.ts";
 export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
 export { protocolForUnmatched, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";
 export { toRestHeader } from "./rest/response-header.ts";
 export { createTarget } from "./target.ts";
-export type { Callee, Caller, CallSignal, FaultReceiver, Forwarder, MessageCheck, Reply } from "./callee.ts";
+export type {
+  Callee,
+  Caller,
+  CallSignal,
+  FaultReceiver,
+  Forwarder,
+  MessageCheck,
+  Reply,
+  ResponseParts,
+} from "./callee.ts";
 export {
   type Admit,
   type AdmitProcedure,

@@ -3,7 +3,7 @@ import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields, HeaderReader, Peer } from "@plantstore/http";
 import type { ProtocolName } from "./protocol-name.ts";
 import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
-import type { Envelope, ForwardedMessage } from "./shared/envelope.ts";
+import type { Content, ForwardedMessage, Take } from "./shared/envelope.ts";
 import type { LazyHeaders } from "./shared/lazy-headers.ts";
 import type { Rpc } from "./rpc.ts";
 
@@ -42,8 +42,8 @@ export interface Protocol {
   /** Returns whether this protocol writes the response to a request that matches no target. */
   handlesUnmatched(head: RequestHead): boolean;
   /**
-   * Opens the wire for the error of a request that is no call, for example because the path is unknown. gRPC and gRPC-Web
-   * respond with 200 and a gRPC status.
+   * Opens the wire for the error of a request that is not a call, for example because the path is unknown. gRPC and
+   * gRPC-Web respond with 200 and a gRPC status.
    *
    * @param fields - additional header fields, such as Allow
    * @param rpc - the RPC that the path names, or `undefined` if the path names no RPC
@@ -94,12 +94,6 @@ export type Mismatch =
   | { readonly kind: "not-found" }
   | { readonly kind: "malformed"; readonly message: string }
   | { readonly kind: "method-not-allowed"; readonly allow: string };
-
-/** A message as a wire or a callee has it: decoded, or encoded in the binary format. */
-export type Content = Message | Envelope;
-
-/** Converts a received envelope to what the callee wants: a message for a handler, or the envelope for an upstream. */
-export type Take<T> = (envelope: Envelope) => T;
 
 /** Writes an error as a response. Every request has one: the wire of its call, or what its protocol opens. */
 export interface ErrorWire {

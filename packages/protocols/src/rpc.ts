@@ -1,15 +1,11 @@
 import type { DescMessage, DescMethod, MessageInitShape } from "@bufbuild/protobuf";
-import type { ConnectRouterOptions, UnaryResponse } from "@connectrpc/connect";
+import type { ConnectRouterOptions } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { MethodCodecs } from "./formats.ts";
 import type { Callee } from "./callee.ts";
-import type { Content } from "./protocol.ts";
 
 /** An RPC's options in Connect, including the options of the RPC's router. */
 export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
-
-/** A unary response's message, header and trailer. */
-export type ResponseParts = Pick<UnaryResponse, "header" | "trailer"> & { readonly message: Content };
 
 /** One RPC in the routes, prepared before the first call. */
 export interface Rpc {

@@ -21,9 +21,8 @@ import {
   memoize,
   type ReadJsonOptions,
 } from "@plantstore/protobuf";
-import { ForwardingCallee } from "./forwarding-callee.ts";
+import { ForwardingCallee, type InterceptedCall } from "./forwarding-callee.ts";
 import { contextOf, HandlerCallee } from "./handler-callee.ts";
-import type { InterceptedCall } from "./intercepted-call.ts";
 import {
   type Callee,
   createMethodCodecs,

@@ -1,8 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import { Envelope } from "@plantstore/protocols";
-import type { Call } from "./call.ts";
-import type { InterceptedCall } from "./intercepted-call.ts";
+import { Envelope, type Forwarder } from "@plantstore/protocols";
+import type { ViewedCall } from "./call-view.ts";
 
 /** A forwarded call's response for interceptors. The message is decoded at the first access. */
 export class ForwardedResponse implements UnaryResponse {
@@ -12,22 +11,24 @@ export class ForwardedResponse implements UnaryResponse {
   readonly header: Headers;
   readonly trailer: Headers;
   declare readonly message: Message;
-  readonly #call: InterceptedCall;
+  readonly #call: ViewedCall;
+  readonly #forwarder: Forwarder;
   #received: Message | Envelope;
 
   /** @param received - the message, which is decoded if the caller's format is not binary */
-  constructor(call: InterceptedCall, { service, method }: UnaryRequest, received: Message | Envelope) {
+  constructor(call: ViewedCall, forwarder: Forwarder, { service, method }: UnaryRequest, received: Message | Envelope) {
     this.service = service;
     this.method = method;
     this.header = call.wire.responseHeader;
     this.trailer = call.wire.responseTrailer;
     this.#call = call;
+    this.#forwarder = forwarder;
     this.#received = received;
     Object.defineProperty(this, "message", messageDescriptor);
   }
 
   read(): Message {
-    if (this.#received instanceof Envelope) this.#received = this.#call.decodeResponse(this.#received);
+    if (this.#received instanceof Envelope) this.#received = decodeCopy(this.#forwarder, this.#received);
     return this.#received;
   }
 
@@ -36,10 +37,15 @@ export class ForwardedResponse implements UnaryResponse {
    *
    * An interceptor may return another call's response, whose envelope may be in a format that `call` cannot write.
    */
-  static unreadEnvelope(response: object, call: Call): Envelope | undefined {
-    if (!(#received in response) || response.#call.served !== call) return undefined;
+  static unreadEnvelope(response: object, call: ViewedCall): Envelope | undefined {
+    if (!(#received in response) || response.#call !== call) return undefined;
     return response.#received instanceof Envelope ? response.#received : undefined;
   }
+}
+
+/** Returns a response decoded from a copy of its bytes, because interceptors may keep the message. */
+export function decodeCopy(forwarder: Forwarder, { bytes }: Envelope): Message {
+  return forwarder.decode(new Uint8Array(bytes));
 }
 
 // The message is an own property, so that spread copies have the message. V8 uses one shape for a shared descriptor.

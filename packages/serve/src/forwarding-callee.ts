@@ -1,7 +1,15 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { HandlerContext } from "@connectrpc/connect";
+import type {
+  HandlerContext,
+  Interceptor,
+  StreamRequest,
+  StreamResponse as InterceptedStream,
+  UnaryRequest,
+  UnaryResponse,
+} from "@connectrpc/connect";
 import {
   type Callee,
+  type Caller,
   type Content,
   Envelope,
   type ForwardedMessage,
@@ -13,9 +21,16 @@ import {
   takeEnvelopes,
   takeMessages,
 } from "@plantstore/protocols";
+import { CallView, type ViewedCall } from "./call-view.ts";
 import type { Call } from "./call.ts";
-import { type Intercept, InterceptedCall } from "./intercepted-call.ts";
-import { ConvertedMessages, convertStream, isAsyncIterable } from "./stream-messages.ts";
+import { decodeCopy, ForwardedResponse } from "./forwarded-response.ts";
+import { ServedRequest } from "./request.ts";
+import { ConvertedMessages, convertStream, isAsyncIterable, onlyMessage, sourceOf } from "./stream-messages.ts";
+
+/** Runs the interceptors. The last interceptor calls {@link InterceptedCall.forward}. */
+export type Intercept = ReturnType<Interceptor>;
+
+type Received = Content | AsyncIterable<Content | Uint8Array>;
 
 /**
  * Passes calls to a {@link Forwarder}. Messages in the binary format are forwarded unchanged, and large messages in the
@@ -60,7 +75,7 @@ export class ForwardingCallee implements Callee {
     else this.forwarder.unary(call, this.#toForwarded(message, call), reply);
   }
 
-  stream(call: Call, messages: Content | AsyncIterable<Content | Uint8Array>, reply: Reply): void {
+  stream(call: Call, messages: Received, reply: Reply): void {
     if (this.#intercept !== undefined) return new InterceptedCall(call, this, messages).start(this.#intercept);
     const responses = this.forwarder.stream(call, this.#toForwardedStream(messages, call));
     reply.resolveAll(new ConvertedMessages(responses, (response) => this.decode(response as Envelope)));
@@ -70,10 +85,7 @@ export class ForwardingCallee implements Callee {
     return this.forwarder.decode(envelope.bytes);
   }
 
-  #toForwardedStream(
-    messages: Content | AsyncIterable<Content | Uint8Array>,
-    call: Call,
-  ): AsyncIterable<ForwardedMessage> {
+  #toForwardedStream(messages: Received, call: Call): AsyncIterable<ForwardedMessage> {
     if (!isAsyncIterable(messages)) return oneMessage(this.#toForwarded(messages, call));
     if (call.passesOn && this.check === undefined) return messages as AsyncIterable<ForwardedMessage>;
     // Only a stream that is forwarded unchanged has messages in parts.
@@ -96,3 +108,143 @@ export class ForwardingCallee implements Callee {
     return message instanceof Envelope ? this.#codecs.proto.decode(new Uint8Array(message.bytes)) : message;
   }
 }
+
+/**
+ * A forwarded call of an RPC with interceptors. A message for interceptors is decoded when an interceptor reads the
+ * message. A message or stream that no interceptor reads is forwarded unchanged.
+ */
+export class InterceptedCall implements ViewedCall {
+  readonly view: CallView;
+  readonly #served: Call;
+  readonly #callee: ForwardingCallee;
+  readonly #forwarder: Forwarder;
+  /** The request for interceptors: a stream, or a message that is decoded when an interceptor reads the message. */
+  #received: Content | AsyncIterable<Message>;
+  readonly #messages: AsyncIterable<Content | Uint8Array> | undefined;
+
+  constructor(served: Call, callee: ForwardingCallee, received: Received) {
+    const { request, rpc, wire, deadlineMs } = served;
+    this.#served = served;
+    this.#callee = callee;
+    this.#forwarder = callee.forwarder;
+    this.#messages = rpc.kind === "unary" ? undefined : isAsyncIterable(received) ? received : oneMessage(received);
+    this.#received =
+      this.#messages === undefined
+        ? (received as Content)
+        : new ConvertedMessages(this.#messages, (message) => callee.toRequest(message as Content));
+    this.view = new CallView(this, ServedRequest.exchangeOf(request), rpc, wire, deadlineMs, requestMessage);
+  }
+
+  get request(): Call["request"] {
+    return this.#served.request;
+  }
+
+  get wire(): Call["wire"] {
+    return this.#served.wire;
+  }
+
+  start(intercept: Intercept): void {
+    const served = this.#served;
+    const fail = (error: unknown): void => served.reject(error);
+    // An interceptor in JavaScript may return a value of any type.
+    const respond = (response: UnaryResponse | InterceptedStream): void => {
+      try {
+        if (this.#messages === undefined) return served.resolve(response as UnaryResponse);
+        served.resolveAll((response as InterceptedStream).message, response);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    // An interceptor in JavaScript may throw synchronously.
+    try {
+      const returned = intercept(this.view as CallView & (UnaryRequest | StreamRequest));
+      Promise.resolve(returned).then(respond, fail);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** Returns the request for interceptors, decoded. */
+  readRequest(): Message | AsyncIterable<Message> {
+    if (this.#received instanceof Envelope) this.#received = this.#callee.toRequest(this.#received);
+    return this.#received;
+  }
+
+  replaceRequest(message: Message | AsyncIterable<Message>): void {
+    this.#received = message;
+  }
+
+  /** Forwards the request that the last interceptor passes on. */
+  forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept> {
+    const caller = context === this.view ? this.#served : this.#callerIn(context);
+    if (request.stream) return this.#forwardStream(request, context, caller);
+    return new Promise((resolve, reject) => {
+      const message = context === this.view ? (this.#received as Content) : request.message;
+      this.#forwarder.unary(caller, this.#callee.toForwarded(message, this.view), {
+        resolve: (envelope) => {
+          try {
+            resolve(this.#toUnaryResponse(envelope as Envelope, request));
+          } catch (error) {
+            reject(error);
+          }
+        },
+        // Never called, because interceptors get complete messages.
+        resolveAll: () => undefined,
+        reject,
+      });
+    });
+  }
+
+  /** Returns a response for interceptors. For a binary caller, the message is decoded when an interceptor reads it. */
+  #toUnaryResponse(envelope: Envelope, request: UnaryRequest): UnaryResponse {
+    const received = this.#served.passesOn ? envelope : decodeCopy(this.#forwarder, envelope);
+    return new ForwardedResponse(this.#served, this.#forwarder, request, received);
+  }
+
+  async #forwardStream(request: StreamRequest, context: HandlerContext, caller: Caller): Promise<InterceptedStream> {
+    const { methodKind } = this.#served.rpc.method;
+    const source = sourceOf(request.message);
+    const requests =
+      methodKind === "server_streaming"
+        ? oneMessage(this.#callee.toForwarded((await onlyMessage(source)) as Content, this.view))
+        : this.#toForwardedStream(source);
+    const all = this.#forwarder.stream(caller, requests);
+    // As with a handler, the response to a streaming client is complete before interceptors get the response.
+    const responses = methodKind === "client_streaming" ? oneMessage(await onlyMessage(all)) : all;
+    return {
+      stream: true,
+      service: request.service,
+      method: request.method,
+      header: context.responseHeader,
+      trailer: context.responseTrailer,
+      message: new ConvertedMessages(responses, (response) => decodeCopy(this.#forwarder, response as Envelope)),
+    };
+  }
+
+  /** Returns a stream of envelopes. A stream that no interceptor has read and no check needs is returned unchanged. */
+  #toForwardedStream(messages: AsyncIterable<unknown>): AsyncIterable<Envelope> {
+    const isUnchanged = messages === this.#messages && this.#served.passesOn && this.#callee.check === undefined;
+    if (isUnchanged) return messages as AsyncIterable<Envelope>;
+    return convertStream(messages, (message) => this.#callee.toForwarded(message as Content, this.view));
+  }
+
+  /** Returns the caller for a request that an interceptor has changed. `context` has the header, signal and timeout. */
+  #callerIn(context: HandlerContext): Caller {
+    const { request } = this;
+    const timeoutMs = (): number | undefined => context.timeoutMs();
+    const begin = (): void => this.#served.begin();
+    return { request, headers: context, signal: context.signal, streamsLargeResponses: false, timeoutMs, begin };
+  }
+}
+
+// All views share this property descriptor, so that V8 uses one shape for all views.
+const requestMessage: PropertyDescriptor & ThisType<{ readonly call: InterceptedCall }> = {
+  enumerable: true,
+  configurable: true,
+  get() {
+    return this.call.readRequest();
+  },
+  set(message: Message | AsyncIterable<Message>) {
+    this.call.replaceRequest(message);
+  },
+};

@@ -278,11 +278,11 @@ export class Http1Connection implements RequestCallbacks, BodySource {
 
   #finish(): void {
     this.receiver = undefined;
-    const canCloseAtOnce = this.#canCloseAtOnce();
+    const canCloseImmediately = this.#canCloseImmediately();
     // Frees the request head, which would otherwise stay in memory while the connection is idle.
     this.#head = emptyHead;
     this.#continued = this.#responseStarted = false;
-    if (canCloseAtOnce) return this.destroy();
+    if (canCloseImmediately) return this.destroy();
     if (this.#isLast) return this.#linger();
     if (this.#reader.stage === "response") this.#next();
     // The reader drops the rest of the request body when more bytes arrive.
@@ -294,7 +294,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
    * Whether the response is sent, and the client has announced with its request that it sends nothing more. Only a
    * socket with unread bytes would reset the connection. Closing needs half the time of {@link #linger}.
    */
-  #canCloseAtOnce(): boolean {
+  #canCloseImmediately(): boolean {
     const { section, problem } = this.#head;
     return (
       !section.persistent &&

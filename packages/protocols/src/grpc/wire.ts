@@ -1,10 +1,9 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "@plantstore/http";
 import type { CallFormat } from "../shared/content-type.ts";
-import { Envelope, envelopePrefix } from "../shared/envelope.ts";
+import { type Content, Envelope, envelopePrefix } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";
 import { LazyHeaders } from "../shared/lazy-headers.ts";
-import type { Content } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";
 import { readGrpcHeader } from "./header.ts";
 import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts";

@@ -1,3 +1,4 @@
+import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 import { allocateBytes, CollectedBytes, HttpProblem, noBytes } from "@plantstore/http";
@@ -52,6 +53,12 @@ export class Envelope {
     return this.#end - this.#at === byteLength ? this.#piece : this.#piece.subarray(this.#at, this.#end);
   }
 }
+
+/** A message as a wire or a callee has it: decoded, or encoded in the binary format. */
+export type Content = Message | Envelope;
+
+/** Converts a received envelope to what the callee wants: a message for a handler, or the envelope for an upstream. */
+export type Take<T> = (envelope: Envelope) => T;
 
 /**
  * Returns the envelope of an encoded message that starts after {@link envelopePrefixBytes} unused bytes. The prefix is

@@ -7,11 +7,13 @@ import type { CallFormat } from "./content-type.ts";
 import { decompressQueued } from "./queued-decompression.ts";
 import {
   compressedFlag,
+  type Content,
   Envelope,
   EnvelopeReader,
   isLargeEnvelope,
   readLargeEnvelope,
   readSingleEnvelope,
+  type Take,
   toEnvelope,
   writeEnvelope,
 } from "./envelope.ts";
@@ -19,7 +21,7 @@ import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "./lazy-headers
 import { readMessages } from "./message-splitter.ts";
 import type { MessageEncodings } from "./message-encodings.ts";
 import type { Rpc } from "../rpc.ts";
-import type { Content, StreamTraits, StreamWire, Take, Wire } from "../protocol.ts";
+import type { StreamTraits, StreamWire, Wire } from "../protocol.ts";
 import type { Timeout } from "./timeouts.ts";
 
 /** The parsed header for a call with envelopes. */

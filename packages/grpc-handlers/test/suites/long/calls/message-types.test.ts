@@ -4,11 +4,11 @@ import type { BinaryWriter } from "@bufbuild/protobuf/wire";
 import type { ServiceDefinition } from "@grpc/grpc-js";
 import { createRegistry } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findConverter, findEncode } from "../../../src/calls/index.ts";
-import { createResponseWriter } from "../../../src/calls/write-response.ts";
-import { generateTsProto, type TsProtoCode } from "../../generate-ts-proto.ts";
-import { includeDirs, loadGarden } from "../../garden.ts";
-import { readServices } from "../../../src/grpc-js.ts";
+import { findConverter, findEncode } from "../../../../src/calls/index.ts";
+import { createResponseWriter } from "../../../../src/calls/write-response.ts";
+import { generateTsProto, type TsProtoCode } from "../../../generate-ts-proto.ts";
+import { includeDirs, loadGarden } from "../../../garden.ts";
+import { readServices } from "../../../../src/grpc-js.ts";
 
 // The definition's `responseSerialize` defines which bytes a response has. `messages` must not change them.
 
