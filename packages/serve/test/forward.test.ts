@@ -21,8 +21,7 @@ async function callThrough(interceptor: Interceptor, method: Method): Promise<st
     routes: (router) =>
       registerForwarder(router, GreenhouseService.method[method], {
         memory: "own",
-        unary: (_caller: Caller, _request: unknown, reply: Reply) =>
-          void setImmediate(() => reply.resolve(empty)),
+        unary: (_caller: Caller, _request: unknown, reply: Reply) => void setImmediate(() => reply.resolve(empty)),
         stream: () => expect.unreachable("the stream is not forwarded"),
         encode: () => empty,
         decode: () => {

@@ -35,8 +35,7 @@ const converterOf = memoize((desc: DescMessage): Converter => {
   const own = new TypeScope({
     bailOut,
     isArray: Array.isArray,
-    asIntN: BigInt.asIntN,
-    asUintN: BigInt.asUintN,
+    BigInt,
     Bytes: Uint8Array,
     is: Object.is,
     fround: Math.fround,
@@ -84,7 +83,6 @@ for (const key of Object.keys(entries)) { if (key === "__proto__" || !key.isWell
 
 /** Returns statements that check and convert `value`. */
 function valueSource({ message, enum: enumeration, scalar }: DescField, own: TypeScope): string {
-  const requireThat = (condition: string): string => `if (!(${condition})) throw bailOut;\n`;
   if (message !== undefined) return `value = ${own.name(converterOf(message))}.read(value);\n`;
   if (enumeration !== undefined) return requireThat("(value | 0) === value && !is(value, -0)");
   switch (scalar) {
@@ -104,11 +102,16 @@ function valueSource({ message, enum: enumeration, scalar }: DescField, own: Typ
     case ScalarType.INT64:
     case ScalarType.SINT64:
     case ScalarType.SFIXED64:
-      return requireThat('typeof value === "bigint" && asIntN(64, value) === value');
+      return requireThat('typeof value === "bigint" && BigInt.asIntN(64, value) === value');
     case ScalarType.UINT64:
     case ScalarType.FIXED64:
-      return requireThat('typeof value === "bigint" && asUintN(64, value) === value');
+      return requireThat('typeof value === "bigint" && BigInt.asUintN(64, value) === value');
     default:
       return requireThat('typeof value === "number" && (value | 0) === value && !is(value, -0)');
   }
+}
+
+/** Returns a statement that stops the conversion unless a condition holds. */
+function requireThat(condition: string): string {
+  return `if (!(${condition})) throw bailOut;\n`;
 }
