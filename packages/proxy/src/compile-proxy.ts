@@ -14,8 +14,8 @@ import {
 } from "./forward/index.ts";
 import type { ServiceOwners } from "./upstreams/index.ts";
 
-/** The routes for some descriptors. */
-export interface CompiledTable {
+/** The result of {@link compileProxy}. */
+export interface CompiledProxy {
   readonly routes: Routes;
   /** The REST options without the routes that belong to other upstreams. */
   readonly rest: RestOptions;
@@ -44,7 +44,7 @@ interface CompileInput {
 export function* compileProxy(
   { upstreams, owners, localMethods, local, options, report }: CompileInput,
   descriptors: readonly UpstreamDescriptors[],
-): Generator<void, CompiledTable> {
+): Generator<void, CompiledProxy> {
   const { routes: registerLocal, jsonOptions } = options;
   const names = upstreams.map(({ connections }) => connections.name);
   const offers = descriptors.map((each, at) => ({
@@ -104,7 +104,7 @@ function* compileRestOptions(
   rest: RestOptions & Required<Pick<RestOptions, "rules">>,
   claims: Parameters<typeof assignRoutes>[0],
   { owners, localMethods, options }: Pick<CompileInput, "owners" | "localMethods" | "options">,
-): Generator<void, { readonly rest: RestOptions; readonly conflicts: CompiledTable["conflicts"] }> {
+): Generator<void, { readonly rest: RestOptions; readonly conflicts: CompiledProxy["conflicts"] }> {
   if (claims.length + localMethods.length < 2) return { rest, conflicts: [] };
   const { endpoints = [], mcp } = options;
   const methods = [...localMethods, ...claims.flatMap((claim) => claim.methods)];

@@ -222,7 +222,7 @@ const proxyLimits = {
   connectionWindowBytes: 64 * 1024 * 1024,
 };
 
-/** Opens what some options need, without a read or a connection. Throws as {@link createProxy} rejects. */
+/** Opens the parts for options, without a read or a connection. Throws as {@link createProxy} rejects. */
 function open(given: ProxyOptions, noteUnknownPath: (path: string) => void): OpenedOptions {
   const options = { ...given, limits: withDefaultLimits(given.limits, proxyLimits) };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");

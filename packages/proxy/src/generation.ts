@@ -2,9 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { createNodeServer, type GatewayOptions } from "@plantstore/gateway/create-gateway";
 import { messageOf, noBytes, runInTurns, toShortLine, withCode } from "@plantstore/http";
-import { procedureOf, type RestOptions } from "@plantstore/protocols";
+import { procedureOf } from "@plantstore/protocols";
 import type { FaultReporter, Server } from "@plantstore/serve";
-import type { CompiledTable } from "./compile-proxy.ts";
+import type { CompiledProxy } from "./compile-proxy.ts";
 import {
   DescriptorReader,
   type DescriptorReload,
@@ -18,68 +18,71 @@ import {
   type UpstreamDescriptors,
 } from "./forward/index.ts";
 
-/** What some options open. A reload keeps all of it, and other options replace all of it. */
+/** The parts that a proxy opens from its options. A reload keeps these parts, and `reconfigure` replaces all of them. */
 export interface OpenedOptions {
   readonly options: Omit<GatewayOptions, "routes"> & { readonly onReload?: (report: ReloadReport) => void };
   readonly report: FaultReporter;
   readonly upstreams: readonly ProxiedUpstream[];
-  readonly compile: (offers: readonly Offer[]) => Iterator<void, CompiledTable>;
+  readonly compile: (offers: readonly Offer[]) => Iterator<void, CompiledProxy>;
 }
 
-/** Opened options, with what reads the upstreams' descriptors. */
+/** The {@link OpenedOptions}, with the readers of the upstreams' descriptors. */
 export interface Opened extends OpenedOptions {
   readonly readers: readonly DescriptorReader[];
-  /** Ends reads and watches. */
+  /** Aborts when other options replace these options, or when the proxy closes. Ends reads and watches. */
   readonly closing: AbortController;
 }
 
-/** What an upstream offers. */
+/** The services that an upstream offers. */
 export interface Offer {
   /** The descriptor set, or {@link noBytes} if no set has been used yet. */
   readonly set: Uint8Array;
   readonly descriptors: UpstreamDescriptors;
 }
 
-/** All that is in use at one time. A call keeps the generation with which it began. */
+/**
+ * Options, descriptors and routes that are in use together. A reload and `reconfigure` replace the generation and never
+ * change it, and a call keeps the routes of the generation in which it started.
+ */
 export interface Generation {
   readonly opened: Opened;
   readonly offers: readonly Offer[];
-  readonly compiled: CompiledTable;
+  readonly compiled: CompiledProxy;
   readonly server: Server;
   readonly services: readonly DescService[];
   /** One message, with the upstream's name, for each service that is not proxied because a type is missing. */
   readonly omitted: readonly string[];
   readonly descriptorSets: readonly Uint8Array[];
   readonly descriptorReloads: readonly DescriptorReload[];
-  readonly rest: RestOptions;
-  /** When the read of the descriptors began, if some could not be read. */
+  /** Time in milliseconds at which the read of the descriptors began, or `undefined` if all descriptors were read. */
   readonly unreadSinceMs: number | undefined;
 }
 
 /**
- * Reads the descriptors of all upstreams, and makes the next generation. An upstream whose new descriptors cannot be
- * read or used keeps those of the last generation: its own, or those from the same address under other options.
+ * Reads the descriptors of all upstreams, and creates the next generation. An upstream whose new descriptors cannot be
+ * read or used keeps its descriptors of the last generation. After `reconfigure`, these are the descriptors from the
+ * same address.
  *
- * @param last - returns the generation in use, which a reload may replace during the read
+ * @param last - returns the generation in use, which a concurrent reload may replace during the read
  * @returns a promise that rejects if the options' own descriptors cannot be used, if no upstream has descriptors, or if
  * `opened` is closed
  */
 export async function nextGeneration(opened: Opened, last: () => Generation | undefined): Promise<Generation> {
   const { signal } = opened.closing;
   const begunAtMs = performance.now();
-  const before = ownOf(opened, last());
+  const before = withSameOptions(opened, last());
   const sets = opened.upstreams.map((_, at) => before?.offers[at]?.set ?? noBytes);
   const read = await readAll(opened.readers, signal, before === undefined, sets);
   // A custom source may ignore the signal and resolve after the abort.
   signal.throwIfAborted();
-  const draft = new Draft(opened, before);
-  await draft.useEach(read);
-  const known = before?.descriptorReloads ?? (await draft.start(last()));
+  const builder = new GenerationBuilder(opened, before);
+  await builder.update(read);
+  const known = before?.descriptorReloads ?? (await builder.restore(last()));
   const unreadSinceMs = read.some((each) => each instanceof Error) ? begunAtMs : undefined;
-  return { ...draft.finish(known, last()), unreadSinceMs };
+  return { ...builder.finish(known, last()), unreadSinceMs };
 }
 
-/** Returns what a reload did. */
+/** Compares two generations, and returns the report of the reload between them. */
 export function reportOf(last: Generation, next: Generation): ReloadReport {
   const [before, after] = [last, next].map(({ services }) => new Set(services.flatMap(proceduresOf)));
   return {
@@ -91,14 +94,16 @@ export function reportOf(last: Generation, next: Generation): ReloadReport {
   };
 }
 
-/** Returns whether a reload found something other than the reload before. */
-export function isNews(report: ReloadReport, last: Generation, next: Generation): boolean {
+/**
+ * Returns whether `onReload` reports a reload: the routes or conflicts have changed, or problems have appeared or ended.
+ */
+export function isReported(report: ReloadReport, last: Generation, next: Generation): boolean {
   const [before, after] = [last, next].map(({ descriptorReloads }) => descriptorReloads.map((each) => each.conflicts));
   const hadProblem = last.descriptorReloads.some(({ problem }) => problem !== undefined);
   return report.isChanged || hadProblem || report.problems.length > 0 || !isDeepStrictEqual(before, after);
 }
 
-/** Creates the readers for options. @param onLate - called when a read finishes after its time limit */
+/** Creates the readers of the upstreams' descriptors. @param onLate - called when a read finishes after its time limit */
 export function openReaders(options: OpenedOptions, onLate: (opened: Opened) => void): Opened {
   const readers = options.upstreams.map((upstream) => {
     const describe = (set: Uint8Array, inUse: Uint8Array): Promise<ReadDescriptors> =>
@@ -119,56 +124,57 @@ async function describeSet(upstream: ProxiedUpstream, set: Uint8Array, inUse: Ui
   return { set, descriptors: isInUse ? undefined : await upstream.describe(set).catch(toError) };
 }
 
-/** A generation that is being made. */
-class Draft {
+/** Creates a generation in three steps: {@link update}, {@link restore} for new options, and {@link finish}. */
+class GenerationBuilder {
   readonly #opened: Opened;
+  /** The generation before, if it has the same options. */
   readonly #before: Generation | undefined;
   #offers: readonly Offer[];
-  #compiled: CompiledTable | undefined;
+  #compiled: CompiledProxy | undefined;
   /** Why each upstream's new descriptors are not in use. */
   #problems: readonly (Error | undefined)[] = [];
 
   constructor(opened: Opened, before: Generation | undefined) {
     this.#opened = opened;
     this.#before = before;
-    this.#offers = before?.offers ?? opened.upstreams.map(() => nothing);
+    this.#offers = before?.offers ?? opened.upstreams.map(() => emptyOffer);
     this.#compiled = before?.compiled;
   }
 
-  /** Uses each upstream's new descriptors, or keeps the ones before. */
-  async useEach(read: readonly (ReadDescriptors | Error)[]): Promise<void> {
+  /** Compiles routes from each upstream's new descriptors, or keeps the previous ones if these cannot be used. */
+  async update(read: readonly (ReadDescriptors | Error)[]): Promise<void> {
     const wanted = read.map((each, at) => this.#offerOf(at, each));
     this.#problems = wanted.map(({ problem }) => problem);
     const changed = [...wanted.entries()].filter(([at, { offer }]) => offer !== this.#offers[at]);
     if (changed.length === 0 && this.#compiled !== undefined) return;
-    const problem = await this.#use(this.#offers.map((offer, at) => wanted[at]?.offer ?? offer));
+    const problem = await this.#compile(this.#offers.map((offer, at) => wanted[at]?.offer ?? offer));
     if (problem === undefined) return;
     // An error in one upstream's descriptors must not prevent another upstream's reload.
     for (const [at, { offer }] of changed) {
-      const own = changed.length === 1 ? problem : await this.#use(this.#offers.with(at, offer));
+      const own = changed.length === 1 ? problem : await this.#compile(this.#offers.with(at, offer));
       this.#problems = this.#problems.with(at, this.#problems[at] ?? own);
     }
   }
 
   /**
-   * Uses the descriptors from the same addresses in the last generation for upstreams that have none. Rejects if these
-   * or the operator's descriptors cannot be used, or if no upstream has descriptors.
+   * For new options, restores the descriptors that the last generation has from the same address for each upstream
+   * without descriptors. Rejects if these or the operator's descriptors cannot be used, or if no upstream has descriptors.
    *
-   * @returns the earlier reloads of the upstreams
+   * @returns each upstream's last reload under the previous options
    */
-  async start(last: Generation | undefined): Promise<readonly (DescriptorReload | undefined)[]> {
+  async restore(last: Generation | undefined): Promise<readonly (DescriptorReload | undefined)[]> {
     const { upstreams, closing } = this.#opened;
     const problems = this.#problems;
     const fatal = problems.filter((problem, at): problem is Error => {
       return upstreams[at]?.isReflected === false && problem !== undefined && !isUnreachable(problem);
     });
-    const known = upstreams.map((_, at) => knownOf(upstreams, at, last));
+    const known = upstreams.map((_, at) => findKnown(upstreams, at, last));
     for (const [at, upstream] of upstreams.entries()) {
       const set = known[at]?.set;
       if (this.#offers[at]?.set !== noBytes || set === undefined) continue;
       const { offer, problem } = this.#offerOf(at, await describeSet(upstream, set, noBytes));
       closing.signal.throwIfAborted();
-      const failure = problem ?? (await this.#use(this.#offers.with(at, offer)));
+      const failure = problem ?? (await this.#compile(this.#offers.with(at, offer)));
       if (failure !== undefined) fatal.push(failure);
     }
     const failures = problems.filter((problem) => problem !== undefined);
@@ -181,7 +187,7 @@ class Draft {
     throw withCode(new Error(distinct.map(messageOf).join("\n")), "ERR_DESCRIPTORS");
   }
 
-  /** @param earlier - each upstream's reload before this one */
+  /** Returns the generation. @param earlier - each upstream's reload before this one */
   finish(
     earlier: readonly (DescriptorReload | undefined)[],
     last: Generation | undefined,
@@ -198,21 +204,20 @@ class Draft {
       omitted: this.#offers.flatMap(({ descriptors }, at) => this.#withName(at, [...descriptors.omitted.values()])),
       descriptorSets: this.#offers.map(({ set }) => set),
       descriptorReloads: this.#problems.map((error, at) => this.#reloadOf(at, error, earlier[at], compiled)),
-      rest: compiled.rest,
     };
   }
 
-  /** The trusted proxies stay as they were at the start, because the listener uses them too. */
-  #serverOf({ routes }: CompiledTable, last: Generation | undefined): Server {
+  /** Returns the server for new routes. The trusted proxies never change, because the listener uses them too. */
+  #serverOf({ routes }: CompiledProxy, last: Generation | undefined): Server {
     const { options, report } = this.#opened;
     if (this.#before !== undefined) return { ...this.#before.server, routes };
     const server = createNodeServer(options, routes, report);
     return last === undefined ? server : { ...server, trustedProxies: last.server.trustedProxies };
   }
 
-  /** Returns the descriptors to use after a read: the new ones, or those before with the reason. */
+  /** Returns the descriptors to use after a read: the new ones, or the previous ones with the reason. */
   #offerOf(at: number, read: ReadDescriptors | Error): { readonly offer: Offer; readonly problem?: Error } {
-    const before = this.#offers[at] ?? nothing;
+    const before = this.#offers[at] ?? emptyOffer;
     // Any error leaves the routes unknown, even an error response, which a load balancer may have sent.
     if (read instanceof Error) return { offer: withUnknown(before, before.set === noBytes), problem: read };
     const { set, descriptors } = read;
@@ -226,8 +231,8 @@ class Draft {
     return { offer: withUnknown(before, false), problem };
   }
 
-  /** Compiles routes and uses them, or returns the error. Rejects if the options are closed. */
-  async #use(offers: readonly Offer[]): Promise<Error | undefined> {
+  /** Compiles the routes, or keeps the previous routes and returns the error. Rejects if `closing` has aborted. */
+  async #compile(offers: readonly Offer[]): Promise<Error | undefined> {
     const { compile, closing } = this.#opened;
     closing.signal.throwIfAborted();
     try {
@@ -244,7 +249,7 @@ class Draft {
     at: number,
     error: Error | undefined,
     { lastSuccessMs, successes, failures }: DescriptorReload = initialReload,
-    compiled: CompiledTable,
+    compiled: CompiledProxy,
   ): DescriptorReload {
     const { upstreams } = this.#opened;
     const foreign = [...(upstreams[at]?.foreignServices ?? [])].map(
@@ -264,13 +269,13 @@ class Draft {
   }
 }
 
-/** Returns the last generation if it has the same options. */
-function ownOf(opened: Opened, last: Generation | undefined): Generation | undefined {
+/** Returns the last generation if the options are the same, as in a reload. */
+function withSameOptions(opened: Opened, last: Generation | undefined): Generation | undefined {
   return last?.opened === opened ? last : undefined;
 }
 
 /** Returns the descriptors that the last generation has from an upstream's address, and their last reload. */
-function knownOf(
+function findKnown(
   upstreams: readonly ProxiedUpstream[],
   at: number,
   last: Generation | undefined,
@@ -310,8 +315,8 @@ const initialReload: DescriptorReload = {
   services: [],
 };
 
-/** An upstream without descriptors has no services. */
-const nothing: Offer = {
+/** The offer of an upstream whose descriptors were never read. */
+const emptyOffer: Offer = {
   set: noBytes,
   descriptors: {
     services: [],

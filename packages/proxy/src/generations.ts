@@ -4,7 +4,7 @@ import { guardCallback } from "@plantstore/serve";
 import { type ReloadReport, UnknownPaths } from "./forward/index.ts";
 import {
   type Generation,
-  isNews,
+  isReported,
   linesOf,
   nextGeneration,
   type Opened,
@@ -22,7 +22,7 @@ export type AcceptServices = (
 /** Milliseconds for which replaced upstreams serve the calls in flight. 20 s, like the command's drain timeout. */
 const replacedDrainMs = 20_000;
 
-/** Holds the generation in use, and replaces it: by other options, or by the same options with new descriptors. */
+/** Holds the generation in use. {@link apply} replaces it by one with other options, {@link reload} by one with new descriptors. */
 export class Generations<Options> {
   readonly #open: (given: Options, noteUnknownPath: (path: string) => void) => OpenedOptions;
   /** Whether `listen` was called. */
@@ -30,9 +30,9 @@ export class Generations<Options> {
   #inUse: Generation | undefined;
   #served: CurrentNodeServer | undefined;
   #isStopped = false;
-  /** What the running {@link apply} has opened. */
+  /** The parts that the running {@link apply} has opened. */
   #opening: Opened | undefined;
-  /** What the running {@link apply} has opened, if its descriptors are to be read again. */
+  /** Set to the parts in {@link #opening} if their descriptors change before they are in use. */
   #changed: Opened | undefined;
   #applied: Promise<unknown> | undefined;
   #reloaded: Promise<unknown> = Promise.resolve();
@@ -43,28 +43,28 @@ export class Generations<Options> {
   #backoff = new ConnectBackoff();
   #retryTimer: NodeJS.Timeout | undefined;
 
-  /** @param open - opens what some options need, without a read or a connection */
+  /** @param open - opens the parts for options, without a read or a connection */
   constructor(open: (given: Options, noteUnknownPath: (path: string) => void) => OpenedOptions) {
     this.#open = open;
   }
 
-  /** The generation in use. Throws before the first. */
+  /** The generation in use. Throws before the first generation. */
   get inUse(): Generation {
     if (this.#inUse === undefined) throw new TypeError("no descriptors are loaded");
     return this.#inUse;
   }
 
-  /** Replaces the server at each generation. */
+  /** Registers the object whose server each generation replaces. */
   serveWith(served: CurrentNodeServer): void {
     this.#served = served;
     served.server = this.inUse.server;
   }
 
-  /** Uses other options, after the calls before. Rejects, and changes nothing, if they cannot be used. */
+  /** Applies other options, after earlier calls of `apply`. If the options cannot be used, rejects and changes nothing. */
   apply(given: Options, accept?: AcceptServices): Promise<Generation> {
     const apply = (): Promise<Generation> => this.#apply(given, accept);
     const applied = this.#applied?.then(apply) ?? apply();
-    // Keeps no generation in memory.
+    // A settled promise would keep its generation in memory.
     this.#applied = applied.then(
       () => undefined,
       () => undefined,
@@ -72,7 +72,7 @@ export class Generations<Options> {
     return applied;
   }
 
-  /** Reads the descriptors again, after the running reload. Never rejects. */
+  /** Reads the descriptors again, once the running reload is done. Never rejects. */
   reload(): Promise<ReloadReport> {
     this.#nextReload ??= this.#reloaded.then(() => {
       this.#nextReload = undefined;
@@ -83,6 +83,7 @@ export class Generations<Options> {
     return this.#nextReload;
   }
 
+  /** Ends reads and retries. Closes the upstreams once `stopGateway` is done. */
   async stop(stopGateway: () => Promise<void>): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#retryTimer);
@@ -95,7 +96,7 @@ export class Generations<Options> {
     try {
       if (this.#isStopped) throw closedError();
       const options = this.#open(given, (path) => this.#noteUnknownPath(path));
-      this.#opening = openReaders(options, (late) => this.#read(late));
+      this.#opening = openReaders(options, (late) => this.#readAgain(late));
       return await this.#next(this.#opening, accept);
     } catch (error) {
       await close(this.#opening);
@@ -118,26 +119,26 @@ export class Generations<Options> {
       report = { isChanged: false, added: [], removed: [], problems: linesOf(error) };
     }
     // An error thrown by onReload must not make the reload fail.
-    if (isNews(report, last, next) && !closing.signal.aborted)
+    if (isReported(report, last, next) && !closing.signal.aborted)
       guardCallback("onReload", options.onReload, reportFault)?.(report);
     return report;
   }
 
-  /** Makes the next generation, from the options in use or from others, and uses it. Rejects after a stop. */
+  /** Creates and uses the next generation, from the options in use or from other options. Rejects if they are closed. */
   async #next(opened: Opened, accept?: AcceptServices): Promise<Generation> {
     const next = await nextGeneration(opened, () => this.#inUse);
     if (opened === this.#opening) {
-      watch(opened, () => this.#read(opened));
+      watch(opened, () => this.#readAgain(opened));
       await accept?.(next);
       if (this.usesListen) refuseIgnoredOptions(opened.options, ignoredByListen, "listen()");
     }
-    // Other options may be in use since the last turn.
+    // `accept` is asynchronous, and other options or a stop may have closed these options meanwhile.
     opened.closing.signal.throwIfAborted();
     this.#use(next);
     return next;
   }
 
-  /** The one place where a generation replaces another. */
+  /** Replaces the generation in use. Synchronous, so that no caller sees parts of two generations. */
   #use(next: Generation): void {
     const last = this.#inUse;
     const { opened, server, services, compiled, unreadSinceMs } = next;
@@ -165,8 +166,8 @@ export class Generations<Options> {
     if (this.#unknownPaths.mayBeNew(path)) void this.reload();
   }
 
-  /** Reads descriptors again, as soon as their options are in use. */
-  #read(opened: Opened): void {
+  /** Reads the descriptors again, once the options are in use. */
+  #readAgain(opened: Opened): void {
     if (opened.closing.signal.aborted) return;
     if (this.#inUse?.opened === opened) void this.reload();
     else this.#changed = opened;

@@ -2,16 +2,16 @@ import type { CommandOutput } from "@plantstore/command-line";
 import type { CompletedRequest } from "@plantstore/gateway";
 import { toOneLine } from "@plantstore/http";
 
-/** Milliseconds in which an event is written at most once. An unreachable upstream may fail thousands of calls. */
+/** Milliseconds within which an event is logged at most once. An unreachable upstream may fail thousands of calls. */
 const eventMs = 10_000;
-/** Maximum distinct events that are written within {@link eventMs}. */
+/** Maximum number of distinct events that are logged within {@link eventMs}. */
 const eventsMax = 100;
-/** Milliseconds after which a lasting problem is written again, so that each hour's log includes the problem. */
+/** Milliseconds after which a lasting problem is logged again, so that each hour's log includes the problem. */
 const repeatMs = 600_000;
-/** Maximum new lines of a state. Servers may offer any number of names, and a metric counts conflicts. */
+/** Maximum number of lines that a change of a state adds. Servers may offer any number of names, and a metric counts conflicts. */
 const linesMax = 20;
 
-/** Tells the operator about events, each at most once in 10 seconds, and about states when they change. */
+/** Logs for the operator: each event at most once in ten seconds, and each state when it changes. */
 export class Notices {
   readonly #err: CommandOutput["err"];
   readonly #events = new Set<string>();
@@ -23,12 +23,13 @@ export class Notices {
     this.#err = err;
   }
 
-  /** Writes why a call to an upstream failed. */
+  /** Logs why a call to an upstream failed. */
   failure({ error, procedure }: CompletedRequest): void {
     // An error without a cause is the upstream's status, which is for the caller and not for the log.
     if (error?.cause instanceof Error) this.event(`${procedure ?? "a request"}: ${describeCauses(error.cause)}`);
   }
 
+  /** Logs an event, unless the last ten seconds had the same event or too many others. */
   event(text: string): void {
     const now = performance.now();
     if (now - this.#windowStartMs > eventMs) {
@@ -40,14 +41,19 @@ export class Notices {
     this.#err(text);
   }
 
-  /** Writes a problem when it changes, and every ten minutes while it lasts. An event could be dropped. */
+  /** Logs a problem when it changes, and every ten minutes while it lasts. `undefined` ends the problem. Never dropped. */
   problem(name: string, text: string | undefined): void {
     if (!this.state(name, text === undefined ? [] : [text], "")) return;
     clearInterval(this.#repeats.get(name));
     if (text !== undefined) this.#repeats.set(name, setInterval(() => this.#err(text), repeatMs).unref());
   }
 
-  /** Writes the lines that a state did not have before. @returns whether the state has changed */
+  /**
+   * Logs the lines that a state did not have before, and the number of the lines over the limit.
+   *
+   * @param others - the text after this number
+   * @returns whether the state has changed
+   */
   state(name: string, lines: readonly string[], others: string): boolean {
     const before = this.#states.get(name) ?? new Set();
     const added = lines.filter((line) => !before.has(line));
@@ -57,11 +63,12 @@ export class Notices {
     return added.length > 0 || lines.length < before.size;
   }
 
-  /** Whether a problem lasts. */
+  /** Returns whether a problem lasts. */
   has(name: string): boolean {
     return (this.#states.get(name)?.size ?? 0) > 0;
   }
 
+  /** Stops repeating problems. */
   close(): void {
     for (const repeat of this.#repeats.values()) clearInterval(repeat);
   }

@@ -1,16 +1,17 @@
+import { createHook } from "node:async_hooks";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
-import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
-import { compileProxy } from "../../src/compile-proxy.ts";
-import { createProxy, type DescriptorReload, type ReloadReport } from "../../src/create-proxy.ts";
-import { ProxiedUpstream, type UpstreamDescriptors } from "../../src/forward/index.ts";
-import type { OpenedOptions } from "../../src/generation.ts";
-import { Generations } from "../../src/generations.ts";
-import { ServiceOwners } from "../../src/upstreams/index.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
+import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
+import { compileProxy } from "../src/compile-proxy.ts";
+import { createProxy, type DescriptorReload, type ReloadReport } from "../src/create-proxy.ts";
+import { ProxiedUpstream, type UpstreamDescriptors } from "../src/forward/index.ts";
+import type { OpenedOptions } from "../src/generation.ts";
+import { Generations } from "../src/generations.ts";
+import { ServiceOwners } from "../src/upstreams/index.ts";
 
 type OnCompiled = (descriptors: readonly UpstreamDescriptors[]) => void;
 
@@ -21,12 +22,12 @@ interface Given {
 }
 
 /** Creates the generations for upstreams whose descriptors are read with functions. */
-function createTable(reads: Given["reads"], onCompiled: OnCompiled, onReload?: () => void): Table {
+function openGenerations(reads: Given["reads"], onCompiled: OnCompiled, onReload?: () => void): TestGenerations {
   const generations = new Generations<Given>(open);
   let isOpen = false;
   const close = (): Promise<void> => (isOpen ? generations.stop(() => Promise.resolve()) : Promise.resolve());
   onTestFinished(close);
-  const table = {
+  return {
     load: async () => {
       await generations.apply({ reads, onCompiled, ...(onReload && { onReload }) });
       isOpen = true;
@@ -40,10 +41,9 @@ function createTable(reads: Given["reads"], onCompiled: OnCompiled, onReload?: (
       return generations.inUse.descriptorReloads;
     },
   };
-  return table;
 }
 
-interface Table {
+interface TestGenerations {
   load(): Promise<void>;
   reload(): Promise<ReloadReport>;
   close(): void;
@@ -70,17 +70,20 @@ function open({ reads, onCompiled, onReload }: Given): OpenedOptions {
   };
 }
 
-test("a table closed during a reload keeps its routes and reports nothing", async () => {
+test("a proxy closed during a reload keeps its routes and reports nothing", async () => {
   let set = descriptorSetOf(LibraryService.file);
   let reports = 0;
   const onCompiled = vi.fn<OnCompiled>();
-  const table = createTable([() => Promise.resolve(set)], onCompiled, () => void reports++);
-  await table.load();
-  const { inUse } = table;
+  const generations = openGenerations([() => Promise.resolve(set)], onCompiled, () => void reports++);
+  await generations.load();
+  const { inUse } = generations;
   set = descriptorSetOf(GreenhouseService.file);
-  onCompiled.mockImplementation(() => table.close());
-  expect(await table.reload()).toMatchObject({ isChanged: false, problems: [expect.stringContaining("aborted")] });
-  expect(table.inUse).toBe(inUse);
+  onCompiled.mockImplementation(() => generations.close());
+  expect(await generations.reload()).toMatchObject({
+    isChanged: false,
+    problems: [expect.stringContaining("aborted")],
+  });
+  expect(generations.inUse).toBe(inUse);
   expect(reports).toBe(0);
 });
 
@@ -97,20 +100,20 @@ test("an upstream is unknown until it sends descriptors, even invalid ones", asy
     throw next;
   };
   let unknown: readonly boolean[] = [];
-  const table = createTable([read, () => Promise.resolve(other)], (descriptors) => {
+  const generations = openGenerations([read, () => Promise.resolve(other)], (descriptors) => {
     if (descriptors.some(({ services }) => services.some(({ name }) => name === GreenhouseService.name)))
       throw new Error("refused");
     unknown = descriptors.map(({ isUnknown }) => isUnknown);
   });
-  await table.load();
+  await generations.load();
   const seen: unknown[] = [unknown];
   const problems: (string | undefined)[] = [];
   for (next of [invalid, unreachable, invalid, library, unreachable]) {
     // The third time, the other upstream's descriptors cannot be used either.
     other = (problems.length === 2 ? refused : sinks) ?? invalid;
-    await table.reload();
+    await generations.reload();
     seen.push(unknown);
-    problems.push(table.reloads[0]?.problem);
+    problems.push(generations.reloads[0]?.problem);
   }
   expect(seen).toEqual([true, false, true, false, false, false].map((isUnknown) => [isUnknown, false]));
   const notSet = expect.stringContaining("not a binary");
@@ -133,6 +136,46 @@ test("an upstream's valid descriptors are used despite another upstream's confli
     { services: [GreenhouseService.typeName, LibraryService.typeName], problem: undefined },
     { services: [KitchenSink.typeName], problem: conflict },
   ]);
+});
+
+test("a reload replaces routes, services and descriptorReloads together", async () => {
+  const known = [LibraryService, KitchenSink, GreenhouseService];
+  const generations = [
+    [[LibraryService], [KitchenSink]],
+    [[GreenhouseService], [KitchenSink, LibraryService]],
+    [[KitchenSink], [GreenhouseService]],
+  ];
+  let [current = []] = generations;
+  const upstreams = current.map((_, at) => ({
+    upstream: `http://127.0.0.1:${at + 1}`,
+    descriptors: { read: async () => descriptorSetOf(...(current[at] ?? []).map(({ file }) => file)) },
+  }));
+  const proxy = await createProxy({ upstreams });
+  onTestFinished(() => proxy.close());
+  const seen = new Set<string>();
+  const look = (): void => {
+    const { routes, services, descriptorReloads } = proxy;
+    const routed = known.filter(({ typeName }) => routes.some(({ path }) => path.startsWith(`/${typeName}/`)));
+    const reloaded = descriptorReloads.flatMap((each) => each.services);
+    const names = [routed.map(({ typeName }) => typeName), services.map(({ typeName }) => typeName), reloaded];
+    seen.add(JSON.stringify([names.map((each) => each.toSorted()), descriptorReloads.map((each) => each.successes)]));
+  };
+  // Looks before each callback of a promise, a timer or an immediate.
+  const hook = createHook({ before: look }).enable();
+  onTestFinished(() => void hook.disable());
+  for (current of generations.slice(1)) expect(await proxy.reload()).toMatchObject({ isChanged: true, problems: [] });
+  look();
+  const want = generations.map((each, at) => {
+    const names = each
+      .flat()
+      .map(({ typeName }) => typeName)
+      .toSorted();
+    return JSON.stringify([
+      [names, names, names],
+      [at + 1, at + 1],
+    ]);
+  });
+  expect([...seen]).toEqual(want);
 });
 
 test("createProxy rejects an unknown RPC in rest.omit despite a local service", async () => {
@@ -211,16 +254,16 @@ test("only unreadable descriptors are read again, and success resets the wait", 
     if (next === undefined) throw new Error("no file");
     return next;
   };
-  const table = createTable([read], () => undefined);
-  await table.load();
+  const generations = openGenerations([read], () => undefined);
+  await generations.load();
   const timers: number[] = [];
   for (next of [Buffer.from("no descriptors"), undefined, library, undefined, undefined, undefined, library]) {
-    await table.reload();
+    await generations.reload();
     timers.push(vi.getTimerCount());
   }
   expect(timers).toEqual([0, 1, 0, 1, 1, 1, 0]);
   next = undefined;
-  await table.reload();
+  await generations.reload();
   // The first wait is a second, ±20 %.
   await vi.advanceTimersByTimeAsync(1_200);
   expect(reads).toBe(10);
@@ -251,8 +294,8 @@ test.each([
     () => Promise.resolve(Buffer.from("no descriptors")),
     () => Promise.reject(new ConnectError("unreachable", Code.Unavailable)),
   ];
-  const table = createTable(isFirst ? reads : reads.toReversed(), () => undefined);
-  const error: unknown = await table.load().catch((thrown: unknown) => thrown);
+  const generations = openGenerations(isFirst ? reads : reads.toReversed(), () => undefined);
+  const error: unknown = await generations.load().catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({
     message: expect.stringMatching(/^127\.0\.0\.1:\d: cannot use the descriptors: [^\n]*$/),
   });

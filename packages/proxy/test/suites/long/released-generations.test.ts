@@ -1,18 +1,18 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createBearerAuth } from "../../../../../auth/src/index.ts";
-import { collectGarbage } from "../../../../../testing/src/http/retained-bytes.ts";
-import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createBearerAuth } from "../../../../auth/src/index.ts";
+import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
+import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import {
   createProxy,
   createUpstream,
   type MethodSettings,
   type ProxyGateway,
   type ProxyOptions,
-} from "../../../../src/create-proxy.ts";
+} from "../../../src/create-proxy.ts";
 
 /** Resolves once none of the objects is in memory. A new WeakRef keeps its target until the turn ends. */
 async function expectReleased(objects: readonly WeakRef<object>[]): Promise<void> {
@@ -23,11 +23,8 @@ async function expectReleased(objects: readonly WeakRef<object>[]): Promise<void
   await expect.poll(left).toBe(0);
 }
 
-/**
- * Calls an RPC, so that its code is in use, and returns a reference to a served service's description, which its table
- * holds.
- */
-async function useTable(proxy: ProxyGateway): Promise<WeakRef<object>> {
+/** Calls an RPC, and returns a reference to the descriptor of a served service, which the generation in use holds. */
+async function callAndReference(proxy: ProxyGateway): Promise<WeakRef<object>> {
   await (await proxy.fetch(new Request("http://proxy/sensors/1/reading"))).text();
   await (await proxy.fetch(new Request("http://proxy/greenhouse.v1.GreenhouseService/Unknown"))).text();
   const [service] = proxy.services;
@@ -49,11 +46,11 @@ test.each([
   const proxy = await createProxy(options());
   const replaced: WeakRef<object>[] = [];
   for (let turn = 0; turn < 3; turn++) {
-    replaced.push(await useTable(proxy));
+    replaced.push(await callAndReference(proxy));
     await proxy.reconfigure(options());
   }
   await expectReleased(replaced);
-  expect((await useTable(proxy)).deref()).toBeDefined();
+  expect((await callAndReference(proxy)).deref()).toBeDefined();
   await proxy.close();
   await shared.close();
 });
@@ -90,7 +87,7 @@ test.each([
   if (isReconfigured) await proxy.reconfigure(options);
   const replaced: WeakRef<object>[] = [];
   for (const files of [more, some, more]) {
-    replaced.push(await useTable(proxy));
+    replaced.push(await callAndReference(proxy));
     current = descriptorSetOf(...files);
     expect(await proxy.reload()).toMatchObject({ isChanged: true });
   }
