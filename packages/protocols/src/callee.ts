@@ -31,7 +31,7 @@ export interface Forwarder {
    */
   readonly memory: BodyMemory;
   /** Whether all messages are decoded, because some message fields must not be forwarded. */
-  readonly decodes?: boolean;
+  readonly decodes: boolean;
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
   unary(caller: Caller, request: Envelope, reply: Reply): void;
   /** Sends a streaming call, or a unary call with a large message. Returns the response messages as they arrive. */
@@ -68,7 +68,7 @@ export type ResponseParts = Pick<UnaryResponse, "header" | "trailer"> & { readon
 /** Receives the response of a {@link Callee}. Only one method is called, and only once. The methods never throw. */
 export interface Reply {
   /** Whether a unary response is decoded, because the caller's format is not binary. The response may be a message. */
-  readonly takesMessages?: boolean;
+  readonly takesMessages: boolean;
   /** Receives a response, or the envelope of a response without more header or trailer fields. */
   resolve(response: Envelope | ResponseParts): void;
   /**
@@ -82,12 +82,13 @@ export interface Reply {
 
 /** The other side of an RPC's calls: a handler with its interceptors, or another server. */
 export interface Callee {
-  /** What it wants from a caller in the binary format: messages, envelopes, or also large envelopes in parts. */
+  /** What the callee gets from a caller in the binary format: messages, envelopes, or also large envelopes in parts. */
   readonly wants: "messages" | "envelopes" | "parts";
   /** Whether a large response may be passed on in parts, and a response's bytes are not used after they are sent. */
   readonly sendsParts: boolean;
+  /** The memory for request bodies, as in {@link Forwarder.memory}. */
   readonly memory: BodyMemory;
-  /** Converts a received envelope to what it wants. */
+  /** Converts a received envelope to what the callee wants. */
   readonly take: Take<Content>;
   /** Decodes a response's envelope for a caller whose format is not binary. */
   decode(envelope: Envelope): Message;

@@ -19,7 +19,7 @@ export function takeMessages({ proto: codec }: MethodCodecs): Take<Message> {
   return ({ bytes }) => codec.decode(bytes);
 }
 
-/** Returns an envelope unchanged, for an upstream. */
+/** Passes on a request in the binary format unchanged, to an upstream. */
 export function takeEnvelopes(envelope: Envelope): Envelope {
   return envelope;
 }

@@ -95,7 +95,7 @@ export type Mismatch =
   | { readonly kind: "malformed"; readonly message: string }
   | { readonly kind: "method-not-allowed"; readonly allow: string };
 
-/** Writes an error as a response. Every request has one: the wire of its call, or what its protocol opens. */
+/** Writes an error as a response. The wire of a call does this, and for other requests {@link Protocol.openError}. */
 export interface ErrorWire {
   /**
    * Responds with an error, and with the header and trailer that the handler has set. May be called again, even while
@@ -120,8 +120,8 @@ export interface Wire extends ErrorWire {
   /** The plan for reading a body with one message, or `undefined` if the body is ignored and not read. */
   readonly body: BodyPlan | undefined;
   /**
-   * What the wire can write: messages, also envelopes because the client's format is binary, or also a large envelope
-   * in parts, because the client detects a truncated message.
+   * What the wire can write. With `"messages"`, only messages. With `"envelopes"`, also envelopes, because the client's
+   * format is binary. With `"parts"`, also the parts of a large envelope, because the client detects a truncated message.
    */
   readonly carries: "messages" | "envelopes" | "parts";
   readonly requestHeader: LazyHeaders;
@@ -208,7 +208,11 @@ export interface StreamWire extends Wire {
    */
   readonly earlyEnd: "complete" | ConnectError | undefined;
 
-  /** Reads the messages as they arrive. @param takePart - takes the parts of a large envelope, if the callee wants parts */
+  /**
+   * Reads the messages as they arrive.
+   *
+   * @param takePart - converts a part of a large envelope. Without `takePart`, large envelopes are read completely
+   */
   readAll<T>(take: Take<T>, takePart?: (part: Uint8Array) => T): RequestMessages<Message | T>;
 
   /** Encodes a message, or a part of a large envelope, for the body. Throws if the message cannot be written. */

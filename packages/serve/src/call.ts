@@ -31,7 +31,7 @@ export function serveCall(request: ServedRequest, target: CallTarget): void {
   request.begin(new Call(request, rpc, wire, timeoutMs), rpc, timeoutMs);
 }
 
-/** A call, from opening the wire to the response: reads the wire, calls the RPC's callee, and writes the reply. */
+/** Reads a call from its wire, calls the RPC's callee, and writes the reply with the wire. */
 export class Call implements ServedCall, BodyReader, Caller, Reply {
   readonly request: ServedRequest;
   readonly rpc: Rpc;
@@ -47,6 +47,7 @@ export class Call implements ServedCall, BodyReader, Caller, Reply {
   #requests: RequestMessages<Content | Uint8Array> | undefined;
   /** A streamed response, or a response message in parts. */
   #response: StreamResponse | undefined;
+  /** Converts the items of the response stream. `undefined` if the stream has messages. */
   #convert: ((item: unknown) => Content) | undefined;
 
   constructor(request: ServedRequest, rpc: Rpc, wire: Wire, timeoutMs: number | undefined) {
@@ -163,7 +164,6 @@ export class Call implements ServedCall, BodyReader, Caller, Reply {
     this.request.failHandling(thrown, this.view);
   }
 
-  /** Converts an item in the response stream to a message that the wire writes. */
   toMessage(item: unknown): Content | ForwardedMessage {
     const isCarried = this.passesOn && (item instanceof Envelope || item instanceof Uint8Array);
     return this.#convert === undefined || isCarried ? (item as Content | ForwardedMessage) : this.#convert(item);

@@ -56,7 +56,7 @@ export class ForwardingCallee implements Callee {
     check: MessageCheck | undefined,
     intercept: Intercept | undefined,
   ) {
-    const decodes = forwarder.decodes === true;
+    const decodes = forwarder.decodes;
     const isUnread = intercept === undefined && check === undefined;
     this.memory = decodes ? "own" : forwarder.memory;
     this.wants = decodes ? "messages" : isUnread && this.memory === "shared" ? "parts" : "envelopes";
@@ -188,6 +188,7 @@ export class InterceptedCall implements ViewedCall {
             reject(error);
           }
         },
+        takesMessages: false,
         // Never called, because interceptors get complete messages.
         resolveAll: () => undefined,
         reject,

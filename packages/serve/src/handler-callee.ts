@@ -59,12 +59,12 @@ export class HandlerCallee implements Callee {
   }
 
   decode(): never {
-    throw new TypeError("a handler's messages are decoded");
+    throw new TypeError("a handler returns no envelopes");
   }
 }
 
 function refuseKind(): never {
-  throw new TypeError("the RPC has another kind");
+  throw new TypeError("a unary RPC was called as a stream, or a stream as a unary RPC");
 }
 
 type StreamInvoke = (request: StreamRequest) => Promise<StreamResponse>;

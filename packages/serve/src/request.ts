@@ -79,7 +79,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   readonly connection: object;
   contextValues: ContextValues = new CallValues();
   isDone = false;
-  /** Whether an error may be compressed. An error after a compression has failed or is pending is sent uncompressed. */
+  /** Whether an error may be compressed: not while compressing a response is pending, and not after it has failed. */
   #mayCompressError = true;
   abortReason: unknown;
   readonly #server: Server;

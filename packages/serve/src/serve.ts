@@ -9,8 +9,8 @@
  * Each step below calls the next step as soon as possible. A step creates a promise only if the step must wait, because
  * a promise would double the step's cost. `findTarget` (`routes.ts`) decides about 404, 405 and 415, which are sent
  * once the request is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls
- * `read`. All errors end in `request.fail`, which sends an error response. After `open`, a call continues
- * in `call.ts`. If the body names the RPC, the request continues in `serve-body.ts`.
+ * `read`. All errors end in `request.fail`, which sends an error response. After `open`, a call continues in
+ * `call.ts`. If the body names the RPC, the request continues in `serve-body.ts`.
  */
 import type { ContextValues } from "@connectrpc/connect";
 import { type Exchange, fieldsNotSentAsMetadata, toUtf8 } from "@plantstore/http";

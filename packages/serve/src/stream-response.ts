@@ -33,7 +33,7 @@ const begunErrorCompressionMsMax = 30_000;
 /** A call with a stream as response. */
 export interface StreamedCall extends ServedCall {
   readonly rpc: Rpc;
-  /** Converts an item in the response stream to a message. */
+  /** Converts an item of the response stream to the message, envelope or part that the wire writes. */
   toMessage(item: unknown): Content | Uint8Array;
 }
 

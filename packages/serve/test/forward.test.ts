@@ -21,6 +21,7 @@ async function callThrough(interceptor: Interceptor, method: Method): Promise<st
     routes: (router) =>
       registerForwarder(router, GreenhouseService.method[method], {
         memory: "own",
+        decodes: false,
         unary: (_caller: Caller, _request: unknown, reply: Reply) => void setImmediate(() => reply.resolve(empty)),
         stream: () => expect.unreachable("the stream is not forwarded"),
         encode: () => empty,

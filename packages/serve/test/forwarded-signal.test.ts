@@ -15,6 +15,7 @@ async function endCallAfter(listen: (signal: Caller["signal"]) => void): Promise
     routes: (router) =>
       registerForwarder(router, GreenhouseService.method.getReading, {
         memory: "own",
+        decodes: false,
         unary({ signal }: Caller, _request: unknown, reply: Reply) {
           listen(signal);
           reply.reject(new ConnectError("the sensor is not reachable", Code.Unavailable));

@@ -11,6 +11,7 @@ import { createResponseWriter } from "./write-response.ts";
 /** Passes an RPC's calls to a grpc-js handler. */
 export class HandlerForwarder implements Forwarder {
   readonly memory = "own";
+  readonly decodes = false;
   readonly #desc: DescMethod;
   readonly #method: ServedMethod;
   readonly #codec: MethodCodec;

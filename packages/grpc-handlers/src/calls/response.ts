@@ -22,7 +22,7 @@ export class UnaryResponse implements CallResponse {
   #message: Envelope | Message | undefined;
 
   constructor(reply: Reply, headers: Caller["headers"]) {
-    this.takesMessages = reply.takesMessages === true;
+    this.takesMessages = reply.takesMessages;
     this.#reply = reply;
     this.#headers = headers;
   }

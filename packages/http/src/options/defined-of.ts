@@ -1,7 +1,7 @@
 /**
- * Returns the members that are set, because `exactOptionalPropertyTypes` distinguishes them from `undefined`.
+ * Returns the members that are not `undefined`. With `exactOptionalPropertyTypes`, an optional member must be missing.
  *
- * @param names - an object with the names of the members to return. By default, all
+ * @param names - an object with the names of the members to return. By default, all members
  */
 export function definedOf<T extends object, Name extends keyof T = keyof T>(
   object: T,

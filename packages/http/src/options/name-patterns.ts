@@ -1,4 +1,4 @@
-/** Values by name, or by a prefix that ends with `*`, such as `a.b.*`. A name applies before the longest prefix. */
+/** Values by name or by prefix. A pattern that ends with `*`, such as `a.b.*`, is a prefix. */
 export class NamePatterns<Value = true> {
   readonly #names = new Map<string, Value>();
   /** The prefixes, longest first. */
@@ -13,12 +13,13 @@ export class NamePatterns<Value = true> {
     this.#prefixes = prefixes.toSorted(([a], [b]) => b.length - a.length);
   }
 
+  /** Returns the value of the name itself, or else of its longest prefix. */
   get(name: string): Value | undefined {
     return this.#names.get(name) ?? this.#prefixes.find(([prefix]) => name.startsWith(prefix))?.[1];
   }
 }
 
-/** Returns a function that returns whether a name matches a pattern. */
+/** Creates a function that returns whether a name matches one of the patterns. */
 export function matcherOf(patterns: readonly string[]): (name: string) => boolean {
   const known = new NamePatterns(patterns.map((pattern) => [pattern, true] as const));
   return (name) => known.get(name) === true;

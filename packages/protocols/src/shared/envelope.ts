@@ -24,6 +24,7 @@ export const compressedFlag = 0b0000_0001;
 /** The gRPC-Web flag for an envelope with the trailer section, in the format of an HTTP/1.1 header. */
 export const trailerFlag = 0b1000_0000;
 
+/** The start of an envelope whose prefix was not received, so that its message starts at 0. */
 const withoutPrefix = -envelopePrefixBytes;
 
 /** An envelope with one encoded message. */
@@ -54,7 +55,7 @@ export class Envelope {
   }
 }
 
-/** A message as a wire or a callee has it: decoded, or encoded in the binary format. */
+/** A message that a wire and a callee pass to each other: decoded, or encoded in the binary format. */
 export type Content = Message | Envelope;
 
 /** Converts a received envelope to what the callee wants: a message for a handler, or the envelope for an upstream. */

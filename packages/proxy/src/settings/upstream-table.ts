@@ -1,6 +1,6 @@
 import type { Located, SettingType } from "@plantstore/command-line/settings";
 import { integer, list, mapping, memberPath, ofSource, oneOf, record, text } from "@plantstore/command-line/settings";
-import { type ConnectionOptions, connectionOptions, type UpstreamTls } from "../upstreams/index.ts";
+import { type ConnectionOptions, connectionOptions } from "../upstreams/index.ts";
 import { fieldValues, newFieldName } from "./field-types.ts";
 
 /** A gRPC service behind the proxy. */
@@ -18,9 +18,7 @@ export interface UpstreamSection extends OrUndefined<ConnectionOptions> {
 }
 
 /** TLS settings for connections to an upstream. */
-export type UpstreamTlsSection = {
-  readonly [Name in "ca" | "cert" | "key" | ("servername" & keyof UpstreamTls)]: string | undefined;
-};
+export type UpstreamTlsSection = Readonly<Record<"ca" | "cert" | "key" | "servername", string | undefined>>;
 
 /** Rules for forwarding header fields in one direction. */
 export interface HeaderRulesSection {
@@ -30,7 +28,7 @@ export interface HeaderRulesSection {
   readonly set: Readonly<Record<string, string>>;
 }
 
-/** The members of options, none of which is missing. */
+/** Options whose members are never missing, but may be `undefined`. */
 type OrUndefined<Options> = { readonly [Name in keyof Options]-?: Options[Name] | undefined };
 
 /** Maximum timeout in milliseconds. A day is enough, because longer calls are streams, which need no deadline. */

@@ -56,7 +56,7 @@ export interface UpstreamOptions {
   readonly limits?: Partial<UpstreamLimits>;
 }
 
-/** The options that a number or a name sets, in the library and in the configuration file. */
+/** The options that the library and the configuration file have in common: numbers and a name. */
 export type ConnectionOptions = Omit<UpstreamOptions, "addresses" | "tls" | "lookup" | "limits">;
 
 /** An option's type and description in the configuration file, and the largest number that the library accepts. */
@@ -66,10 +66,10 @@ interface ConnectionOption<T> {
   readonly most?: number;
 }
 
-/** Milliseconds in the configuration file. A day is enough. */
+/** A duration in milliseconds in the configuration file. At most a day, which is enough for all options. */
 const ms = integer(1, 86_400_000);
 
-/** All that is known about each of the {@link ConnectionOptions}. */
+/** The types, descriptions and limits of the {@link ConnectionOptions}. */
 export const connectionOptions: {
   readonly [Name in keyof ConnectionOptions]-?: ConnectionOption<NonNullable<ConnectionOptions[Name]>>;
 } = {
