@@ -101,7 +101,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "serve",
   ],
   "proxy/client": ["proxy/upstreams", "http-engine/http2-client", "protobuf", "protocols", "protocols/compression"],
-  "proxy/upstreams": ["command-line/settings", "http-engine/http2-client", "protobuf", "protobuf/gen"],
+  "proxy/upstreams": ["http-engine/http2-client", "protobuf", "protobuf/gen"],
   "proxy/service-config": ["protocols"],
 
   "rest-client": ["protobuf", "protocols"],

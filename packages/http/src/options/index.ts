@@ -2,14 +2,12 @@
  * Functions that check options. Unknown names are rejected, because JavaScript has no compiler that reports a
  * misspelled name. Promises from callbacks that must be synchronous are also rejected.
  */
-export { definedOf } from "./defined-of.ts";
 export { matcherOf, NamePatterns } from "./name-patterns.ts";
 export { findMisspelled, nearestName } from "./nearest-name.ts";
 export {
   arrayOf,
   arrayOfStrings,
   integerBetween,
-  namesOf,
   type OptionNames,
   refuseIgnoredOptions,
   refuseUnknownOptions,

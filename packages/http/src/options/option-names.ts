@@ -65,12 +65,6 @@ export type OptionNames<Options> = {
   readonly [Name in keyof Options]-?: undefined extends Options[Name] ? unknown : typeof required | OptionCheck;
 };
 
-/** Returns the names of a table, for options that have no nested options. */
-export function namesOf<Name extends string>(table: Readonly<Record<Name, unknown>>): Readonly<Record<Name, true>>;
-export function namesOf(table: object): object {
-  return Object.fromEntries(Object.keys(table).map((name) => [name, true]));
-}
-
 /**
  * Rejects unknown options and missing required options. JavaScript programs have no compiler that checks options.
  *

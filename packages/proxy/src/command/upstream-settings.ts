@@ -1,5 +1,4 @@
 import { pathToFileURL } from "node:url";
-import { definedOf } from "@plantstore/http";
 import type { ForwardRules, ProxiedUpstreamOptions } from "../create-proxy.ts";
 import {
   type HeaderRulesSection,
@@ -8,7 +7,7 @@ import {
   type UpstreamSection,
   type UpstreamTlsSection,
 } from "../settings/index.ts";
-import { connectionOptions, findPatternProblems, type UpstreamOptions, type UpstreamTls } from "../upstreams/index.ts";
+import { findPatternProblems, type UpstreamOptions, type UpstreamTls } from "../upstreams/index.ts";
 import { toMethodSettings } from "./method-settings.ts";
 import { readPem } from "./pem-files.ts";
 
@@ -39,12 +38,7 @@ export function toUpstreamOptions(
         "must be a file unless validateReflected is set, because upstreams may be hostile",
       );
     return {
-      upstream: {
-        addresses,
-        ...definedOf(upstream, connectionOptions),
-        limits: { headerBytes },
-        ...tlsOf(upstream, path, problemAt),
-      },
+      upstream: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
       descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
       ...(usesHeader && { reflectionHeader }),
       retry,
@@ -53,7 +47,8 @@ export function toUpstreamOptions(
       requestHeader: toForwardRules(upstream.requestHeader, hidden),
       ...(upstream.responseHeader && { responseHeader: toForwardRules(upstream.responseHeader, []) }),
       services,
-      ...definedOf({ timeoutMs, timeoutMaxMs }),
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
     };
   });
 }
@@ -99,6 +94,18 @@ function requireCodes(items: ReadSettings["settings"]["methodConfig"], problemAt
   }
 }
 
+function connectionOf(upstream: UpstreamSection): UpstreamOptions {
+  const { addresses, connections, keepaliveMs, resolveEveryMs, healthService, maxConnectionAgeMs } = upstream;
+  return {
+    addresses,
+    ...(connections !== undefined && { connections }),
+    ...(keepaliveMs !== undefined && { keepaliveMs }),
+    ...(resolveEveryMs !== undefined && { resolveEveryMs }),
+    ...(healthService !== undefined && { healthService }),
+    ...(maxConnectionAgeMs !== undefined && { maxConnectionAgeMs }),
+  };
+}
+
 function tlsOf(
   { addresses, tls }: UpstreamSection,
   path: string,
@@ -109,14 +116,17 @@ function tlsOf(
   // If the user configures TLS, calls and their credentials must not be sent in plaintext.
   if (plaintext !== undefined)
     throw problemAt(`${path}.tls.${firstSet(tls)}`, `requires an address with TLS, got "${plaintext}"`);
-  const { cert, key } = tls;
+  const { ca, cert, key, servername } = tls;
   if ((cert === undefined) !== (key === undefined))
     throw problemAt(`${path}.tls.${cert === undefined ? "key" : "cert"}`, "requires both a certificate and its key");
-  const files = Object.entries(definedOf(tls)).map(([name, value]) => [
-    name,
-    name === "servername" ? value : readPem(value),
-  ]);
-  return { tls: Object.fromEntries(files) };
+  return {
+    tls: {
+      ...(ca !== undefined && { ca: readPem(ca) }),
+      ...(cert !== undefined && { cert: readPem(cert) }),
+      ...(key !== undefined && { key: readPem(key) }),
+      ...(servername !== undefined && { servername }),
+    },
+  };
 }
 
 function firstSet(tls: UpstreamTlsSection): string {

@@ -1,10 +1,9 @@
 import type { Located, SettingType } from "@plantstore/command-line/settings";
 import { integer, list, mapping, memberPath, ofSource, oneOf, record, text } from "@plantstore/command-line/settings";
-import { type ConnectionOptions, connectionOptions } from "../upstreams/index.ts";
 import { fieldValues, newFieldName } from "./field-types.ts";
 
 /** A gRPC service behind the proxy. */
-export interface UpstreamSection extends OrUndefined<ConnectionOptions> {
+export interface UpstreamSection {
   readonly addresses: readonly string[];
   readonly descriptors: string | undefined;
   readonly reflectionHeader: Readonly<Record<string, string>>;
@@ -13,12 +12,22 @@ export interface UpstreamSection extends OrUndefined<ConnectionOptions> {
   readonly timeoutMs: number | undefined;
   readonly timeoutMaxMs: number | undefined;
   readonly retry: "transparent" | "off";
+  readonly connections: number | undefined;
+  readonly keepaliveMs: number | undefined;
+  readonly resolveEveryMs: number | undefined;
+  readonly healthService: string | undefined;
+  readonly maxConnectionAgeMs: number | undefined;
   readonly requestHeader: HeaderRulesSection | undefined;
   readonly responseHeader: HeaderRulesSection | undefined;
 }
 
 /** TLS settings for connections to an upstream. */
-export type UpstreamTlsSection = Readonly<Record<"ca" | "cert" | "key" | "servername", string | undefined>>;
+export interface UpstreamTlsSection {
+  readonly ca: string | undefined;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
+  readonly servername: string | undefined;
+}
 
 /** Rules for forwarding header fields in one direction. */
 export interface HeaderRulesSection {
@@ -27,9 +36,6 @@ export interface HeaderRulesSection {
   readonly rename: Readonly<Record<string, string>>;
   readonly set: Readonly<Record<string, string>>;
 }
-
-/** Options whose members are never missing, but may be `undefined`. */
-type OrUndefined<Options> = { readonly [Name in keyof Options]-?: Options[Name] | undefined };
 
 /** Maximum timeout in milliseconds. A day is enough, because longer calls are streams, which need no deadline. */
 export const timeoutMsMax = 86_400_000;
@@ -145,7 +151,24 @@ export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSectio
     fallback: "transparent",
     about: "Whether calls that were certainly not processed are retried once; `methodConfig` has other retries.",
   },
-  ...connectionOptions,
+  connections: { type: integer(1, 1_000), about: "Maximum connections to each server. Default 100." },
+  keepaliveMs: {
+    type: integer(1, timeoutMsMax),
+    about: "Milliseconds without data, while calls are in flight, after which a PING is sent. Default 20000.",
+  },
+  resolveEveryMs: {
+    type: integer(1, timeoutMsMax),
+    about: "Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30000.",
+  },
+  healthService: {
+    type: text(),
+    about:
+      'Service whose health decides which servers get calls; `""` for the entire server. Default: no health checks.',
+  },
+  maxConnectionAgeMs: {
+    type: integer(1, timeoutMsMax),
+    about: "Milliseconds after which a connection is replaced, ±10 %. Default: never.",
+  },
   requestHeader: {
     type: headerRules("all fields except those that identify the caller"),
     about: "Which header fields of callers are forwarded to the upstream.",

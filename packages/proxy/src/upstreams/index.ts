@@ -14,11 +14,5 @@ export { requireRange } from "./require-range.ts";
 export type { PendingCall, RefusalReason } from "./call-queue.ts";
 export { createUpstream, Upstream, type UpstreamLoad } from "./upstream.ts";
 export { defaultRestTimeoutMs, type UpstreamLimits, upstreamLimits } from "./upstream-limits.ts";
-export {
-  type ConnectionOptions,
-  connectionOptions,
-  type UpstreamLookup,
-  type UpstreamOptions,
-  upstreamOptionNames,
-} from "./upstream-options.ts";
+export { type UpstreamLookup, type UpstreamOptions, upstreamOptionNames } from "./upstream-options.ts";
 export { findPatternProblems, type PatternProblem, ServiceOwners } from "./service-owners.ts";

@@ -1,5 +1,4 @@
-import { integer, type SettingType, text } from "@plantstore/command-line/settings";
-import { namesOf, timerMsMax, type OptionNames, required } from "@plantstore/http";
+import { timerMsMax, type OptionNames, required } from "@plantstore/http";
 import { type UpstreamTls } from "./open-socket.ts";
 import { requireRange } from "./require-range.ts";
 import {
@@ -56,62 +55,22 @@ export interface UpstreamOptions {
   readonly limits?: Partial<UpstreamLimits>;
 }
 
-/** The options that the library and the configuration file have in common: numbers and a name. */
-export type ConnectionOptions = Omit<UpstreamOptions, "addresses" | "tls" | "lookup" | "limits">;
-
-/** An option's type and description in the configuration file, and the largest number that the library accepts. */
-interface ConnectionOption<T> {
-  readonly type: SettingType<T>;
-  readonly about: string;
-  readonly most?: number;
-}
-
-/** A duration in milliseconds in the configuration file. At most a day, which is enough for all options. */
-const ms = integer(1, 86_400_000);
-
-/** The types, descriptions and limits of the {@link ConnectionOptions}. */
-export const connectionOptions: {
-  readonly [Name in keyof ConnectionOptions]-?: ConnectionOption<NonNullable<ConnectionOptions[Name]>>;
-} = {
-  connections: {
-    type: integer(1, connectionsMax),
-    about: "Maximum connections to each server. Default 100.",
-    most: connectionsMax,
-  },
-  keepaliveMs: {
-    type: ms,
-    about: "Milliseconds without data, while calls are in flight, after which a PING is sent. Default 20000.",
-    most: Number.MAX_SAFE_INTEGER,
-  },
-  resolveEveryMs: {
-    type: ms,
-    about: "Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30000.",
-    most: Number.MAX_SAFE_INTEGER,
-  },
-  healthService: {
-    type: text(),
-    about:
-      'Service whose health decides which servers get calls; `""` for the entire server. Default: no health checks.',
-  },
-  maxConnectionAgeMs: {
-    type: ms,
-    about: "Milliseconds after which a connection is replaced, ±10 %. Default: never.",
-    most: Number.POSITIVE_INFINITY,
-  },
-};
-
 /** The member names in {@link UpstreamOptions}. */
 export const upstreamOptionNames: OptionNames<UpstreamOptions> = {
   addresses: required,
   tls: true,
-  ...namesOf(connectionOptions),
+  connections: true,
+  keepaliveMs: true,
+  resolveEveryMs: true,
   lookup: true,
+  healthService: true,
+  maxConnectionAgeMs: true,
   limits: upstreamLimits,
 };
 
 /** The {@link UpstreamOptions} with default values. */
-export type CompleteUpstreamOptions = UpstreamOptions &
-  Required<Omit<ConnectionOptions, "healthService">> & { readonly limits: UpstreamLimits };
+export type CompleteUpstreamOptions = Required<Omit<UpstreamOptions, "tls" | "lookup" | "healthService" | "limits">> &
+  Pick<UpstreamOptions, "tls" | "lookup" | "healthService"> & { readonly limits: UpstreamLimits };
 
 /** Adds default values to options. @throws RangeError for a number out of range */
 export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamOptions {
@@ -123,9 +82,10 @@ export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamO
     ...options,
     limits: { ...upstreamLimits, ...options.limits },
   };
-  const given: Readonly<Record<string, unknown>> = { ...settings };
-  for (const [name, { most }] of Object.entries<{ readonly most?: number }>(connectionOptions))
-    if (most !== undefined) requireRange(name, given[name], 1, most);
+  requireRange("connections", settings.connections, 1, connectionsMax);
+  requireRange("keepaliveMs", settings.keepaliveMs, 1, Number.MAX_SAFE_INTEGER);
+  requireRange("resolveEveryMs", settings.resolveEveryMs, 1, Number.MAX_SAFE_INTEGER);
+  requireRange("maxConnectionAgeMs", settings.maxConnectionAgeMs, 1, Number.POSITIVE_INFINITY);
   for (const [name, value] of Object.entries(settings.limits)) {
     const maximum = name.endsWith("Ms") ? timerMsMax : Number.MAX_SAFE_INTEGER;
     requireRange(`limits.${name}`, value, 1, maximum);
