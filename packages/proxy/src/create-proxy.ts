@@ -34,7 +34,7 @@ import {
   type VisibilityOptions,
 } from "./forward/index.ts";
 import type { OpenedOptions } from "./generation.ts";
-import { type AcceptServices, Generations } from "./generations.ts";
+import { Generations } from "./generations.ts";
 import { findPatternProblems, ServiceOwners, upstreamLimits } from "./upstreams/index.ts";
 
 export type {
@@ -140,6 +140,11 @@ export interface ProxyGateway extends Gateway {
   reconfigure(options: ProxyOptions, accept?: AcceptServices): Promise<void>;
 }
 
+/** Throws or rejects to refuse new options, which then are not applied. Gets the services that would be served. */
+type AcceptServices = (
+  next: Pick<ProxyGateway, "services" | "descriptorReloads" | "descriptorSets">,
+) => void | Promise<void>;
+
 /**
  * Creates a gateway in front of gRPC services. Callers use gRPC, gRPC-Web, Connect or REST. Upstreams use gRPC over
  * HTTP/2.
@@ -209,7 +214,11 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
       return generations.inUse.compiled.rest;
     },
     reload: () => generations.reload(),
-    reconfigure: async (options, accept) => void (await generations.apply(options, accept)),
+    reconfigure: async (options, accept) => {
+      await generations.apply(options, ({ services, descriptorReloads, descriptorSets }) =>
+        accept?.({ services, descriptorReloads, descriptorSets }),
+      );
+    },
   };
 }
 

@@ -15,9 +15,7 @@ import {
 import { ConnectBackoff } from "./upstreams/index.ts";
 
 /** Throws or rejects to refuse new options, which then are not applied. */
-export type AcceptServices = (
-  next: Pick<Generation, "services" | "descriptorReloads" | "descriptorSets">,
-) => void | Promise<void>;
+type Accept = (next: Generation) => void | Promise<void>;
 
 /** Milliseconds for which replaced upstreams serve the calls in flight. 20 s, like the command's drain timeout. */
 const replacedDrainMs = 20_000;
@@ -61,7 +59,7 @@ export class Generations<Options> {
   }
 
   /** Applies other options, after earlier calls of `apply`. If the options cannot be used, rejects and changes nothing. */
-  apply(given: Options, accept?: AcceptServices): Promise<Generation> {
+  apply(given: Options, accept?: Accept): Promise<Generation> {
     const apply = (): Promise<Generation> => this.#apply(given, accept);
     const applied = this.#applied?.then(apply) ?? apply();
     // A settled promise would keep its generation in memory.
@@ -92,7 +90,7 @@ export class Generations<Options> {
     await Promise.all([close(this.#opening), stopGateway().then(() => close(opened))]);
   }
 
-  async #apply(given: Options, accept: AcceptServices | undefined): Promise<Generation> {
+  async #apply(given: Options, accept: Accept | undefined): Promise<Generation> {
     try {
       if (this.#isStopped) throw closedError();
       const options = this.#open(given, (path) => this.#noteUnknownPath(path));
@@ -125,7 +123,7 @@ export class Generations<Options> {
   }
 
   /** Creates and uses the next generation, from the options in use or from other options. Rejects if they are closed. */
-  async #next(opened: Opened, accept?: AcceptServices): Promise<Generation> {
+  async #next(opened: Opened, accept?: Accept): Promise<Generation> {
     const next = await nextGeneration(opened, () => this.#inUse);
     if (opened === this.#opening) {
       watch(opened, () => this.#readAgain(opened));
