@@ -68,13 +68,10 @@ export interface Generation {
  * `opened` is closed
  */
 export async function nextGeneration(opened: Opened, last: () => Generation | undefined): Promise<Generation> {
-  const { signal } = opened.closing;
   const begunAtMs = performance.now();
   const before = withSameOptions(opened, last());
   const sets = opened.upstreams.map((_, at) => before?.offers[at]?.set ?? noBytes);
-  const read = await readAll(opened.readers, signal, before === undefined, sets);
-  // A custom source may ignore the signal and resolve after the abort.
-  signal.throwIfAborted();
+  const read = await readAll(opened.readers, opened.closing.signal, before === undefined, sets);
   const builder = new GenerationBuilder(opened, before);
   await builder.update(read);
   const known = before?.descriptorReloads ?? (await builder.restore(last()));
@@ -163,7 +160,7 @@ class GenerationBuilder {
    * @returns each upstream's last reload under the previous options
    */
   async restore(last: Generation | undefined): Promise<readonly (DescriptorReload | undefined)[]> {
-    const { upstreams, closing } = this.#opened;
+    const { upstreams } = this.#opened;
     const problems = this.#problems;
     const fatal = problems.filter((problem, at): problem is Error => {
       return upstreams[at]?.isReflected === false && problem !== undefined && !isUnreachable(problem);
@@ -173,7 +170,6 @@ class GenerationBuilder {
       const set = known[at]?.set;
       if (this.#offers[at]?.set !== noBytes || set === undefined) continue;
       const { offer, problem } = this.#offerOf(at, await describeSet(upstream, set, noBytes));
-      closing.signal.throwIfAborted();
       const failure = problem ?? (await this.#compile(this.#offers.with(at, offer)));
       if (failure !== undefined) fatal.push(failure);
     }
@@ -240,7 +236,6 @@ class GenerationBuilder {
     } catch (error) {
       return toError(error);
     }
-    closing.signal.throwIfAborted();
     this.#offers = offers;
     return undefined;
   }

@@ -6,6 +6,7 @@ import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
+import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { compileProxy } from "../src/compile-proxy.ts";
 import { createProxy, type DescriptorReload, type ReloadReport } from "../src/create-proxy.ts";
 import { ProxiedUpstream, type UpstreamDescriptors } from "../src/forward/index.ts";
@@ -85,6 +86,26 @@ test("a proxy closed during a reload keeps its routes and reports nothing", asyn
   });
   expect(generations.inUse).toBe(inUse);
   expect(reports).toBe(0);
+});
+
+test("a proxy closed while routes are compiled compiles no other routes", async () => {
+  let files = [LibraryService.file, KitchenSink.file];
+  const onCompiled = vi.fn<OnCompiled>();
+  const generations = openGenerations(
+    [0, 1].map((at) => async () => descriptorSetOf(...files.slice(at, at + 1))),
+    onCompiled,
+  );
+  await generations.load();
+  files = [GreenhouseService.file, OrderService.file];
+  onCompiled.mockClear().mockImplementation(() => {
+    generations.close();
+    throw new Error("refused");
+  });
+  expect(await generations.reload()).toMatchObject({
+    isChanged: false,
+    problems: [expect.stringContaining("aborted")],
+  });
+  expect(onCompiled).toHaveBeenCalledOnce();
 });
 
 test("an upstream is unknown until it sends descriptors, even invalid ones", async () => {
