@@ -59,6 +59,7 @@ test("state() logs each new line, up to 20 per change", () => {
   expect(record([], ["a", "b"])).toEqual(["upstream dns:1:1: a"]);
   const many = record(Array.from({ length: 25 }, (_, at) => String(at)));
   expect([many.length, many[20]]).toEqual([21, "upstream dns:0:1: 5 more services or routes belong to others"]);
+  expect(record(Array.from({ length: 20 }, (_, at) => `other ${at}`))).toHaveLength(20);
 });
 
 /** A reload's result, and its time in seconds. */
