@@ -25,6 +25,16 @@ test("event() logs at most a hundred events in ten seconds", () => {
   expect(logged).toHaveLength(100);
 });
 
+test("close() stops repeating problems", () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { notices, logged } = openNotices();
+  for (const name of ["one", "two"]) notices.problem(name, name);
+  notices.close();
+  vi.advanceTimersByTime(endS * 1_000);
+  expect(logged).toEqual(["one", "two"]);
+});
+
 test.each([
   {
     name: "the distinct messages of an error and its causes",
