@@ -166,9 +166,8 @@ export class Generations<Options> {
 
   /** Reads the descriptors again, once the options are in use. */
   #readAgain(opened: Opened): void {
-    if (opened.closing.signal.aborted) return;
     if (this.#inUse?.opened === opened) void this.reload();
-    else this.#changed = opened;
+    else if (this.#opening === opened) this.#changed = opened;
   }
 }
 

@@ -290,6 +290,46 @@ test("only unreadable descriptors are read again, and success resets the wait", 
   expect(reads).toBe(10);
 });
 
+test("new options reset the wait before unreadable descriptors are read again", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let reads = 0;
+  const library = descriptorSetOf(LibraryService.file);
+  const unreadable = (): Promise<Uint8Array> => {
+    reads++;
+    return Promise.reject(new ConnectError("unreachable", Code.Unavailable));
+  };
+  const generations = openGenerations([() => Promise.resolve(library), unreadable], () => undefined);
+  await generations.load();
+  for (let reload = 0; reload < 5; reload++) await generations.reload();
+  await generations.load();
+  reads = 0;
+  // The first wait is a second, ±20 %.
+  await vi.advanceTimersByTimeAsync(1_200);
+  expect(reads).toBe(1);
+});
+
+test("reconfigure reads descriptors again that change during accept", async () => {
+  let { file } = LibraryService;
+  let changed: (() => void) | undefined;
+  const watch = (notify: () => void): (() => void) => {
+    changed = notify;
+    return () => undefined;
+  };
+  const upstreams = [
+    { upstream: "http://127.0.0.1:1", descriptors: { read: async () => descriptorSetOf(file), watch } },
+    { upstream: "http://127.0.0.1:2", descriptors: descriptorSetOf(KitchenSink.file) },
+  ];
+  const proxy = await createProxy({ upstreams });
+  onTestFinished(() => proxy.close());
+  await proxy.reconfigure({ upstreams }, () => {
+    ({ file } = GreenhouseService);
+    changed?.();
+  });
+  const names = (): readonly string[] => proxy.services.map(({ typeName }) => typeName);
+  await expect.poll(names).toEqual([GreenhouseService.typeName, KitchenSink.typeName]);
+});
+
 test("onReload reports a new conflict although the routes stay the same", async () => {
   await using upstream = await startReflectedUpstream(serviceWithRoutes("a.A", { Get: [] }));
   const reports: ReloadReport[] = [];
