@@ -258,6 +258,17 @@ describe("createBearerAuth", () => {
     expect(new Set(presented).size).toBe(readings);
   });
 
+  test("hides a connection's credential from hooks, and from other connections", async () => {
+    const { admit } = createBearerAuth(synchronous, { realm });
+    const [connection, other] = [{}, Object.freeze({})];
+    const request = toRequest({ authorization: "Bearer good" });
+    for (const each of [connection, other]) await admit({ ...request, connection: each });
+    for (const each of [connection, other]) expect(Reflect.ownKeys(each)).toEqual([]);
+    const refused = await refusedWith(admit, { ...request, connection: other, authorization: "Bearer goot" });
+    expect(refused.code).toBe(Code.Unauthenticated);
+    await admit({ ...request, connection });
+  });
+
   test.each([
     { name: "another token of the same length", authorization: "Bearer goot" },
     { name: "a longer token", authorization: "Bearer goods" },

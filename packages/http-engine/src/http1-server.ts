@@ -1,6 +1,5 @@
-import { AsyncResource } from "node:async_hooks";
 import type { Socket } from "node:net";
-import { Http1Connection, type Http1ConnectionOptions, type Http1RequestHead, keepAliveLines } from "./http1/index.ts";
+import { Http1Connection, type Http1RequestHead, keepAliveLines } from "./http1/index.ts";
 import { type HttpProblem, type Limits, lingerMsMax, checkRequestHead } from "@plantstore/http";
 import {
   checkIntervalMs,
@@ -21,27 +20,24 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
   const timeoutCheckIntervalMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
   const clock = createConnectionClock(connections, timeoutCheckIntervalMs);
-  const createOptions = (): Http1ConnectionOptions => ({
+  const options = {
     limits,
     timeoutCheckIntervalMs,
     budget,
-    context: new AsyncResource("Http1Server"),
     keepAliveLines: keepAliveLines(idleTimeoutMs),
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = checkHead(head, limits);
       if (typeof target !== "string") return refuse(new SocketHttp1Exchange(head, "/", connection, refuse), target);
       serve(new SocketHttp1Exchange(head, target, connection, refuse), connection.socket);
     },
-    onClose: (connection: Http1Connection) => void connections.delete(connection),
+    onClose: (connection: Http1Connection) => connections.delete(connection),
     // Errors in the engine's own code belong to no call, so they are reported here.
     onFault: (error: unknown) =>
       report(error, { errorCode: "ERR_CONNECTION_FAILED", what: "cannot serve an HTTP/1.1 connection" }),
-  });
-  let options: Http1ConnectionOptions | undefined;
+  };
   const connect = (socket: Socket): Http1Connection => {
     clock.start();
-    // Created with the first connection, so that requests do not inherit the context in which the server was started.
-    const connection = new Http1Connection(socket, (options ??= createOptions()));
+    const connection = new Http1Connection(socket, options);
     connections.add(connection);
     return connection;
   };

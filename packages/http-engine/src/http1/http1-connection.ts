@@ -1,4 +1,4 @@
-import type { AsyncResource } from "node:async_hooks";
+import { AsyncResource } from "node:async_hooks";
 import type { Socket } from "node:net";
 import {
   type Backlog,
@@ -14,12 +14,7 @@ import {
   invalidHttpProblem,
   unreadBodyBytesMax,
 } from "@plantstore/http";
-import {
-  formatResponseHead,
-  connectionCloseLine,
-  framingOf,
-  framingOfStream,
-} from "./response-head.ts";
+import { formatResponseHead, connectionCloseLine, framingOf, framingOfStream } from "./response-head.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { Http1Deadlines } from "./http1-deadlines.ts";
 import { type Http1RequestHead, emptyHead } from "./request-head.ts";
@@ -44,9 +39,7 @@ export interface Http1ConnectionOptions {
   readonly timeoutCheckIntervalMs: number;
   /** Counts the bytes that clients have not read. */
   readonly budget: BacklogBudget;
-  /** Each request starts in this context, so that it does not inherit the `AsyncLocalStorage` of another handler. */
-  readonly context: AsyncResource;
-  /** The field lines of a response after which the connection stays open. */
+  /** Field lines of a response after which the connection stays open. */
   readonly keepAliveLines: string;
   /** Called for each request, one after the other. Must set the connection's receiver before it returns. */
   readonly onRequest: (connection: Http1Connection, head: Http1RequestHead) => void;
@@ -66,9 +59,11 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Identifies the connection for applications, which must not get the socket. */
   readonly key: object = {};
   receiver: RequestReceiver | undefined;
-  /** Position in the server's list of open connections. */
+  /** Position in the server's {@link OpenList}. */
   openAt: number | undefined = undefined;
   readonly #options: Http1ConnectionOptions;
+  /** Each request starts in this context, so that it does not inherit the `AsyncLocalStorage` of another handler. */
+  readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
   readonly #reader: RequestReader;
   readonly #writer: ResponseWriter;
@@ -93,17 +88,12 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer = new ResponseWriter(socket, this.#backlog);
     this.#reader = new RequestReader(limits, this, this.#writer);
     this.#deadlines = new Http1Deadlines(limits, timeoutCheckIntervalMs);
-    socket.on("data", (chunk: Buffer) => this.#onData(chunk));
+    socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("drain", () => this.#onDrain());
     socket.on("end", () => this.#onEnd());
     // Another connection may close this one to free memory, so the event may occur in that connection's context.
-    socket.on("close", () => this.#options.context.runInAsyncScope(() => this.#onClose()));
+    socket.on("close", () => this.#context.runInAsyncScope(() => this.#onClose()));
     socket.on("error", ignore);
-  }
-
-  /** Reads bytes that another reader has taken from the socket. */
-  start(firstBytes: Buffer): void {
-    this.#onData(firstBytes);
   }
 
   /** Whether a response is pending or not sent completely. */
@@ -149,9 +139,13 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const isHead = this.#head.httpMethod === "HEAD";
     const isLengthInFields = isHead && body === undefined;
     const framing = isLengthInFields ? framingOfStream(this.#head, httpStatus, fields) : framingOf(httpStatus, body);
-    const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#options.keepAliveLines);
+    const head = formatResponseHead(httpStatus, fields, framing, this.#connectionLines);
     this.#writer.respond(head, isHead || framing === "none" || framing === 0 ? undefined : body);
     this.#finish();
+  }
+
+  get #connectionLines(): string {
+    return this.#isLast ? connectionCloseLine : this.#options.keepAliveLines;
   }
 
   /** Sends the head for a streamed body. Throws like {@link respond}. */
@@ -159,7 +153,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     const framing = framingOfStream(this.#head, httpStatus, fields);
     if (framing === "close") this.#isLast = true;
     this.#decideWhetherLast();
-    const head = formatResponseHead(httpStatus, fields, framing, this.#isLast ? connectionCloseLine : this.#options.keepAliveLines);
+    const head = formatResponseHead(httpStatus, fields, framing, this.#connectionLines);
     this.#responseStarted = true;
     this.#writer.begin(head, this.#head.httpMethod === "HEAD" ? "none" : framing);
   }
@@ -198,8 +192,6 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     });
     if (dueAction === "destroy") this.destroy();
     else if (dueAction === "close") this.#linger();
-    // If the client has disconnected, its operating system resets the connection on our first packet, and the next
-    // write fails. All clients except HTTP/1.0 clients accept unexpected interim responses (RFC 9110 §15.2).
     else if (dueAction === "probe") this.#writer.continue();
     else if (dueAction !== "nothing" && stage === "head") this.#reader.refuse(dueAction);
     else if (dueAction !== "nothing") this.onRequestError(dueAction);
@@ -211,7 +203,11 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#head = head;
     this.#deadlines.restart();
     if (!head.section.persistent || head.problem !== undefined) this.#isLast = true;
-    this.#options.context.runInAsyncScope(this.#options.onRequest, undefined, this, head);
+    // Each request gets a separate AsyncResource. On Node 22, a store that a handler sets with `enterWith` stays in the
+    // resource in which the handler was called.
+    this.#context.runInAsyncScope(() =>
+      new AsyncResource("Http1Request").runInAsyncScope(this.#options.onRequest, undefined, this, head),
+    );
   }
 
   onPiece(piece: Buffer, last: boolean): boolean {
@@ -234,7 +230,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     else receiver.onRequestError(problem);
   }
 
-  #onData(chunk: Buffer): void {
+  /** Receives bytes that were read from the socket. */
+  receive(chunk: Buffer): void {
     const reader = this.#reader;
     if (reader.stage === "closed") return this.#drop(chunk.byteLength);
     const isFirst = reader.incoming.unusedBytes === 0;
@@ -290,10 +287,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#deadlines.restart();
   }
 
-  /**
-   * Whether the response is sent, and the client has announced with its request that it sends nothing more. Only a
-   * socket with unread bytes would reset the connection. Closing needs half the time of {@link #linger}.
-   */
+  // Whether the response is sent, and the client has announced that it sends nothing more, so that no unread bytes can
+  // reset the connection. Lingering takes twice the CPU time.
   #canCloseImmediately(): boolean {
     const { section, problem } = this.#head;
     return (
@@ -309,7 +304,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   #next(): void {
     this.#reader.next();
     if (this.#reader.incoming.unusedBytes > 0 || this.#clientClosed || this.socket.isPaused())
-      queueMicrotask(() => this.#options.context.runInAsyncScope(() => this.#continueReading()));
+      queueMicrotask(() => this.#context.runInAsyncScope(() => this.#continueReading()));
   }
 
   #continueReading(): void {
@@ -336,8 +331,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   #drop(bytes: number): void {
-    this.#droppedBytes += bytes;
-    if (this.#droppedBytes > lingerBytesMax) this.destroy();
+    if ((this.#droppedBytes += bytes) > lingerBytesMax) this.destroy();
   }
 
   /** Called when the client has closed its side. {@link checkTimeouts} detects whether the client still reads. */
@@ -349,8 +343,8 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   /**
-   * Finds out soon whether the client has disconnected or only closed its side, which looks the same. A client that has
-   * disconnected resets the connection on the first probe, so that the next probe fails. {@link checkTimeouts} continues.
+   * Sends interim responses, because a FIN does not show whether the client still reads. A client that has disconnected
+   * resets the connection on the first one, so that the next one fails. {@link checkTimeouts} continues the probes.
    */
   #probe(nextMs: number): void {
     if (this.receiver === undefined || !this.#canProbe || this.#writer.congested || this.socket.destroyed) return;
@@ -358,7 +352,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     if (nextMs <= probeMsMax) setTimeout(() => this.#probe(nextMs * 4), nextMs).unref();
   }
 
-  /** Whether the client accepts interim responses: all clients except HTTP/1.0 clients (RFC 9110 §15.2). */
+  // All clients except HTTP/1.0 clients accept unexpected interim responses (RFC 9110 §15.2).
   get #canProbe(): boolean {
     return this.#head.section.httpVersion === "1.1" && !this.#responseStarted;
   }
@@ -377,7 +371,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#writer.drained();
     if (this.#writer.congested) return;
     this.receiver?.onWritable();
-    this.#options.context.runInAsyncScope(() => this.#continueReading());
+    this.#context.runInAsyncScope(() => this.#continueReading());
   }
 
   #decideWhetherLast(): void {
@@ -394,11 +388,10 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 }
 
-/** Maximum number of bytes that are read ahead while a response is pending. */
-// Node reads at most 64 KiB from a socket at a time.
+// Maximum bytes that are read ahead while a response is pending. Node reads at most 64 KiB from a socket at a time.
 const aheadBytesMax = 64 * 1024;
 
-// Milliseconds between probes. A probe in a data centre is answered within a millisecond, and on the internet within 400.
+// Milliseconds before the second and the last probe. A reset takes a round trip, which rarely exceeds 400 ms.
 const probeMsMin = 25;
 const probeMsMax = 400;
 

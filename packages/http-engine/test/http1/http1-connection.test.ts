@@ -1,4 +1,3 @@
-import { AsyncResource } from "node:async_hooks";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
@@ -44,7 +43,6 @@ async function openEnds(
     const connection = new Http1Connection(socket, {
       limits: defaultLimits,
       keepAliveLines: keepAliveLines(defaultLimits.idleTimeoutMs),
-      context: new AsyncResource("test"),
       timeoutCheckIntervalMs,
       budget,
       onRequest: (http1, head) => {

@@ -13,7 +13,7 @@ export interface ConnectionClock {
   stop(): void;
 }
 
-/** Creates a clock that checks the timeouts of a set of connections every `everyMs` milliseconds. */
+/** Creates a clock that checks the timeouts of connections every `everyMs` milliseconds. */
 export function createConnectionClock(connections: Iterable<CheckedConnection>, everyMs: number): ConnectionClock {
   let timer: NodeJS.Timeout | undefined;
   const checkAll = (): void => {

@@ -22,7 +22,7 @@ export function detectProtocol(
   });
 }
 
-/** Puts bytes back, and ends the flowing mode, so that the next reader reads the bytes first. */
+/** Puts bytes back into a socket, and stops its flowing mode, so that the next reader reads the bytes first. */
 export function putBack(socket: Socket, bytes: Buffer): void {
   socket.on("readable", ignore);
   socket.unshift(bytes);

@@ -59,13 +59,13 @@ export interface HttpConnection extends ServedConnection {
   retire(): void;
   /** Closes the connection immediately. */
   destroy(): void;
-  /** Called once with the bytes that were read before {@link HttpServer.take}, unless `take` has put them back. */
-  start?(firstBytes: Buffer): void;
+  /** Receives the bytes that were read before {@link HttpServer.take}, unless `take` has put them back. */
+  receive?(firstBytes: Buffer): void;
 }
 
 /** Serves the connections on a port for one HTTP version. The server does not listen. */
 export interface HttpServer {
-  /** Takes over a flowing connection. @param firstBytes - all bytes that were read from the socket */
+  /** Takes over a connection whose socket is flowing. @param firstBytes - all bytes that were read from the socket */
   take(socket: Socket, firstBytes?: Buffer): HttpConnection;
   /** Closes each connection when all requests on the connection have responses. */
   drain(): void;

@@ -62,7 +62,6 @@ export class OpenConnections {
 
   #remove(socket: Socket): void {
     this.#sockets.delete(socket);
-    if (this.#beyondLimit.size === 0) return;
     this.#beyondLimit.delete(socket);
     const [next] = this.#beyondLimit.keys();
     if (next !== undefined && this.#keptConnections < this.#limit) this.#beyondLimit.delete(next);

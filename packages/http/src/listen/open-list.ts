@@ -1,17 +1,18 @@
-/** A collection that only its owner changes. */
+/** Open connections, which only the owner of the collection adds and removes. */
 export type OpenItems<T> = Iterable<T> & { readonly size: number };
 
-/** An item of an {@link OpenList}, which stores the item's position. */
+/** An item of an {@link OpenList}. */
 export interface OpenItem {
+  /** Position in the list. Only the list changes the position. */
   openAt?: number | undefined;
 }
 
 /**
- * The open connections. Adding and removing changes the items' positions, but allocates nothing.
+ * A list of open connections in any order. Each connection stores its position, so that removing it takes constant time.
  *
- * A `Set` would copy its table after every few additions, and each old table refers to the next table. Once an old table
- * is in V8's old space, every later table and its connections stay in memory until a full garbage collection, and each
- * young collection copies them. A pause then takes 14 ms instead of 1 ms.
+ * V8 copies the table of a `Set` after every few additions, and each old table refers to the next table. Once an old
+ * table is in V8's old space, all later tables and their connections stay in memory until a full garbage collection.
+ * Young collections then take 14 ms instead of 1 ms.
  */
 export class OpenList<T extends OpenItem> implements Iterable<T> {
   readonly #items: T[] = [];
@@ -21,7 +22,7 @@ export class OpenList<T extends OpenItem> implements Iterable<T> {
   }
 
   [Symbol.iterator](): ArrayIterator<T> {
-    // The caller may close connections, which removes them.
+    // A copy, because callers close connections during the iteration.
     return this.#items.slice().values();
   }
 

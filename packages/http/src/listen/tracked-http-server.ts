@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { HttpConnection, HttpServer } from "./http-server.ts";
 import type { OpenItems } from "./open-list.ts";
 
-/** An {@link HttpServer} that keeps its open connections in a set. */
+/** An {@link HttpServer} that keeps a collection of its open connections. */
 export class TrackedHttpServer implements HttpServer {
   readonly #open: OpenItems<HttpConnection>;
   readonly #connect: (socket: Socket, firstBytes: Buffer | undefined) => HttpConnection;
@@ -24,7 +24,7 @@ export class TrackedHttpServer implements HttpServer {
     const connection = this.#connect(socket, firstBytes);
     // Drains a connection that was accepted before the drain began and has no request yet.
     if (this.#isDraining) connection.drain();
-    if (firstBytes !== undefined) connection.start?.(firstBytes);
+    if (firstBytes !== undefined) connection.receive?.(firstBytes);
     return connection;
   }
 

@@ -38,18 +38,18 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax),
   );
   let server: Server | undefined;
-  const connect = (socket: Socket, taken: Buffer | undefined): NodeHttp1Connection => {
-    if (taken !== undefined) putBack(socket, taken);
+  const connect = (socket: Socket, firstBytes: Buffer | undefined): NodeHttp1Connection => {
+    if (firstBytes !== undefined) putBack(socket, firstBytes);
     clock.start();
     const connection = new NodeHttp1Connection(socket, options);
     connections.add(connection);
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
     // Only the first bytes are checked for RTSP and ICE, so that node later reads directly from the handle.
-    const firstBytes: Buffer | null = socket.read();
-    if (firstBytes !== null) {
-      connection.onFirstBytes(firstBytes);
-      socket.unshift(firstBytes);
+    const checked: Buffer | null = socket.read();
+    if (checked !== null) {
+      connection.onFirstBytes(checked);
+      socket.unshift(checked);
     } else if ("encrypted" in socket) {
       socket.once("data", (bytes) => connection.onFirstBytes(bytes));
     }

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
@@ -197,6 +197,37 @@ describe("a half-closed client", () => {
     // Larger than the system's buffers, so that the response cannot complete without a client that reads.
     for (const reading of readings.slice(1)) reading.resolve({ sensor: longNote });
     expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+  });
+});
+
+describe("without checks of the timeouts", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setInterval"] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test("a disconnected client's call is cancelled, and a half-closed client gets its response", async () => {
+    using reading = await openHttp1(greenhouse.address);
+    using gone = await openHttp1(greenhouse.address);
+    const interim = seen(reading, "100 Continue");
+    await sendAndEnd(reading, requestOf(""));
+    await interim;
+    called = Promise.withResolvers();
+    gone.write(requestOf(""));
+    await within(called.promise, "the second handler");
+    gone.socket.destroy();
+    expect(await within(aborted.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    response.resolve({ note: "n" });
+    expect(await reading.readResponse()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test("a half-closed client gets four probes in the first second", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    vi.useFakeTimers({ toFake: ["setInterval", "setTimeout"] });
+    const interim = seen(connection, "100 Continue");
+    await sendAndEnd(connection, requestOf(""));
+    await interim;
+    vi.advanceTimersByTime(5000);
+    response.resolve({ note: "n" });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [100, 100, 100, 100] });
   });
 });
 

@@ -1,13 +1,11 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import { connect } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Admit } from "../../../gateway/src/index.ts";
-import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import type { Address } from "../../../testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1, overHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import {
@@ -55,6 +53,7 @@ interface Row {
 
 const json = "content-type: application/json";
 const announced = `content-length: ${String(body.byteLength)}`;
+const close = "connection: close";
 const inChunks = "transfer-encoding: chunked";
 
 const rows: readonly Row[] = [
@@ -75,11 +74,30 @@ const rows: readonly Row[] = [
   { name: "an unsupported expectation", header: ["expect: wonders", "x-key: k", announced], httpStatus: 417 },
   { name: "an invalid chunk", header: [json, "x-key: k", inChunks], httpStatus: 400 },
   { name: "invalid HTTP", start: "orders", httpStatus: 400 },
+  {
+    name: "a body over the limit with Connection: close",
+    header: [json, "x-key: k", announced, close],
+    httpStatus: 413,
+  },
+  {
+    name: "a chunked body with Connection: close",
+    header: [json, "x-key: k", inChunks, close],
+    body: chunks,
+    httpStatus: 413,
+  },
+  {
+    name: "a request before more bytes than Connection: close allows",
+    start: "GET /nothing HTTP/1.1",
+    header: ["x-key: k", close],
+    httpStatus: 404,
+  },
   { name: "CONNECT", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
 ];
 
+const certificate = createCertificate("localhost");
+const tls = { ca: certificate.cert, servername: "localhost" };
+
 describe("a client that sends its whole body before it reads", () => {
-  const certificate = createCertificate("first");
   let greenhouse: TestGreenhouse;
   let nodeServer: Server;
   let nodeAddress: Address;
@@ -96,13 +114,6 @@ describe("a client that sends its whole body before it reads", () => {
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  async function openTls({ address, port }: Address): Promise<Http1Connection> {
-    const socket = connect({ host: address, port, ca: certificate.cert, servername: "localhost" });
-    const reader = createByteReader(socket);
-    await within(once(socket, "secureConnect"), "the handshake");
-    return overHttp1(socket, reader, "localhost");
-  }
-
   test.each(rows)("gets the error response to $name before it is disconnected", async (row) => {
     const start = row.start ?? `POST ${restPath} HTTP/1.1`;
     using connection = await openHttp1(greenhouse.address);
@@ -112,7 +123,7 @@ describe("a client that sends its whole body before it reads", () => {
   });
 
   test("gets the error response over TLS", async () => {
-    using connection = await openTls(greenhouse.address);
+    using connection = await openHttp1(greenhouse.address, tls);
     await sendAll(connection, requestBytes(`POST ${restPath} HTTP/1.1`, [json, "x-key: k", announced], body));
     expect(await connection.readResponse()).toMatchObject({ httpStatus: 413 });
     expect(await connection.atEnd()).toBe(true);
@@ -135,6 +146,25 @@ describe("a client that sends its whole body before it reads", () => {
     expect(sent).toBeGreaterThanOrEqual(48 * 1024 * 1024);
     expect(sent).toBeLessThan(128 * 1024 * 1024);
   });
+});
+
+test.each([
+  { name: "on a cleartext connection", options: undefined },
+  { name: "over TLS", options: tls },
+])("a response with Connection: close arrives completely $name", async ({ options }) => {
+  const note = "orders".repeat(500_000);
+  await using greenhouse = await startGreenhouse(
+    { getReading: () => ({ sensor: note }) },
+    {},
+    { tls: certificate, allowCleartext: true },
+  );
+  using connection = await openHttp1(greenhouse.address, options);
+  using other = await openHttp1(greenhouse.address, options);
+  connection.write("GET /sensors/a/reading HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  expect(JSON.parse(String((await connection.readResponse()).body))).toMatchObject({ sensor: note });
+  expect(await connection.atEnd()).toBe(true);
+  other.write("GET /sensors/a/reading HTTP/1.1\r\nhost: x\r\n\r\n");
+  expect((await other.readResponse()).httpStatus).toBe(200);
 });
 
 test("a client that idles after its last response is disconnected", async () => {

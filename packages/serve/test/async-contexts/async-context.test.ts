@@ -77,6 +77,26 @@ describe.each(requests)("$name", (request) => {
   });
 });
 
+test("hooks do not run in the context of another request or connection", async () => {
+  const found: unknown[] = [];
+  const onRequest = (): void => {
+    found.push(storage.getStore());
+    storage.enterWith("another's");
+  };
+  await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, { onRequest });
+  const request: HttpRequest = { httpMethod: "GET", path: "/sensors/a/reading", header: [] };
+  for (const _ of ["a connection", "another"]) {
+    using http1 = await openHttp1(greenhouse.address);
+    using http2 = await openHttp2(greenhouse.address);
+    for (const _ of ["a request", "another"]) {
+      http1.request(request);
+      await http1.readResponse("GET");
+      await http2.exchange(request);
+    }
+  }
+  expect(found).toEqual(Array.from({ length: 8 }));
+});
+
 test("a call queued by node:http runs in its own context", async () => {
   const found: unknown[] = [];
   const [refused, heldBack] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -1,4 +1,3 @@
-import { AsyncResource } from "node:async_hooks";
 import { createServer as createHttpServer, METHODS } from "node:http";
 import { createServer as createTcpServer, type Server } from "node:net";
 import { once } from "node:events";
@@ -97,7 +96,6 @@ class Reader implements RequestReceiver, IncomingBody {
 const options: Http1ConnectionOptions = {
   limits: { ...defaultLimits, requestTimeoutMs: 10_000, idleTimeoutMs: 10_000 },
   keepAliveLines: "connection: keep-alive\r\n",
-  context: new AsyncResource("test"),
   timeoutCheckIntervalMs: 1000,
   budget: new BacklogBudget(2 ** 30),
   onRequest: (connection, head) => void new Reader(connection, head),
