@@ -29,8 +29,10 @@ export interface GrpcJsOptions {
    */
   readonly exposeErrorMessages?: boolean;
   /**
-   * The message types from ts-proto by their names: the namespace of the generated file. With the types, all responses
-   * share one writer, and take half of the time to write. The definition writes types that `messages` lacks.
+   * The namespace of the file that ts-proto has generated (`import * as messages`). Its `encode` functions write
+   * responses in half the time, with the same bytes. The definition writes types that `messages` does not contain.
+   *
+   * Samples are compared when the service is added. A type that writes other bytes causes a TypeError.
    */
   readonly messages?: MessageTypes;
 }

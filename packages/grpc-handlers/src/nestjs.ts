@@ -10,7 +10,7 @@ export type { GrpcServer } from "./nestjs/index.ts";
 export { readServices, type DescriptorSource } from "./grpc-js.ts";
 
 /** Options for {@link createGatewayStrategy}. */
-export interface GatewayStrategyOptions extends Omit<GrpcJsOptions, "messages"> {
+export interface GatewayStrategyOptions extends GrpcJsOptions {
   /** The `createGateway` options. `routes` adds services, such as health and reflection. */
   readonly gateway?: Partial<GatewayOptions>;
   /** Listens on a separate port or socket. Without `listen`, call `mount` with an application on Express or Fastify. */
@@ -23,6 +23,7 @@ const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
   descriptors: true,
   interceptors: true,
   exposeErrorMessages: true,
+  messages: true,
   gateway: true,
   listen: true,
   closeTimeoutMs: true,

@@ -58,6 +58,12 @@ test("start rejects and opens no port when close is called meanwhile", async () 
   server.close();
 });
 
+test("start rejects if messages writes other bytes than the definition", async () => {
+  const messages = { Tree: { encode: (_: Message, writer: unknown) => writer } };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen: { port: 0 }, messages });
+  await expect(strategy.start()).rejects.toThrow("messages.Tree writes other bytes than the definition");
+});
+
 test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   const port = await freePort();
   const closed = Promise.withResolvers<void>();

@@ -27,7 +27,7 @@ export interface MethodCodec {
   readonly definition: AnyDefinition;
   readonly readRequest: (message: ForwardedMessage) => unknown;
   readonly writeResponse: (value: unknown) => Envelope;
-  /** Converts usual response values to messages without writing them in binary. */
+  /** Converts a response without writing it in binary, or returns `undefined` if the result is not certain. */
   readonly toMessage: PlainConverter | undefined;
 }
 

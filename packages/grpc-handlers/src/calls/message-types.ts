@@ -8,16 +8,16 @@ import {
 import { withCode } from "@plantstore/http";
 import type { AnyDefinition } from "./base-call.ts";
 import { sampleMessages } from "./sample-messages.ts";
-import { type EncodeMessage, writeMessage } from "./write-response.ts";
+import { createResponseWriter, type EncodeMessage } from "./write-response.ts";
 
-/** The message types from ts-proto by their names, such as the namespace of an import of the generated file. */
+/** Message types by the names that ts-proto gives them: the namespace of a file that ts-proto has generated. */
 export type MessageTypes = Readonly<Record<string, unknown>>;
 
 /**
  * Returns the function that writes a method's response type, or `undefined` if neither the definition nor `types` has
- * one. A definition of nice-grpc has the function unless its code is from an old ts-proto with another writer.
+ * one. nice-grpc's definitions have one, except those of an old ts-proto, whose writer has other methods.
  *
- * @throws TypeError if a type in `types` and the definition's `responseSerialize` write sample messages differently
+ * @throws TypeError if a type in `types` writes a sample message differently from the definition's `responseSerialize`
  */
 export function findEncode(
   definition: AnyDefinition & { readonly responseEncode?: EncodeMessage },
@@ -28,25 +28,26 @@ export function findEncode(
   if (responseEncode !== undefined && compareSamples(definition, desc, responseEncode) === true) return responseEncode;
   // The name from ts-proto for a nested type has underscores.
   const name = desc.typeName.slice(desc.file.proto.package.length).replace(/^\./, "").replaceAll(".", "_");
-  const type = types[name] as { readonly encode?: unknown } | undefined;
-  if (typeof type?.encode !== "function") return undefined;
-  const encode = type.encode.bind(type) as EncodeMessage;
+  const type = types[name];
+  if (!canEncode(type)) return undefined;
+  const encode: EncodeMessage = (message, writer) => type.encode(message, writer);
   const compared = compareSamples(definition, desc, encode);
   if (compared === true) return encode;
-  const problem = `messages.${name} writes other bytes than the definition of ${path}`;
+  const problem = `messages.${name} writes other bytes than the definition of ${path}: pass the file with both`;
   throw withCode(new TypeError(problem, { cause: compared }), "ERR_OPTIONS");
 }
 
+function canEncode(type: unknown): type is { readonly encode: EncodeMessage } {
+  return typeof type === "object" && type !== null && "encode" in type && typeof type.encode === "function";
+}
+
 /** Returns `true` if a function writes samples of a type like the definition, and otherwise the error, if any. */
-function compareSamples(
-  { responseDeserialize, responseSerialize }: AnyDefinition,
-  desc: DescMessage,
-  encode: EncodeMessage,
-): unknown {
+function compareSamples(definition: AnyDefinition, desc: DescMessage, encode: EncodeMessage): unknown {
   const write = createBinaryWriter(desc, undefined);
+  const writeResponse = createResponseWriter(definition, encode);
   const isSame = (bytes: Uint8Array): boolean => {
-    const value: unknown = responseDeserialize(Buffer.from(bytes));
-    return responseSerialize(value).equals(writeMessage(encode, value, new Uint8Array()));
+    const value: unknown = definition.responseDeserialize(Buffer.from(bytes));
+    return definition.responseSerialize(value).equals(writeResponse(value).bytes);
   };
   try {
     return sampleMessages(desc).every((sample) => isSame(write(sample))) || undefined;
@@ -56,8 +57,8 @@ function compareSamples(
 }
 
 /**
- * Returns the function that converts a method's usual responses to messages, or `undefined` if the definition's code does
- * not store messages like protobuf-es. The samples show how the code stores each field.
+ * Returns the function that converts a method's responses to messages, or `undefined` if the definition's code stores a
+ * field of a sample message differently from protobuf-es.
  *
  * @param encode - the function of {@link findEncode}
  */

@@ -5,7 +5,7 @@ import type { Message } from "@bufbuild/protobuf";
 
 /** The target for a call's response. After `end` or `fail`, its functions have no effect. */
 export interface CallResponse {
-  /** Whether {@link send} accepts messages. */
+  /** Whether {@link send} also accepts messages, because the response is not sent in binary. */
   readonly takesMessages: boolean;
   /** Sends a message. Calls `sent` when the next message may be sent. */
   send(message: Envelope | Message, sent: () => void): void;

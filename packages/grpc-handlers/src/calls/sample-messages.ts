@@ -4,7 +4,7 @@ import { reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 /** Maximum nesting depth of a sample, because a message type may contain itself. */
 const depthMax = 3;
 
-/** Returns messages in which every field has a value, with another member of each oneof in each message. */
+/** Returns messages with a value in every field. Each message has another member of each oneof. */
 export function sampleMessages(desc: DescMessage): readonly Message[] {
   const count = Math.max(1, ...[...reachable(desc)].flatMap(({ oneofs }) => oneofs.map(({ fields }) => fields.length)));
   return Array.from({ length: count }, (_, member) => sampleOf(desc, member, 0));
@@ -35,7 +35,7 @@ function setField(sample: ReflectMessage, field: DescField, member: number, dept
     return scalarSample(field.scalar);
   };
   if (field.fieldKind === "list") for (const item of [value(), value()]) sample.get(field).add(item);
-  else if (field.fieldKind === "map") sample.get(field).set(scalarSample(field.mapKey) as string, value());
+  else if (field.fieldKind === "map") sample.get(field).set(scalarSample(field.mapKey), value());
   else sample.set(field, value());
 }
 

@@ -2,20 +2,20 @@ import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { type Envelope, envelopePrefixBytes, fillEnvelope, toEnvelope } from "@plantstore/protocols";
 import type { AnyDefinition } from "./base-call.ts";
 
-/** Writes a message, as the `encode` of a message type from ts-proto. */
+/** Appends a message to a writer, like `encode` of ts-proto's message types. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a definition's messages have any type.
-export type EncodeMessage = (message: any, writer: BinaryWriter) => BinaryWriter;
+export type EncodeMessage = (message: any, writer: BinaryWriter) => { finish(): Uint8Array };
 
-/** Maximum bytes of a message after which the writer is kept, because the writer keeps its buffer. */
+/** Maximum bytes of an envelope after which the writer is kept, because the writer keeps a buffer of this size. */
 const keptBytesMax = 64 * 1024;
 
 const noPrefix = new Uint8Array(envelopePrefixBytes);
 
 /**
- * Returns a function that writes a method's responses: with `encode`, or else with the definition's `responseSerialize`.
+ * Returns a function that writes a method's responses with `encode`, or else with the definition's `responseSerialize`.
  *
- * `responseSerialize` of ts-proto starts each message with an empty writer, whose buffer doubles until the message fits,
- * and copies the message. With `encode`, all messages share one writer, and the message is written into its envelope.
+ * ts-proto's `responseSerialize` creates a writer for each message. The writer's buffer doubles until the message fits,
+ * and the message is copied twice. With `encode`, all messages share one writer, which writes them into their envelope.
  */
 export function createResponseWriter(
   { responseSerialize }: AnyDefinition,
@@ -23,17 +23,17 @@ export function createResponseWriter(
 ): (value: unknown) => Envelope {
   return encode === undefined
     ? (value) => toEnvelope(responseSerialize(value))
-    : (value) => fillEnvelope(writeMessage(encode, value, noPrefix));
+    : (value) => fillEnvelope(writeMessage(encode, value));
 }
 
-/** The writer for the next message. A message that is written inside a getter of another message needs its own. */
+/** The writer for the next message. `undefined` while a message is written, whose getters may write other messages. */
 let keptWriter: BinaryWriter | undefined;
 
-/** Writes a message after a prefix. After an exception, the writer is not used again, because it is not empty. */
-export function writeMessage(encode: EncodeMessage, value: unknown, prefix: Uint8Array): Uint8Array {
+/** Writes a message after an empty prefix. After an exception, the writer is not kept, because it is not empty. */
+function writeMessage(encode: EncodeMessage, value: unknown): Uint8Array {
   const writer = keptWriter ?? new BinaryWriter();
   keptWriter = undefined;
-  const bytes = encode(value, writer.raw(prefix)).finish();
+  const bytes = encode(value, writer.raw(noPrefix)).finish();
   if (bytes.byteLength <= keptBytesMax) keptWriter = writer;
   return bytes;
 }

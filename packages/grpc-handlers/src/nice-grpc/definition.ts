@@ -36,9 +36,9 @@ function isGeneric(definition: GenericDefinition | ServiceDefinition): definitio
   return typeof definition["fullName"] === "string";
 }
 
-/** A method whose responses can be written with a writer that is used again. */
+/** A method definition with a function that appends a response to a writer. */
 interface EncodedMethod extends MethodDefinition<unknown, unknown> {
-  readonly responseEncode: (message: unknown, writer: BinaryWriter) => BinaryWriter;
+  readonly responseEncode: (message: unknown, writer: BinaryWriter) => { finish(): Uint8Array };
 }
 
 function toMethod(fullName: string, method: GenericMethod): EncodedMethod {
@@ -52,7 +52,7 @@ function toMethod(fullName: string, method: GenericMethod): EncodedMethod {
     requestSerialize: (message) => Buffer.from(requestType.encode(message).finish()),
     requestDeserialize: (bytes) => requestType.decode(bytes),
     responseSerialize: (message) => Buffer.from(responseType.encode(complete(message)).finish()),
-    responseEncode: (message, writer) => responseType.encode(complete(message), writer) as typeof writer,
+    responseEncode: (message, writer) => responseType.encode(complete(message), writer),
     responseDeserialize: (bytes) => responseType.decode(bytes),
   };
 }

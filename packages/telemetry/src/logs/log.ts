@@ -43,17 +43,18 @@ const causeDepthMax = 5;
  */
 export function openLog(level: LogLevel, destination: DestinationStream = standardError.destinations.lines): Logger {
   const { pino, symbols } = loadPino();
-  return pino(
+  const log: Logger = pino(
     {
       level,
       base: null,
       timestamp: timeMember,
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
-      hooks: { logMethod: createLogMethod(symbols, destination) },
+      hooks: { logMethod: createLogMethod(symbols, () => log, destination) },
     },
     destination,
   );
+  return log;
 }
 
 /** Loads pino when the first log is opened, so that a server without a log starts 8 ms sooner. */

@@ -2,17 +2,16 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { Edition, FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { bailOut, canCompile, compileFunction, literal, messageClass, memoize, TypeScope } from "../codegen/index.ts";
 
-/** Converts an object with a message's fields to the message, or returns `undefined` for any unusual value. */
+/** Converts an object to a message, or returns `undefined` if the result is not certain. */
 export type PlainConverter = (value: unknown) => Message | undefined;
 
 /**
- * Creates the function that converts objects which have a message's fields as ts-proto stores them with
- * `forceLong=bigint` and without dates: under their local names, and as protobuf-es stores them. The message is the one
- * that writing the object in binary and reading it again returns. For a value for which that is not certain, such as a
- * number in a string field, the function returns `undefined`.
+ * Creates a function that converts objects as ts-proto creates them with `forceLong=bigint,useDate=false`. The message is
+ * the one that writing the object in binary and reading the bytes would return. The function returns `undefined` for a
+ * value of an unexpected type, such as a number in a string field.
  *
- * @returns `undefined` for types with oneofs, groups, maps with other keys than strings, types that contain themselves,
- * files in proto2 or editions, and where code may not be generated
+ * @returns `undefined` for types with oneofs, wrappers, Struct or map keys that are not strings, recursive types, files
+ * in proto2 or editions, and if code must not be generated
  */
 export function createPlainConverter(desc: DescMessage): PlainConverter | undefined {
   if (!canCompile(undefined) || !isSupported(desc, [])) return undefined;
@@ -26,7 +25,7 @@ export function createPlainConverter(desc: DescMessage): PlainConverter | undefi
   };
 }
 
-/** A type's function, which throws for an unusual value. */
+/** Converts the values of one type. `read` throws for a value of an unexpected type. */
 interface Converter {
   read(value: unknown): Message;
 }
@@ -79,6 +78,11 @@ for (const key of Object.keys(entries)) { if (key === "__proto__" || !key.isWell
   let value;
   ${fields.join("")}  return message;
 }`;
+}
+
+/** Returns a statement that throws unless a condition is met. */
+function requireThat(condition: string): string {
+  return `if (!(${condition})) throw bailOut;\n`;
 }
 
 /** Returns statements that check and convert `value`. */

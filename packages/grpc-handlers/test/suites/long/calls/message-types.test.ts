@@ -1,22 +1,23 @@
 import { join } from "node:path";
-import { create, fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { createRegistry, type DescMessage, fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
 import type { BinaryWriter } from "@bufbuild/protobuf/wire";
-import type { ServiceDefinition } from "@grpc/grpc-js";
-import { createRegistry } from "@bufbuild/protobuf";
+import type { sendUnaryData, ServerUnaryCall, ServerWritableStream, ServiceDefinition } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { findConverter, findEncode } from "../../../../src/calls/index.ts";
+import { type AnyDefinition, findConverter, findEncode } from "../../../../src/calls/index.ts";
 import { createResponseWriter } from "../../../../src/calls/write-response.ts";
 import { generateTsProto, type TsProtoCode } from "../../../generate-ts-proto.ts";
-import { includeDirs, loadGarden } from "../../../garden.ts";
+import { includeDirs, loadGarden, startGarden, type TestGarden } from "../../../garden.ts";
+import { callGarden } from "../../../grpc-js-client.ts";
 import { readServices } from "../../../../src/grpc-js.ts";
+import type { Envelope } from "../../../../../protocols/src/index.ts";
 
-// The definition's `responseSerialize` defines which bytes a response has. `messages` must not change them.
+// Responses have the bytes of the definition's `responseSerialize`, with and without `messages`.
 
 interface Tree {
   treeId: bigint;
   speciesName: string;
 }
-type Encode = (tree: Tree, writer: BinaryWriter) => BinaryWriter;
+type Encode = (tree: Tree, writer?: BinaryWriter) => BinaryWriter;
 interface Generated {
   readonly GardenService: ServiceDefinition;
   readonly Tree: { readonly encode: Encode; fromPartial(tree: Partial<Tree>): Tree };
@@ -27,25 +28,34 @@ let code: TsProtoCode;
 let generated: Generated;
 beforeAll(async () => {
   code = generateTsProto(includeDirs, ["outputServices=grpc-js", "forceLong=bigint", "useDate=false"]);
-  generated = (await import(join(code.folder, "garden/v1/garden.ts"))) as Generated;
+  generated = await import(join(code.folder, "garden/v1/garden.ts"));
 });
 afterAll(() => code[Symbol.dispose]());
 
 const [service] = readServices(loadGarden());
 const tree = service && createRegistry(service.file).getMessage("garden.v1.Tree");
 
-function writers(): readonly [(value: unknown) => unknown, (value: unknown) => unknown] {
+function getTree(): readonly [AnyDefinition, DescMessage] {
   const definition = generated.GardenService["getTree"];
   if (definition === undefined || tree === undefined) throw new TypeError("the garden lacks GetTree");
-  const encode = findEncode(definition, tree, { ...generated });
+  return [definition, tree];
+}
+
+/** Returns functions that write a tree without and with `messages`. */
+function writers(): readonly [(value: unknown) => unknown, (value: unknown) => unknown] {
+  const [definition, desc] = getTree();
+  const encode = findEncode(definition, desc, { ...generated });
   expect(encode).toBeDefined();
   const own = createResponseWriter(definition, undefined);
   const kept = createResponseWriter(definition, encode);
-  const bytesOf = (write: typeof own) => (value: unknown) => Buffer.from(write(value).withPrefix).toString("hex");
   return [bytesOf(own), bytesOf(kept)];
 }
 
-test("a message has the same bytes whatever its writer has written before", () => {
+function bytesOf(write: (value: unknown) => Envelope): (value: unknown) => string {
+  return (value) => Buffer.from(write(value).withPrefix).toString("hex");
+}
+
+test("a message has the same bytes after messages of any size", () => {
   const [own, kept] = writers();
   for (const length of [0, 1, 127, 128, 16_384, 70_000, 1, 3_000_000, 5]) {
     const value = generated.Tree.fromPartial({ treeId: BigInt(length), speciesName: "é".repeat(length) });
@@ -54,7 +64,7 @@ test("a message has the same bytes whatever its writer has written before", () =
   }
 });
 
-test("a message that cannot be written does not change the next message", () => {
+test("a message has the same bytes after another could not be written", () => {
   const [own, kept] = writers();
   const oak = generated.Tree.fromPartial({ treeId: 1n, speciesName: "oak" });
   expect(() => kept({ ...oak, treeId: 2n ** 64n })).toThrow("too large");
@@ -62,7 +72,7 @@ test("a message that cannot be written does not change the next message", () => 
   expect(kept(oak)).toBe(own(oak));
 });
 
-test("a message may be written inside a getter of another message", () => {
+test("a getter of a message may write another message", () => {
   const [own, kept] = writers();
   const oak = generated.Tree.fromPartial({ treeId: 1n, speciesName: "oak" });
   const outer = {
@@ -74,17 +84,53 @@ test("a message may be written inside a getter of another message", () => {
   expect(kept(outer)).toBe(own(outer));
 });
 
-test("a type that writes other bytes than the definition is refused, and a missing type is not used", () => {
-  const definition = generated.GardenService["getTree"];
-  if (definition === undefined || tree === undefined) throw new TypeError("the garden lacks GetTree");
-  const other = {
-    Tree: { encode: (value: Tree, writer: BinaryWriter) => generated.Tree.encode({ ...value, treeId: 0n }, writer) },
-  };
-  expect(() => findEncode(definition, tree, other)).toThrow(
-    "messages.Tree writes other bytes than the definition of /garden.v1.Garden/GetTree",
+test.each([
+  {
+    name: "a type that changes a field",
+    encode: (value: Tree, writer: BinaryWriter) => generated.Tree.encode({ ...value, treeId: 0n }, writer),
+  },
+  { name: "a type that does not use the writer", encode: (value: Tree) => generated.Tree.encode(value) },
+])("messages is refused for $name", ({ encode }) => {
+  const [definition, desc] = getTree();
+  expect(() => findEncode(definition, desc, { Tree: { encode } })).toThrow(
+    "messages.Tree writes other bytes than the definition of /garden.v1.Garden/GetTree: pass the file with both",
   );
-  expect(findEncode(definition, tree, { Summary: generated.Summary })).toBeUndefined();
-  expect(toBinary(tree, create(tree)).byteLength).toBe(0);
+});
+
+test("the definition writes a type that messages does not contain", () => {
+  const [definition, desc] = getTree();
+  expect(findEncode(definition, desc, { Summary: generated.Summary, Tree: undefined })).toBeUndefined();
+});
+
+test("concurrent calls get the same responses with and without messages", async () => {
+  const treeOf = (treeId: bigint): Tree =>
+    generated.Tree.fromPartial({ treeId, speciesName: `oak ${String(treeId)}`.repeat(Number(treeId) * 500) });
+  const handlers = {
+    getTree: ({ request }: ServerUnaryCall<Tree, Tree>, callback: sendUnaryData<Tree>) =>
+      callback(null, treeOf(request.treeId)),
+    listTrees: (call: ServerWritableStream<unknown, Tree>) => {
+      for (let treeId = 0n; treeId < 30n; treeId++) call.write(treeOf(treeId));
+      call.end();
+    },
+  };
+  const options = { descriptors: readServices(loadGarden()) };
+  await using own = await startGarden(handlers, options, {}, generated.GardenService);
+  await using kept = await startGarden(
+    handlers,
+    { ...options, messages: { ...generated } },
+    {},
+    generated.GardenService,
+  );
+  const call = async ({ address: { port } }: TestGarden, treeId: number): Promise<unknown> => {
+    const response = await fetch(`http://127.0.0.1:${String(port)}/v1/beds/1/trees/${String(treeId)}`);
+    const trees = await callGarden(port, { method: "ListTrees" });
+    return [await response.text(), await callGarden(port, { method: "GetTree", requests: [{ treeId }] }), trees];
+  };
+  const responses = await Promise.all(
+    [own, kept].map((garden) => Promise.all([0, 1, 40].map((id) => call(garden, id)))),
+  );
+  expect(responses[1]).toEqual(responses[0]);
+  expect(String(responses[0])).toContain('"speciesName":"oak 1oak 1');
 });
 
 // One value in each list has the field's type. Others are what programs in JavaScript, or with a cast, may return.
@@ -118,10 +164,8 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
   extra: [undefined, 1],
 };
 
-test("a converted value is the message that its bytes contain", () => {
-  const definition = generated.GardenService["getTree"];
-  if (definition === undefined || tree === undefined) throw new TypeError("the garden lacks GetTree");
-  const desc = tree;
+test("a converted object equals the message in its bytes", () => {
+  const [definition, desc] = getTree();
   const convert = findConverter(definition, desc, findEncode(definition, desc, { ...generated }));
   if (convert === undefined) throw new TypeError("trees are not converted");
   let [converted, refused] = [0, 0];
@@ -149,7 +193,7 @@ test("a converted value is the message that its bytes contain", () => {
     const bytes = definition.responseSerialize(value);
     const read = fromBinary(desc, new Uint8Array(bytes));
     expect(Buffer.from(toBinary(desc, message)).equals(toBinary(desc, read))).toBe(true);
-    expect(toJsonString(desc, message as typeof read)).toBe(toJsonString(desc, read));
+    expect(toJsonString(desc, message)).toBe(toJsonString(desc, read));
     if (run % 50 === 0) expect(message).toEqual(read);
   }
   expect(converted).toBeGreaterThan(10_000);

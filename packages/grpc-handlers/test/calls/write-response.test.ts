@@ -1,0 +1,49 @@
+import type { BinaryWriter } from "@bufbuild/protobuf/wire";
+import { expect, test } from "vitest";
+import { loadGarden } from "../garden.ts";
+import { createResponseWriter } from "../../src/calls/write-response.ts";
+
+interface Written {
+  readonly text: string;
+  /** The writer that the message got. */
+  writer?: BinaryWriter;
+}
+
+const { GetTree: definition } = loadGarden();
+if (definition === undefined) throw new TypeError("the garden lacks GetTree");
+
+const write = createResponseWriter(definition, (message: Written, writer) => {
+  message.writer = writer;
+  writer.raw(Buffer.from(message.text));
+  if (message.text === "fails") throw new RangeError("too large");
+  return writer;
+});
+
+const prefixBytes = 5;
+const keptBytesMax = 64 * 1024 - prefixBytes;
+
+test.each([
+  { name: "a short message", text: "a", isKept: true },
+  { name: "an empty message", text: "", isKept: true },
+  { name: "a message whose envelope has 64 KiB", text: "b".repeat(keptBytesMax), isKept: true },
+  { name: "a longer message", text: "c".repeat(keptBytesMax + 1), isKept: false },
+  { name: "a message that fails", text: "fails", isKept: false },
+])("the next message gets the same writer after $name: $isKept", ({ text, isKept }) => {
+  const [first, next]: readonly Written[] = [{ text }, { text: "next" }];
+  if (first === undefined || next === undefined) throw new TypeError("there are two messages");
+  if (text === "fails") expect(() => write(first)).toThrow("too large");
+  else expect(Buffer.from(write(first).bytes).toString()).toBe(text);
+  expect(Buffer.from(write(next).withPrefix).toString()).toBe("\0\0\0\0\u0004next");
+  expect(next.writer === first.writer).toBe(isKept);
+});
+
+test("a message inside another gets another writer", () => {
+  const inner: Written = { text: "inner" };
+  const outer: Written = {
+    get text() {
+      return Buffer.from(write(inner).bytes).toString();
+    },
+  };
+  expect(Buffer.from(write(outer).bytes).toString()).toBe("inner");
+  expect(inner.writer).not.toBe(outer.writer);
+});
