@@ -29,11 +29,12 @@ export function createResponseWriter(
 /** The writer for the next message. `undefined` while a message is written, whose getters may write other messages. */
 let keptWriter: BinaryWriter | undefined;
 
-/** Writes a message after an empty prefix. After an exception, the writer is not kept, because it is not empty. */
+/** Writes a message after an empty prefix. The writer is not kept if `encode` throws or ignores it, as it is not empty. */
 function writeMessage(encode: EncodeMessage, value: unknown): Uint8Array {
   const writer = keptWriter ?? new BinaryWriter();
   keptWriter = undefined;
-  const bytes = encode(value, writer.raw(noPrefix)).finish();
-  if (bytes.byteLength <= keptBytesMax) keptWriter = writer;
+  const written = encode(value, writer.raw(noPrefix));
+  const bytes = written.finish();
+  if (written === writer && bytes.byteLength <= keptBytesMax) keptWriter = writer;
   return bytes;
 }

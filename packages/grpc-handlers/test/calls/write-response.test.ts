@@ -37,6 +37,12 @@ test.each([
   expect(next.writer === first.writer).toBe(isKept);
 });
 
+test("a writer that a function ignores is not used again", () => {
+  const ignoring = createResponseWriter(definition, () => ({ finish: () => Buffer.from("ignored") }));
+  ignoring({});
+  expect(Buffer.from(write({ text: "next" }).withPrefix).toString()).toBe("\0\0\0\0\u0004next");
+});
+
 test("a message inside another gets another writer", () => {
   const inner: Written = { text: "inner" };
   const outer: Written = {

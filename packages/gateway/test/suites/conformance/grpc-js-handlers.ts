@@ -1,4 +1,5 @@
 import { create, type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import type { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import {
@@ -29,8 +30,8 @@ interface Context {
 
 type Implementation = (request: unknown, context: Context) => unknown;
 
-/** Registers the service. */
-export function addConformanceHandlers(router: ConnectRouter): void {
+/** Registers the service, with the option `messages` or without it. */
+export function addConformanceHandlers(router: ConnectRouter, hasMessages: boolean): void {
   const definition: Record<string, MethodDefinition<Message, Message>> = {};
   const handlers: Record<string, (call: Call, callback: sendUnaryData<Message>) => void> = {};
   for (const method of ConformanceService.methods) {
@@ -40,7 +41,15 @@ export function addConformanceHandlers(router: ConnectRouter): void {
     const handle: Implementation = (...args) => Reflect.apply(implementation, undefined, args);
     handlers[method.localName] = (call, callback) => void respond(method, handle, call, callback);
   }
-  addGrpcJsService(router, definition as ServiceDefinition, handlers as never, { descriptors: [ConformanceService] });
+  addGrpcJsService(router, definition as ServiceDefinition, handlers as never, {
+    descriptors: [ConformanceService],
+    messages: hasMessages ? Object.fromEntries(ConformanceService.methods.map(toMessageType)) : {},
+  });
+}
+
+/** Returns the name and the type of an RPC's responses, like ts-proto. */
+function toMessageType({ output }: DescMethod): readonly [string, object] {
+  return [output.name, { encode: (message: Message, to: BinaryWriter) => to.raw(toBinary(output, message)) }];
 }
 
 function toDefinition({ parent, name, methodKind, input, output }: DescMethod): MethodDefinition<Message, Message> {

@@ -25,8 +25,8 @@ import {
 const request = fromBinary(ServerCompatRequestSchema, await readDelimited(process.stdin));
 const gateway = createTestGateway({
   routes: (router) =>
-    process.env["HANDLERS"] === "grpc-js"
-      ? addConformanceHandlers(router)
+    process.env["HANDLERS"]?.startsWith("grpc-js") === true
+      ? addConformanceHandlers(router, process.env["HANDLERS"] === "grpc-js with messages")
       : void router.service(ConformanceService, conformanceService),
   // The suite expects its own request in the response, packed in an Any.
   jsonOptions: { registry: createRegistry(file_connectrpc_conformance_v1_service) },

@@ -22,7 +22,7 @@ const serversMax = 1;
 export interface Served {
   readonly server: "own" | "mounted" | "none";
   /** The handlers' library, by default Connect. */
-  readonly handlers?: "grpc-js";
+  readonly handlers?: "grpc-js" | "grpc-js with messages";
   /** The cases that may be repeated once. */
   readonly repeatable: readonly RegExp[];
   /** Number of cases for all declared features, to detect a feature that is no longer declared. */
