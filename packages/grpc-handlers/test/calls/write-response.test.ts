@@ -23,18 +23,18 @@ const prefixBytes = 5;
 const keptBytesMax = 64 * 1024 - prefixBytes;
 
 test.each([
-  { name: "a short message", text: "a", isKept: true },
-  { name: "an empty message", text: "", isKept: true },
-  { name: "a message whose envelope has 64 KiB", text: "b".repeat(keptBytesMax), isKept: true },
-  { name: "a longer message", text: "c".repeat(keptBytesMax + 1), isKept: false },
-  { name: "a message that fails", text: "fails", isKept: false },
-])("the next message gets the same writer after $name: $isKept", ({ text, isKept }) => {
+  { name: "a short message", which: "the same", text: "a" },
+  { name: "an empty message", which: "the same", text: "" },
+  { name: "a message whose envelope has 64 KiB", which: "the same", text: "b".repeat(keptBytesMax) },
+  { name: "a longer message", which: "another", text: "c".repeat(keptBytesMax + 1) },
+  { name: "a message that fails", which: "another", text: "fails" },
+])("after $name, the next message gets $which writer", ({ text, which }) => {
   const [first, next]: readonly Written[] = [{ text }, { text: "next" }];
   if (first === undefined || next === undefined) throw new TypeError("there are two messages");
   if (text === "fails") expect(() => write(first)).toThrow("too large");
   else expect(Buffer.from(write(first).bytes).toString()).toBe(text);
   expect(Buffer.from(write(next).withPrefix).toString()).toBe("\0\0\0\0\u0004next");
-  expect(next.writer === first.writer).toBe(isKept);
+  expect(next.writer === first.writer).toBe(which === "the same");
 });
 
 test("a writer that a function ignores is not used again", () => {

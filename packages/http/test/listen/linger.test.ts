@@ -151,7 +151,7 @@ describe("a client that sends its whole body before it reads", () => {
 test.each([
   { name: "on a cleartext connection", options: undefined },
   { name: "over TLS", options: tls },
-])("a response with Connection: close arrives completely $name", async ({ options }) => {
+])("a large response $name arrives completely before Connection: close takes effect", async ({ options }) => {
   const note = "orders".repeat(500_000);
   await using greenhouse = await startGreenhouse(
     { getReading: () => ({ sensor: note }) },

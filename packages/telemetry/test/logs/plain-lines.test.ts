@@ -71,7 +71,7 @@ const fields: Readonly<Record<string, object>> = {
   response: { setHeader: () => 1, statusCode: 200 },
 };
 
-test.each(Object.entries(fields))("lines have the same bytes as those of pino with fields: %s", (_, value) => {
+test.each(Object.entries(fields))("lines with the fields %s have the same bytes as those of pino", (_, value) => {
   for (const level of ["trace", "debug", "info", "warn", "error", "fatal"] as const) {
     const [own, ofPino] = compare((logger) => {
       logger[level](value, 'a %s message with "quotes" and é');

@@ -90,7 +90,7 @@ test.each([
     encode: (value: Tree, writer: BinaryWriter) => generated.Tree.encode({ ...value, treeId: 0n }, writer),
   },
   { name: "a type that does not use the writer", encode: (value: Tree) => generated.Tree.encode(value) },
-])("messages is refused for $name", ({ encode }) => {
+])("messages is refused for $name when the service is added", ({ encode }) => {
   const [definition, desc] = getTree();
   expect(() => findEncode(definition, desc, { Tree: { encode } })).toThrow(
     "messages.Tree writes other bytes than the definition of /garden.v1.Garden/GetTree: pass the file with both",
@@ -121,17 +121,19 @@ test("concurrent calls get the same responses with and without messages", async 
     {},
     generated.GardenService,
   );
-  const call = async ({ address: { port } }: TestGarden, treeId: number): Promise<unknown> => {
-    const response = await fetch(`http://127.0.0.1:${String(port)}/v1/beds/1/trees/${String(treeId)}`);
-    const trees = await callGarden(port, { method: "ListTrees" });
-    return [await response.text(), await callGarden(port, { method: "GetTree", requests: [{ treeId }] }), trees];
-  };
   const responses = await Promise.all(
-    [own, kept].map((garden) => Promise.all([0, 1, 40].map((id) => call(garden, id)))),
+    [own, kept].map((garden) => Promise.all([0, 1, 40].map((id) => callBoth(garden, id)))),
   );
   expect(responses[1]).toEqual(responses[0]);
   expect(String(responses[0])).toContain('"speciesName":"oak 1oak 1');
 });
+
+/** Returns the responses over REST and gRPC. */
+async function callBoth({ address: { port } }: TestGarden, treeId: number): Promise<unknown> {
+  const response = await fetch(`http://127.0.0.1:${String(port)}/v1/beds/1/trees/${String(treeId)}`);
+  const trees = await callGarden(port, { method: "ListTrees" });
+  return [await response.text(), await callGarden(port, { method: "GetTree", requests: [{ treeId }] }), trees];
+}
 
 // One value in each list has the field's type. Others are what programs in JavaScript, or with a cast, may return.
 const values: Readonly<Record<string, readonly unknown[]>> = {
