@@ -67,8 +67,8 @@ export type ResponseParts = Pick<UnaryResponse, "header" | "trailer"> & { readon
 
 /** Receives the response of a {@link Callee}. Only one method is called, and only once. The methods never throw. */
 export interface Reply {
-  /** Whether a unary response is decoded, because the caller's format is not binary. The response may be a message. */
-  readonly takesMessages: boolean;
+  /** Whether the response may be a message, because it is not sent in binary. */
+  readonly acceptsMessages: boolean;
   /** Receives a response, or the envelope of a response without more header or trailer fields. */
   resolve(response: Envelope | ResponseParts): void;
   /**

@@ -40,7 +40,7 @@ export class Call implements ServedCall, BodyReader, Caller, Reply {
   readonly signal: CallSignal;
   /** Whether envelopes are passed on between wire and callee without being decoded. */
   readonly passesOn: boolean;
-  readonly takesMessages: boolean;
+  readonly acceptsMessages: boolean;
   readonly deadlineMs: number | undefined;
   readonly receivedStart: BodyReader["receivedStart"];
   #view: CallView | undefined;
@@ -57,7 +57,7 @@ export class Call implements ServedCall, BodyReader, Caller, Reply {
     this.headers = wire;
     this.signal = request;
     this.passesOn = rpc.callee.wants !== "messages" && wire.carries !== "messages";
-    this.takesMessages = !this.passesOn;
+    this.acceptsMessages = !this.passesOn;
     this.deadlineMs = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     this.receivedStart = rpc.callee.wants === "parts" ? receiveParts : undefined;
     if (rpc.kind === "stream") this.#response = new StreamResponse(this, wire as StreamWire);

@@ -6,7 +6,7 @@ import type { Message } from "@bufbuild/protobuf";
 /** The target for a call's response. After `end` or `fail`, its functions have no effect. */
 export interface CallResponse {
   /** Whether {@link send} also accepts messages, because the response is not sent in binary. */
-  readonly takesMessages: boolean;
+  readonly acceptsMessages: boolean;
   /** Sends a message. Calls `sent` when the next message may be sent. */
   send(message: Envelope | Message, sent: () => void): void;
   /** Ends the response successfully. */
@@ -16,13 +16,13 @@ export interface CallResponse {
 
 /** A unary call's response. */
 export class UnaryResponse implements CallResponse {
-  readonly takesMessages: boolean;
+  readonly acceptsMessages: boolean;
   readonly #reply: Reply;
   readonly #headers: Caller["headers"];
   #message: Envelope | Message | undefined;
 
   constructor(reply: Reply, headers: Caller["headers"]) {
-    this.takesMessages = reply.takesMessages;
+    this.acceptsMessages = reply.acceptsMessages;
     this.#reply = reply;
     this.#headers = headers;
   }
@@ -61,7 +61,7 @@ interface SentMessage {
  * reads slowly pauses the handler.
  */
 export class StreamedResponse implements CallResponse, AsyncIterableIterator<Envelope> {
-  readonly takesMessages: boolean = false;
+  readonly acceptsMessages: boolean = false;
   readonly #messages: SentMessage[] = [];
   #isEnded = false;
   #error: unknown;

@@ -85,10 +85,10 @@ test("hooks do not run in the context of another request or connection", async (
   };
   await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, { onRequest });
   const request: HttpRequest = { httpMethod: "GET", path: "/sensors/a/reading", header: [] };
-  for (const requests of [2, 2]) {
+  for (const times of [2, 2]) {
     using http1 = await openHttp1(greenhouse.address);
     using http2 = await openHttp2(greenhouse.address);
-    for (let sent = 0; sent < requests; sent++) {
+    for (let sent = 0; sent < times; sent++) {
       http1.request(request);
       await http1.readResponse("GET");
       await http2.exchange(request);
