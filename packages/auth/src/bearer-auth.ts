@@ -121,8 +121,8 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
  */
 function readCredential(authorization: string | null, connection: object | undefined): PresentedToken | BearerProblem {
   // bench/auth: a cache hit takes 0.1 µs for 900 characters, SHA-256 0.8 µs, and the syntax check 0.5 µs.
-  const cached = connection && CachedCredential.of(connection);
-  if (cached !== undefined && cached.authorization === authorization) return cached.token;
+  const cached = connection && CachedCredential.tokenOf(connection, authorization);
+  if (cached !== undefined) return cached;
   const read = readBearerToken(authorization);
   if (read.kind !== "token") return read;
   const digest = digestOf(read.token);
@@ -132,7 +132,7 @@ function readCredential(authorization: string | null, connection: object | undef
   // The header is copied, because a V8 substring would keep the request's whole head alive.
   const copy = Buffer.from(authorization, "latin1").toString("latin1");
   const token = { text: copy.slice(-read.token.length), digest };
-  CachedCredential.store(connection, { authorization: copy, token });
+  CachedCredential.store(connection, copy, token);
   return token;
 }
 
@@ -149,22 +149,17 @@ class Extended {
  * closed connections until the next full garbage collection.
  */
 class CachedCredential extends Extended {
-  #credential: Credential | undefined;
+  #credential: { readonly authorization: string; readonly token: PresentedToken } | undefined;
 
-  static of(connection: object): Credential | undefined {
-    return #credential in connection ? connection.#credential : undefined;
+  static tokenOf(connection: object, authorization: string | null): PresentedToken | undefined {
+    const cached = #credential in connection ? connection.#credential : undefined;
+    return cached?.authorization === authorization ? cached?.token : undefined;
   }
 
-  static store(connection: object, credential: Credential): void {
+  static store(connection: object, authorization: string, token: PresentedToken): void {
     const extended = #credential in connection ? connection : new CachedCredential(connection);
-    extended.#credential = credential;
+    extended.#credential = { authorization, token };
   }
-}
-
-/** A parsed header field `Authorization`. */
-interface Credential {
-  readonly authorization: string;
-  readonly token: PresentedToken;
 }
 
 /** Maximum characters in a cached token, to bound memory of idle connections. Tokens with many claims reach 4 KiB. */

@@ -16,8 +16,9 @@ export function createRequestReader({
   let isReported = false;
   return (message) => {
     if (!(message instanceof Envelope)) throw new TypeError("a message that is decoded must be complete");
+    const { buffer, byteOffset, byteLength } = message.bytes;
     try {
-      return requestDeserialize(toBuffer(message.bytes));
+      return requestDeserialize(Buffer.from(buffer, byteOffset, byteLength));
     } catch (cause) {
       const text = "the request does not match its definition";
       const error = new ConnectError(text, Code.InvalidArgument, undefined, undefined, cause);
@@ -26,8 +27,4 @@ export function createRequestReader({
       throw toFault(error, { errorCode: "ERR_HANDLER_FAILED", what: `requestDeserialize of ${path} failed` });
     }
   };
-}
-
-function toBuffer(bytes: Uint8Array): Buffer {
-  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

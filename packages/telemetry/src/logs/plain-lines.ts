@@ -1,9 +1,6 @@
 import { tracingChannel } from "node:diagnostics_channel";
 import type { DestinationStream, Logger, LoggerOptions, symbols as pinoSymbols } from "pino";
 
-/** Symbols under which pino stores a logger's settings. */
-type PinoSymbols = typeof pinoSymbols;
-
 /** The settings of a logger that determine its lines. The types of pino declare only their symbols. */
 interface Settings {
   readonly [pinoSymbols.chindingsSym]: string;
@@ -35,7 +32,11 @@ export function timeMember(): string {
  * @param root - returns the logger that has the hook
  * @param destination - the destination of `root`
  */
-export function createLogMethod(symbols: PinoSymbols, root: () => Logger, destination: DestinationStream): LogMethod {
+export function createLogMethod(
+  symbols: typeof pinoSymbols,
+  root: () => Logger,
+  destination: DestinationStream,
+): LogMethod {
   const { mixinSym, serializersSym, stringifiersSym } = symbols;
   const { msgPrefixSym, needsMetadataGsym }: Readonly<Record<string, symbol>> = symbols;
   const isPlain = (settings: Settings): boolean => {
