@@ -188,7 +188,7 @@ export class InterceptedCall implements ViewedCall {
             reject(error);
           }
         },
-        takesMessages: false,
+        acceptsMessages: false,
         // Never called, because interceptors get complete messages.
         resolveAll: () => undefined,
         reject,

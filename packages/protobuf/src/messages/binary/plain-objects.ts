@@ -114,8 +114,3 @@ function valueSource({ message, enum: enumeration, scalar }: DescField, own: Typ
       return requireThat('typeof value === "number" && (value | 0) === value && !is(value, -0)');
   }
 }
-
-/** Returns a statement that stops the conversion unless a condition holds. */
-function requireThat(condition: string): string {
-  return `if (!(${condition})) throw bailOut;\n`;
-}
