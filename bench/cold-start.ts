@@ -46,7 +46,7 @@ export async function measureColdStarts(): Promise<readonly StartFigures[]> {
   const { serve, token } = prepareCommand(command, folder);
   const programs: readonly Program[] = [
     { name: "node:http", words: [programOf("node-http")], environment: {} },
-    { name: "@plantstore/gateway", words: [programOf("gateway")], environment: {} },
+    { name: "@protoport/gateway", words: [programOf("gateway")], environment: {} },
     { name: "connect-node", words: [programOf("connect-node")], environment: {} },
     ...(existsSync(join(peers, "node_modules"))
       ? [{ name: "fastify", words: [join(peers, "start-fastify.mjs")], environment: {} }]

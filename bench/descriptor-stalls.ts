@@ -14,10 +14,10 @@ import {
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { GreenhouseService } from "../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../packages/gateway/src/index.ts";
+import { createGateway } from "../protoport/gateway/src/index.ts";
 import { http } from "../packages/protobuf/src/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../packages/protobuf/src/gen/google/api/http_pb.ts";
-import { createReflectionService, ServerReflection } from "../packages/gateway/src/reflection/index.ts";
+import { createReflectionService, ServerReflection } from "../protoport/gateway/src/reflection/index.ts";
 import { startProxyProcess } from "../packages/testing/src/gateway/proxy-process.ts";
 import { createTempFolder } from "../packages/testing/src/process/temp-folder.ts";
 import { numberFlags } from "./options.ts";

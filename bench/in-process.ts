@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { create, toJson, toJsonString } from "@bufbuild/protobuf";
-import type { GatewayOptions } from "../packages/gateway/src/index.ts";
+import type { GatewayOptions } from "../protoport/gateway/src/index.ts";
 import type { HttpEngine, HttpServer } from "../packages/http/src/listen/index.ts";
 import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
 import {
@@ -147,7 +147,7 @@ async function openOnEngine(folder: string): Promise<Send> {
 
 async function openOnNode(folder: string): Promise<Send> {
   // Checkouts from before the gateway was split into packages have the second path.
-  const path = ["packages/http/src/node/index.ts", "packages/gateway/src/node/index.ts"].find((candidate) =>
+  const path = ["packages/http/src/node/index.ts", "protoport/gateway/src/node/index.ts"].find((candidate) =>
     existsSync(join(folder, candidate)),
   );
   const { nodeEngine } = await importFrom<typeof import("../packages/http/src/node/index.ts")>(folder, path ?? "");
@@ -178,8 +178,8 @@ function openServer(server: Server): Send {
   return (request) => socket.request(request);
 }
 
-function importGateway(folder: string): Promise<typeof import("../packages/gateway/src/index.ts")> {
-  return importFrom(folder, "packages/gateway/src/index.ts");
+function importGateway(folder: string): Promise<typeof import("../protoport/gateway/src/index.ts")> {
+  return importFrom(folder, "protoport/gateway/src/index.ts");
 }
 
 function routesOf(): GatewayOptions {

@@ -6,7 +6,7 @@
  * `npx node bench/routes.ts`.
  */
 import { compileRestRoutes, type RestRoutes } from "../packages/protocols/src/rest/rules/index.ts";
-import { Health } from "../packages/gateway/src/health/index.ts";
+import { Health } from "../protoport/gateway/src/health/index.ts";
 import { median } from "./summary.ts";
 
 const ruleCounts = [10, 1000, 10_000] as const;

@@ -7,7 +7,7 @@
 import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { createGateway } from "../packages/gateway/src/index.ts";
+import { createGateway } from "../protoport/gateway/src/index.ts";
 
 const serviceCount = 800;
 

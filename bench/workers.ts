@@ -1,4 +1,4 @@
-import { shareConnections, type SharedPort } from "../packages/gateway/src/index.ts";
+import { shareConnections, type SharedPort } from "../protoport/gateway/src/index.ts";
 import type { WorkerFigures } from "./figures.ts";
 import type { Load } from "./load/load.ts";
 import { hasTool, runAnywhere } from "./load/tool.ts";

@@ -27,7 +27,7 @@ const root = join(import.meta.dirname, "..");
 /** The pages with the bench's tables. */
 export const pages = [
   "README.md",
-  "packages/gateway/README.md",
+  "protoport/gateway/README.md",
   "bench/README.md",
   "docs/explanation/performance.md",
 ] as const;

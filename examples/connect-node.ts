@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { createSecureServer, type Http2SecureServer, type SecureServerOptions } from "node:http2";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createGateway } from "@plantstore/gateway";
-import { Readiness } from "@plantstore/gateway/health";
+import { createGateway } from "@protoport/gateway";
+import { Readiness } from "@protoport/gateway/health";
 import {
   openLog,
   openSqliteStore,

@@ -1,6 +1,6 @@
 /**
  * The plant store as a library: a server to embed, stores and a token verifier. You can also pass your own store and
- * verifier. The gateway is a separate package, `@plantstore/gateway`. The client for Node is `plantstore/client`.
+ * verifier. The gateway is a separate package, `@protoport/gateway`. The client for Node is `plantstore/client`.
  */
 export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "@plantstore/auth";
 export { openLog } from "@plantstore/telemetry/logs";

@@ -3,7 +3,7 @@ import { createBearerAuth, openTokenVerifier } from "../packages/auth/src/index.
 import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts";
 import { fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
 import { ConnectModule, type ConnectModuleOptions } from "../packages/frameworks/src/nestjs.ts";
-import { createGateway } from "../packages/gateway/src/index.ts";
+import { createGateway } from "../protoport/gateway/src/index.ts";
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
 import { silentLog } from "../packages/telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";

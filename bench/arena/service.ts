@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fromJson } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
-import type { GatewayOptions } from "@plantstore/gateway";
+import type { GatewayOptions } from "@protoport/gateway";
 import { BenchmarkService, EndpointService, type Item, ItemSchema } from "./gen/benchmark_pb.ts";
 
 const benchmark: ServiceImpl<typeof BenchmarkService> = {

@@ -1,4 +1,4 @@
-import { createGateway } from "../../packages/gateway/src/index.ts";
+import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { addGrpcJsService } from "../../packages/grpc-handlers/src/grpc-js.ts";
 import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
 import { ownHttp } from "../servers/package-code.ts";

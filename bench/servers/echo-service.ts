@@ -14,7 +14,7 @@ import {
   type HttpBody,
   HttpBodySchema,
 } from "../../packages/protobuf/src/gen/google/api/httpbody_pb.ts";
-import type { ExternalHttpRule } from "../../packages/gateway/src/index.ts";
+import type { ExternalHttpRule } from "../../protoport/gateway/src/index.ts";
 
 // A service that does nothing with its messages, to measure the cost of the messages themselves.
 

@@ -3,8 +3,8 @@ import { importEntry, ownHttp } from "./package-code.ts";
 import { serve } from "./serve.ts";
 
 // The gateway with the echo service and no interceptors.
-const { createGateway } = await importEntry<typeof import("../../packages/gateway/src/index.ts")>(
-  "packages/gateway/src/index.ts",
+const { createGateway } = await importEntry<typeof import("../../protoport/gateway/src/index.ts")>(
+  "protoport/gateway/src/index.ts",
 );
 
 const gateway = createGateway({ ...(await ownHttp()), routes, rest: { rules: restRules } });

@@ -3,8 +3,8 @@ import { importEntry, ownHttp } from "./package-code.ts";
 import { serve } from "./serve.ts";
 
 // The gateway with the form, and with validation unless FORM_RULES is "none".
-const { createGateway } = await importEntry<typeof import("../../packages/gateway/src/index.ts")>(
-  "packages/gateway/src/index.ts",
+const { createGateway } = await importEntry<typeof import("../../protoport/gateway/src/index.ts")>(
+  "protoport/gateway/src/index.ts",
 );
 const { openValidation } = await importEntry<typeof import("../../packages/validation/src/index.ts")>(
   "packages/validation/src/index.ts",

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
+import type { GatewayOptions } from "../../protoport/gateway/src/index.ts";
 
 /** The checkout whose code runs, which is this checkout or the checkout that is compared with it. */
 const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../..");
@@ -10,8 +10,8 @@ const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../.."
 const entries = {
   "src/index.ts": ["src/plantstore/index.ts"],
   "src/server/plant-tools.ts": ["src/plantstore/server/plant-tools.ts"],
-  "packages/gateway/src/index.ts": ["src/gateway/index.ts"],
-  "packages/validation/src/index.ts": ["packages/gateway/src/validation/index.ts", "src/gateway/validation/index.ts"],
+  "protoport/gateway/src/index.ts": ["src/gateway/index.ts"],
+  "packages/validation/src/index.ts": ["protoport/gateway/src/validation/index.ts", "src/gateway/validation/index.ts"],
   "packages/http-engine/src/index.ts": ["src/gateway/http-engine/index.ts"],
   "packages/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
   "packages/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],

@@ -1,4 +1,4 @@
-import { createGateway } from "@plantstore/gateway";
+import { createGateway } from "@protoport/gateway";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
 // The gateway alone, with one service that does nothing.

@@ -1,6 +1,6 @@
 // An agent on one port: gRPC, REST with Server-Sent Events, and its card.
 import { create, toJsonString } from "@bufbuild/protobuf";
-import { createGateway, type Endpoint } from "@plantstore/gateway";
+import { createGateway, type Endpoint } from "@protoport/gateway";
 import { createHash } from "node:crypto";
 import { type AgentCard, AgentCardSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { agentRoutes, requireVersion, type Skill } from "./agent-service.ts";

@@ -1,5 +1,5 @@
 // The greenhouse over Fetch, for the programs in this folder.
-import { createFetchGateway, type FetchGateway } from "@plantstore/gateway/fetch";
+import { createFetchGateway, type FetchGateway } from "@protoport/gateway/fetch";
 import { routes } from "../servers/greenhouse.ts";
 
 const service = "greenhouse.v1.GreenhouseService";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import cors from "@koa/cors";
 import Koa from "koa";
-import { createGateway } from "@plantstore/gateway";
+import { createGateway } from "@protoport/gateway";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
 

@@ -1,7 +1,7 @@
 // The greenhouse with code of ts-proto, on the gateway: npx node examples/grpc-js/greenhouse-ts-proto.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { status } from "@grpc/grpc-js";
-import { createGateway } from "@plantstore/gateway";
+import { createGateway } from "@protoport/gateway";
 import { addGrpcJsService } from "@plantstore/grpc-handlers/grpc-js";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 // Generated with outputServices=grpc-js.

@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { createGateway } from "@plantstore/gateway";
+import { createGateway } from "@protoport/gateway";
 import { addGrpcJsService } from "@plantstore/grpc-handlers/grpc-js";
 import { routeGuide } from "./route-guide.js";
 

@@ -1,7 +1,7 @@
 // The greenhouse in a node:http server that also has its own pages: npx node examples/servers/node-http.ts 8080
 //   curl http://127.0.0.1:8080/api/sensors/palm/reading
 import { createServer } from "node:http";
-import { createGateway } from "@plantstore/gateway";
+import { createGateway } from "@protoport/gateway";
 import { announce } from "./announce.ts";
 import { routes } from "./greenhouse.ts";
 

@@ -1,7 +1,7 @@
 // The greenhouse in a node:http2 server that also has its own pages: npx node examples/servers/node-http2.ts 8080
 //   curl --http2-prior-knowledge http://127.0.0.1:8080/sensors/palm/reading
 import { createServer } from "node:http2";
-import { createGateway } from "@plantstore/gateway";
+import { createGateway } from "@protoport/gateway";
 import { announce } from "./announce.ts";
 import { routes } from "./greenhouse.ts";
 

@@ -2,7 +2,7 @@
 // npx node examples/servers/operations.ts 8080 9464
 //   curl http://127.0.0.1:8080/readyz
 //   curl http://127.0.0.1:9464/metrics
-import { createGateway, createOpenApi } from "@plantstore/gateway";
+import { createGateway, createOpenApi } from "@protoport/gateway";
 import { createDocsPage } from "@plantstore/docs-page";
 import {
   createHealthService,
@@ -10,7 +10,7 @@ import {
   Health,
   healthRequestBytesMax,
   Readiness,
-} from "@plantstore/gateway/health";
+} from "@protoport/gateway/health";
 import {
   createMetricsEndpoint,
   createRequestMetrics,
@@ -19,7 +19,7 @@ import {
   measureReadiness,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@plantstore/gateway/reflection";
+import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "./greenhouse.ts";
 

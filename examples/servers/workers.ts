@@ -3,7 +3,7 @@
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";
-import { createGateway, shareConnections } from "@plantstore/gateway";
+import { createGateway, shareConnections } from "@protoport/gateway";
 import { routes } from "./greenhouse.ts";
 
 const [argument = "8080"] = process.argv.slice(2);

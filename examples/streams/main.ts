@@ -4,7 +4,7 @@
 //   curl -r 3-8 http://127.0.0.1:8080/photos/palm
 // http://127.0.0.1:8080/readings.html shows readings as they arrive, http://127.0.0.1:8080/photo.html downloads a photo
 // with a progress bar. Any file can be a photo. They are stored in a temporary folder until the program stops.
-import { createGateway, type Endpoint } from "@plantstore/gateway";
+import { createGateway, type Endpoint } from "@protoport/gateway";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

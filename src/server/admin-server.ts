@@ -1,4 +1,4 @@
-import { type BoundAddress, createGateway, type Endpoint } from "@plantstore/gateway";
+import { type BoundAddress, createGateway, type Endpoint } from "@protoport/gateway";
 import type { Log } from "@plantstore/telemetry/logs";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";

@@ -9,7 +9,7 @@ import {
   type GatewayOptions,
   type ListenOptions,
   type TrustedProxiesOptions,
-} from "@plantstore/gateway";
+} from "@protoport/gateway";
 import { refusePromise, refuseUnknownOptions } from "@plantstore/http";
 import { createDocsPage } from "@plantstore/docs-page";
 import {
@@ -19,7 +19,7 @@ import {
   isProbe,
   Readiness,
   type ServerPart,
-} from "@plantstore/gateway/health";
+} from "@protoport/gateway/health";
 import {
   type AuditedCall,
   createCallLog,

@@ -1,4 +1,4 @@
-import type { GatewayOptions } from "@plantstore/gateway";
+import type { GatewayOptions } from "@protoport/gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
 
 /** The HTTP implementation: `plantstore` is @plantstore/http-engine, `node` is node:http and node:http2. */

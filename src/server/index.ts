@@ -35,5 +35,5 @@ export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveAdmin, type ServerProblems } from "./admin-server.ts";
 export { fetchServerReadiness } from "./server-readiness.ts";
 export { bindOptionsOf, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
-export { type BindOptions, shareConnections, type SharedPort } from "@plantstore/gateway";
+export { type BindOptions, shareConnections, type SharedPort } from "@protoport/gateway";
 export type { MetricFamily } from "@plantstore/telemetry/metrics";

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, type TokenVerifier } from "@plantstore/auth";
 import type { FileReload, WatchedFile } from "@plantstore/auth/inputs";
-import { type CompletedRequest, errorCodeOf } from "@plantstore/gateway";
+import { type CompletedRequest, errorCodeOf } from "@protoport/gateway";
 import type { OnBatch } from "../stores/index.ts";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 import {

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { explainSystemError } from "@plantstore/auth/inputs";
 import type { MembersOf, Setting, SettingType } from "@plantstore/command-line/settings";
 import { formatted, isOrigin, quote, text } from "@plantstore/command-line/settings";
-import { isAddressOrNetwork } from "@plantstore/gateway";
+import { isAddressOrNetwork } from "@protoport/gateway";
 
 /** A setting of the plant store. docs/reference/configuration.md has a row for each setting. */
 export interface PlantSetting extends Setting {

@@ -1,5 +1,5 @@
 import { integer, oneOf, publicUrl, text } from "@plantstore/command-line/settings";
-import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
+import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { type LogLevel, logLevels, type RequestIdResponses } from "@plantstore/telemetry/logs";
 import type { PostgresLocation } from "../stores/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";

@@ -1,5 +1,5 @@
 import type { DestinationStream } from "pino";
-import type { BindOptions, BoundAddress } from "@plantstore/gateway";
+import type { BindOptions, BoundAddress } from "@protoport/gateway";
 import { type Log, openLog, openReserveLog } from "@plantstore/telemetry/logs";
 import type { MetricFamily } from "@plantstore/telemetry/metrics";
 import { type IdRange, openMemoryStore, openPlantStore } from "../stores/index.ts";

@@ -1,4 +1,4 @@
-import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@plantstore/gateway";
+import { type ErrorRecordPolicy, errorCodeOf, type GatewayErrorCode } from "@protoport/gateway";
 
 // Errors that occur before a request matches an operation. Their HTTP status is kept, because proxies depend on it.
 const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayErrorCode>([

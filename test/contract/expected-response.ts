@@ -1,4 +1,4 @@
-import type { GatewayErrorCode, Protocol } from "../../packages/gateway/src/index.ts";
+import type { GatewayErrorCode, Protocol } from "../../protoport/gateway/src/index.ts";
 import type { AuthErrorCode } from "../../packages/auth/src/inputs/index.ts";
 import type { LogErrorCode } from "../../packages/telemetry/src/logs/index.ts";
 import type { PlantErrorCode } from "../../src/service/index.ts";

@@ -5,11 +5,11 @@ import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/prot
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import * as docsPage from "../../packages/docs-page/src/index.ts";
-import * as health from "../../packages/gateway/src/health/index.ts";
-import { createGateway } from "../../packages/gateway/src/index.ts";
+import * as health from "../../protoport/gateway/src/health/index.ts";
+import { createGateway } from "../../protoport/gateway/src/index.ts";
 import * as metrics from "../../packages/telemetry/src/metrics/index.ts";
 import * as opentelemetry from "../../packages/telemetry/src/opentelemetry/index.ts";
-import * as reflection from "../../packages/gateway/src/reflection/index.ts";
+import * as reflection from "../../protoport/gateway/src/reflection/index.ts";
 import { compileRestRoutes } from "../../packages/protocols/src/rest/rules/index.ts";
 import { printPathTemplate } from "../../packages/protocols/src/rest/rules/path-template.ts";
 import * as logs from "../../packages/telemetry/src/logs/index.ts";
@@ -69,11 +69,11 @@ test("the documented HTTP rule compiles to two routes", () => {
 
 test.each([
   { name: "@plantstore/docs-page", exported: docsPage },
-  { name: "@plantstore/gateway/health", exported: health },
+  { name: "@protoport/gateway/health", exported: health },
   { name: "@plantstore/telemetry/logs", exported: logs },
   { name: "@plantstore/telemetry/metrics", exported: metrics },
   { name: "@plantstore/telemetry/opentelemetry", exported: opentelemetry },
-  { name: "@plantstore/gateway/reflection", exported: reflection },
+  { name: "@protoport/gateway/reflection", exported: reflection },
 ])("$name exports every name that docs/how-to/gateway.md lists", ({ name, exported }) => {
   const guide = readFileSync(join(projectFolder, "docs/how-to/gateway.md"), "utf8");
   const [, cell = ""] = guide.split(`\n| \`${name}\` | `);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Gateway } from "../../packages/gateway/src/index.ts";
+import type { Gateway } from "../../protoport/gateway/src/index.ts";
 import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import type { Address, Field, HttpResponse } from "../../packages/testing/src/http/exchange.ts";

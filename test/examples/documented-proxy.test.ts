@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createProxy, parseServiceRules } from "../../packages/proxy/src/create-proxy.ts";
-import { createHealthService, Health, Readiness } from "../../packages/gateway/src/health/index.ts";
-import { createGateway } from "../../packages/gateway/src/index.ts";
-import { createReflectionService, ServerReflection } from "../../packages/gateway/src/reflection/index.ts";
+import { createHealthService, Health, Readiness } from "../../protoport/gateway/src/health/index.ts";
+import { createGateway } from "../../protoport/gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../protoport/gateway/src/reflection/index.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { ProxyCommand } from "../../packages/testing/src/gateway/proxy-command.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createFileRegistry, type DescMethod, type DescMethodUnary, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { createGateway } from "../../packages/gateway/src/index.ts";
+import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { openValidation } from "../../packages/validation/src/index.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";

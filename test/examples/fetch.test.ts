@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import * as route from "../../examples/fetch/next-route.ts";
 import worker from "../../examples/fetch/worker.ts";
 
-// The Fetch examples that run on Node.js. packages/gateway/test/suites/runtimes runs the others.
+// The Fetch examples that run on Node.js. protoport/gateway/test/suites/runtimes runs the others.
 
 const reading = "https://greenhouse.example/sensors/palm/reading";
 

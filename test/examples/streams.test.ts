@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { photosIn } from "../../examples/streams/photos.ts";
-import { createGateway, type Gateway } from "../../packages/gateway/src/index.ts";
+import { createGateway, type Gateway } from "../../protoport/gateway/src/index.ts";
 import { type Field, fieldValue, type HttpResponse } from "../../packages/testing/src/http/exchange.ts";
 import { exchangeFetch, openFetchUpload } from "../../packages/testing/src/http/fetch.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";

@@ -2,8 +2,8 @@ import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { HealthCheckResponse_ServingStatus as Status } from "../../packages/protobuf/src/gen/grpc/health/v1/health_pb.ts";
-import { Health } from "../../packages/gateway/src/health/index.ts";
-import { ServerReflection } from "../../packages/gateway/src/reflection/index.ts";
+import { Health } from "../../protoport/gateway/src/health/index.ts";
+import { ServerReflection } from "../../protoport/gateway/src/reflection/index.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 

@@ -9,8 +9,8 @@ import {
 } from "@connectrpc/connect";
 import { connectNodeAdapter, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway } from "../../packages/gateway/src/index.ts";
-import { Health } from "../../packages/gateway/src/health/index.ts";
+import { createGateway } from "../../protoport/gateway/src/index.ts";
+import { Health } from "../../protoport/gateway/src/health/index.ts";
 import { createSafeErrors } from "../../packages/telemetry/src/logs/index.ts";
 import { createErrorInterceptor } from "../../src/service/error-interceptor.ts";
 import { listenOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";

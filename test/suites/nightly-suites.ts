@@ -8,7 +8,7 @@ export const nightlySuites: readonly Suite[] = [
     about: "random JSON texts, which the quick and the exact reader must read alike",
     occasion: "nightly",
     whySeparate: "keeps a core busy",
-    program: "packages/gateway/test/suites/random-json/run.ts",
+    program: "protoport/gateway/test/suites/random-json/run.ts",
   },
   {
     kind: "program",
@@ -16,7 +16,7 @@ export const nightlySuites: readonly Suite[] = [
     about: "random binary messages, which generated code and protobuf-es must read and write alike",
     occasion: "nightly",
     whySeparate: "keeps a core busy",
-    program: "packages/gateway/test/suites/random-messages/run.ts",
+    program: "protoport/gateway/test/suites/random-messages/run.ts",
   },
   {
     kind: "files",
@@ -34,7 +34,7 @@ export const nightlySuites: readonly Suite[] = [
     about: "Connect's conformance suite against handlers of grpc-js on the gateway",
     occasion: "nightly",
     whySeparate: "repeats `conformance`",
-    program: "packages/gateway/test/suites/conformance/run-grpc-js.ts",
+    program: "protoport/gateway/test/suites/conformance/run-grpc-js.ts",
     needs: ["go"],
   },
   {

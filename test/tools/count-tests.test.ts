@@ -23,7 +23,7 @@ test.each([
     file: "/tmp/tmp.X/packages/gateway/test/fuzz.test.ts",
     tests: [{ status: "passed" }],
     message: "a timer\nis left",
-    want: ["1 0 0", "packages/gateway/test/fuzz.test.ts: a timer"],
+    want: ["1 0 0", "protoport/gateway/test/fuzz.test.ts: a timer"],
   },
 ])("$name", async ({ file, tests, message, want }) => {
   using folder = createTempFolder();

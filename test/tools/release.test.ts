@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import manifest from "../../packages/gateway/package.json" with { type: "json" };
+import manifest from "../../protoport/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../tools/build/manifest.ts";
 import { publicationsOf, withoutFiles } from "../../tools/release/artifacts.ts";
 import {
@@ -127,13 +127,13 @@ test("release notes are the version's section in the changelog", () => {
 });
 
 test("a package's URLs are derived from the repository's URL", () => {
-  expect(publishedAddresses("https://a.example/b", "packages/gateway")).toEqual({
+  expect(publishedAddresses("https://a.example/b", "protoport/gateway")).toEqual({
     homepage: "https://a.example/b#readme",
     bugs: "https://a.example/b/issues",
-    repository: { type: "git", url: "git+https://a.example/b.git", directory: "packages/gateway" },
+    repository: { type: "git", url: "git+https://a.example/b.git", directory: "protoport/gateway" },
   });
 });
 
 test("a package has no URLs while the project has no repository", () => {
-  expect(publishedAddresses(undefined, "packages/gateway")).toEqual({});
+  expect(publishedAddresses(undefined, "protoport/gateway")).toEqual({});
 });

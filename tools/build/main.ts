@@ -69,7 +69,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
     includedInCommands: [
       "@plantstore/auth",
       "@plantstore/docs-page",
-      "@plantstore/gateway",
+      "@protoport/gateway",
       ...gatewayParts,
       "@plantstore/http-engine",
       "@plantstore/telemetry",

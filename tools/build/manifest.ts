@@ -54,7 +54,7 @@ export const gatewayParts: readonly string[] = [
  */
 export function publishedSpecifier(specifier: string): string {
   const isOfPart = gatewayParts.some((part) => specifier === part || specifier.startsWith(`${part}/`));
-  return isOfPart ? specifier.replace("@plantstore/", "@plantstore/gateway/") : specifier;
+  return isOfPart ? specifier.replace("@plantstore/", "@protoport/gateway/") : specifier;
 }
 
 /**
@@ -168,7 +168,7 @@ export function publishedManifest(
 ): object {
   const dependencies = Object.entries(manifest.dependencies ?? {})
     .filter(([name]) => !included.includes(name))
-    .map(([name, version]) => [gatewayParts.includes(name) ? "@plantstore/gateway" : name, version]);
+    .map(([name, version]) => [gatewayParts.includes(name) ? "@protoport/gateway" : name, version]);
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
   // The path has no "./", which npm would remove with a warning.
   const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [

@@ -63,7 +63,7 @@ refuse([
 ]);
 
 // Every other package loads the gateway, so a process warns once. Bun and Deno have their own HTTP/2.
-if (name === "@plantstore/gateway" && bun === undefined && deno === undefined && !isWithin(node, engines.node)) {
+if (name === "@protoport/gateway" && bun === undefined && deno === undefined && !isWithin(node, engines.node)) {
   process.emitWarning(
     `node:http2 of Node ${node} has known vulnerabilities (CVE-2026-56846, CVE-2026-56848): use Node ${engines.node}`,
     { code: "PLANTSTORE_OLD_NODE" },

@@ -1,5 +1,5 @@
-import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
-import { Readiness } from "../../packages/gateway/src/health/index.ts";
+import type { GatewayOptions } from "../../protoport/gateway/src/index.ts";
+import { Readiness } from "../../protoport/gateway/src/health/index.ts";
 import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
 import { createPlantGatewayOptions } from "../../src/service/index.ts";
 import { noCallTable } from "../../test/contract/no-call-table.ts";

@@ -1,4 +1,4 @@
-import { createGateway } from "../../packages/gateway/src/index.ts";
+import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
 import { type Address, type Field } from "../../packages/testing/src/http/exchange.ts";
 import { openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";

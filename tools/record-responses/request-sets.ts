@@ -1,9 +1,9 @@
 import { ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy } from "../../packages/proxy/src/create-proxy.ts";
-import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../packages/gateway/src/index.ts";
+import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../protoport/gateway/src/index.ts";
 import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
-import { corpusGroups, toRequest } from "../../packages/gateway/test/wire/corpus/corpus.ts";
+import { corpusGroups, toRequest } from "../../protoport/gateway/test/wire/corpus/corpus.ts";
 import { sideBySideOptions } from "../../packages/http-engine/test/suites/long/compared-with-node/side-by-side.ts";
 import { unaryCallTable } from "../../packages/http-engine/test/suites/long/compared-with-node/unary-calls.ts";
 import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";

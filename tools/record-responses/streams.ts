@@ -8,7 +8,7 @@ import {
   ReadingSchema,
   WatchReadingsRequestSchema,
 } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { GatewayOptions } from "../../packages/gateway/src/index.ts";
+import type { GatewayOptions } from "../../protoport/gateway/src/index.ts";
 import {
   greenhouse,
   perform,

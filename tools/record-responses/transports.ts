@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
-import type { Gateway } from "../../packages/gateway/src/index.ts";
+import type { Gateway } from "../../protoport/gateway/src/index.ts";
 import type { HttpRequest } from "../../packages/testing/src/http/exchange.ts";
 import { exchangeFetch, canFetchSend } from "../../packages/testing/src/http/fetch.ts";
 import { startOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
-import type { AdmitProcedure, AdmitRequest, OpenApiSecurityRequirement } from "@plantstore/gateway";
+import type { AdmitProcedure, AdmitRequest, OpenApiSecurityRequirement } from "@protoport/gateway";
 import { refuseUnknownOptions } from "@plantstore/http";
 import { type BearerAuthOptions, bearerAuthOptionNames } from "./bearer-auth-options.ts";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";

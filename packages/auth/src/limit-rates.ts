@@ -1,5 +1,5 @@
-import { type Admit, type AdmitRequest, clientNetwork } from "@plantstore/gateway";
-import { Health } from "@plantstore/gateway/health";
+import { type Admit, type AdmitRequest, clientNetwork } from "@protoport/gateway";
+import { Health } from "@protoport/gateway/health";
 import { type OptionNames, refuseUnknownOptions } from "@plantstore/http";
 import { principalKey } from "./principal-context.ts";
 import { createRateLimit, type RateLimit } from "./rate-limit.ts";

@@ -1,4 +1,4 @@
-import type { Endpoint } from "@plantstore/gateway";
+import type { Endpoint } from "@protoport/gateway";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 
 /** The public description of a service whose calls need a token. */

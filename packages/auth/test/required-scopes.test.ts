@@ -3,7 +3,7 @@ import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type BoundAddress, createOpenApi, type GatewayOptions } from "../../gateway/src/index.ts";
+import { type BoundAddress, createOpenApi, type GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { errorOf } from "../../testing/src/gateway/call-end.ts";

@@ -38,28 +38,28 @@ const proxy = [
 export const servers: readonly Server[] = [
   {
     id: "plantstore-gateway",
-    name: "@plantstore/gateway",
+    name: "@protoport/gateway",
     without: [],
     build: [],
-    start: ["node", "packages/gateway/test/suites/long/transcoding/serve.ts", "PORT", "own"],
+    start: ["node", "protoport/gateway/test/suites/long/transcoding/serve.ts", "PORT", "own"],
   },
   {
     id: "plantstore-gateway-mounted",
-    name: "@plantstore/gateway in node:http",
+    name: "@protoport/gateway in node:http",
     without: [],
     build: [],
-    start: ["node", "packages/gateway/test/suites/long/transcoding/serve.ts", "PORT", "mounted"],
+    start: ["node", "protoport/gateway/test/suites/long/transcoding/serve.ts", "PORT", "mounted"],
   },
   {
     id: "plantstore-gateway-fetch",
-    name: "@plantstore/gateway over Fetch",
+    name: "@protoport/gateway over Fetch",
     without: [],
     build: [],
-    start: ["node", "packages/gateway/test/suites/long/transcoding/serve.ts", "PORT", "fetch"],
+    start: ["node", "protoport/gateway/test/suites/long/transcoding/serve.ts", "PORT", "fetch"],
   },
   {
     id: "plantstore-gateway-proxy",
-    name: "@plantstore/gateway before grpc-go",
+    name: "@protoport/gateway before grpc-go",
     without: [],
     ...go,
     start: [...beforeGo, ...proxy],
@@ -103,7 +103,7 @@ export const servers: readonly Server[] = [
 export const backends: readonly Server[] = [
   {
     id: "backend-python",
-    name: "@plantstore/gateway before grpcio",
+    name: "@protoport/gateway before grpcio",
     without: [],
     folder: "python",
     build: [
@@ -114,7 +114,7 @@ export const backends: readonly Server[] = [
   },
   {
     id: "backend-rust",
-    name: "@plantstore/gateway before tonic",
+    name: "@protoport/gateway before tonic",
     without: [],
     folder: "rust",
     build: [["cargo", "build", "--quiet"]],

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Script } from "node:vm";
 import { expect, test } from "vitest";
-import type { EndpointResponse } from "../../gateway/src/index.ts";
+import type { EndpointResponse } from "../../../protoport/gateway/src/index.ts";
 import { createDocsPage } from "../src/docs-page.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 

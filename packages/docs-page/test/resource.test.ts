@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDocsPage } from "../src/index.ts";
 import { resourceEndpoint } from "../src/resource.ts";
-import { type BoundAddress, createGateway } from "../../gateway/src/index.ts";
+import { type BoundAddress, createGateway } from "../../../protoport/gateway/src/index.ts";
 import type { Field, HttpResponse } from "../../testing/src/http/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 import { exchange } from "../../testing/src/gateway/wire-format.ts";

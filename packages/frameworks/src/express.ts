@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { NodeHandler } from "@plantstore/gateway";
+import type { NodeHandler } from "@protoport/gateway";
 import { createMount, type MountOptions } from "./mount.ts";
 
 /** Options for {@link expressConnectMiddleware}. */

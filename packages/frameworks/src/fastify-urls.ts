@@ -1,4 +1,4 @@
-import type { GatewayRoute, TemplateSegment } from "@plantstore/gateway";
+import type { GatewayRoute, TemplateSegment } from "@protoport/gateway";
 
 /** A plugin's prefixes. Fastify's prefix comes first, then the gateway's prefix, and then the gateway's path. */
 export interface PluginPrefixes {

@@ -1,4 +1,4 @@
-import type { GatewayRoute, NodeHandler } from "@plantstore/gateway";
+import type { GatewayRoute, NodeHandler } from "@protoport/gateway";
 import { fastifyUrlsOf, type PluginPrefixes } from "./fastify-urls.ts";
 import { createMount, type MountOptions } from "./mount.ts";
 

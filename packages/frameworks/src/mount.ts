@@ -1,5 +1,5 @@
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
-import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@plantstore/gateway";
+import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@protoport/gateway";
 import { refuseIgnoredOptions, requireObject, runLater } from "@plantstore/http";
 
 /** Options for all plugins. `createGateway` options that concern a framework application are included. */

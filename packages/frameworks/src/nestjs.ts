@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@plantstore/http";
 import type { IncomingMessage } from "node:http";
-import type { Admit } from "@plantstore/gateway";
+import type { Admit } from "@protoport/gateway";
 import type { ExpressConnectMiddleware, ExpressConnectOptions } from "./express.ts";
 import { createMount } from "./mount.ts";
 import { applicationOf, type Enhancer, enhancersOf, type NestApplication, type RpcProvider } from "./nest-enhancers.ts";

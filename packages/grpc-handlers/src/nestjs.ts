@@ -1,7 +1,7 @@
 /** Serves NestJS controllers with `@GrpcMethod`, `@GrpcStreamMethod` and `@GrpcStreamCall`. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
-import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@plantstore/gateway";
+import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@protoport/gateway";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runLater } from "@plantstore/http";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
 import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";

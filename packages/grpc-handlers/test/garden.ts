@@ -4,7 +4,7 @@ import { loadSync, type Options } from "@grpc/proto-loader";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { type Listening, listenForTests } from "../../testing/src/gateway/listen-for-tests.ts";
 import { projectFolder } from "../../testing/src/process/child-program.ts";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
 
 /** The folders with the garden's definition and with what it imports. */

@@ -2,7 +2,7 @@ import { type EventEmitter, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Admit } from "../../gateway/src/index.ts";
+import type { Admit } from "../../../protoport/gateway/src/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
 import {

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../src/http2/hpack/decoder.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Admit } from "../../gateway/src/index.ts";
+import type { Admit } from "../../../protoport/gateway/src/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { type Field, fieldValue } from "../../testing/src/http/exchange.ts";

@@ -2,7 +2,7 @@ import { create, setExtension } from "@bufbuild/protobuf";
 import { FieldOptionsSchema, MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { field, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { describe, expect, test } from "vitest";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { streamDefaults, streamLimitsOf } from "../src/options.ts";
 import type { McpOptions } from "../src/index.ts";
 import { stringField } from "../../testing/src/gateway/file-init.ts";

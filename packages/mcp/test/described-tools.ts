@@ -5,7 +5,7 @@ import {
   FileDescriptorSetSchema,
   StringValueSchema,
 } from "@bufbuild/protobuf/wkt";
-import { createGateway, type FetchHandler, type GatewayOptions } from "../../gateway/src/index.ts";
+import { createGateway, type FetchHandler, type GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { createMcp, type McpOptions } from "../src/index.ts";
 import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import { statelessRequest } from "../../testing/src/gateway/mcp.ts";

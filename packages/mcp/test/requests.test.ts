@@ -1,6 +1,6 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createGateway } from "../../gateway/src/index.ts";
+import { createGateway } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../src/index.ts";
 import { rowsFor } from "../../testing/src/combinations.ts";
 import { fieldValue, type HttpVersion } from "../../testing/src/http/exchange.ts";

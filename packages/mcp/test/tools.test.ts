@@ -2,7 +2,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../gateway/src/index.ts";
+import { createGateway } from "../../../protoport/gateway/src/index.ts";
 import { createMcp, type McpOptions } from "../src/index.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";

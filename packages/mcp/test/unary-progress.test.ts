@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../src/index.ts";
 import { fieldValue, type HttpRequest, type HttpResponse } from "../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";

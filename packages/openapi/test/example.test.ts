@@ -6,7 +6,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
-import { createOpenApi } from "../../gateway/src/index.ts";
+import { createOpenApi } from "../../../protoport/gateway/src/index.ts";
 import { field_behavior, FieldBehavior } from "../../protobuf/src/gen/google/api/field_behavior_pb.ts";
 import { createExample } from "../src/example.ts";
 import { documentFieldsMax, FieldBudget } from "../src/field-budget.ts";

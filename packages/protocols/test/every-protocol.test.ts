@@ -4,7 +4,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { PhotoService } from "../../../examples/gen/greenhouse/v1/photos_pb.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { compileRoutes } from "../../serve/src/index.ts";
-import type { Protocol } from "../../gateway/src/index.ts";
+import type { Protocol } from "../../../protoport/gateway/src/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Protocol } from "../../gateway/src/index.ts";
+import type { Protocol } from "../../../protoport/gateway/src/index.ts";
 import type { Codec, Format } from "../src/formats/format.ts";
 import { formats } from "../src/formats.ts";
 import { fieldValue, type HttpResponse, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";

@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
-import { compileNodeRoutes, type GatewayOptions } from "@plantstore/gateway/create-gateway";
+import { compileNodeRoutes, type GatewayOptions } from "@protoport/gateway/create-gateway";
 import type { FaultReporter, Routes } from "@plantstore/serve";
 import { refusePromise } from "@plantstore/http";
 import { type RestOptions, selectorOf, withoutRpcs } from "@plantstore/protocols";

@@ -9,7 +9,7 @@ import {
   type Gateway,
   gatewayOptionNames,
   type GatewayOptions,
-} from "@plantstore/gateway/create-gateway";
+} from "@protoport/gateway/create-gateway";
 import { createHttpEngine } from "@plantstore/http-engine";
 import {
   arrayOf,

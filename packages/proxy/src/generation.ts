@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import { createNodeServer, type GatewayOptions } from "@plantstore/gateway/create-gateway";
+import { createNodeServer, type GatewayOptions } from "@protoport/gateway/create-gateway";
 import { messageOf, noBytes, runInTurns, toShortLine, withCode } from "@plantstore/http";
 import { procedureOf } from "@plantstore/protocols";
 import type { FaultReporter, Server } from "@plantstore/serve";

@@ -1,4 +1,4 @@
-import { type CurrentNodeServer, ignoredByListen } from "@plantstore/gateway/create-gateway";
+import { type CurrentNodeServer, ignoredByListen } from "@protoport/gateway/create-gateway";
 import { refuseIgnoredOptions } from "@plantstore/http";
 import { guardCallback } from "@plantstore/serve";
 import { type ReloadReport, UnknownPaths } from "./forward/index.ts";

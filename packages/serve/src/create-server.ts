@@ -63,7 +63,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly rest?: RestOptions;
   /**
    * Checks requests by the rules in their definition, before the handler gets a request, on every protocol. Set to
-   * `await openValidation()` from `@plantstore/gateway/validation`. Off by default.
+   * `await openValidation()` from `@protoport/gateway/validation`. Off by default.
    */
   readonly validation?: Validation;
   /**
@@ -78,7 +78,7 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly cors?: CorsOptions;
   readonly limits?: Partial<Limits>;
   /**
-   * Serves RPCs as Model Context Protocol tools. Set to the result of `createMcp` from `@plantstore/gateway/mcp`. By
+   * Serves RPCs as Model Context Protocol tools. Set to the result of `createMcp` from `@protoport/gateway/mcp`. By
    * default, MCP is off and its code is not loaded.
    */
   readonly mcp?: ProtocolExtension;

@@ -1,7 +1,7 @@
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { AdmitProcedure, CompletedRequest } from "../../gateway/src/index.ts";
+import type { AdmitProcedure, CompletedRequest } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { expectNoUnhandledRejections, type Form, forms } from "../../testing/src/callback-forms.ts";
 import { rowsFor } from "../../testing/src/combinations.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { AdmitRequest, Endpoint, Protocol } from "../../gateway/src/index.ts";
+import type { AdmitRequest, Endpoint, Protocol } from "../../../protoport/gateway/src/index.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { openHttp2 } from "../../testing/src/http/http2-connection.ts";
 import { within } from "../../testing/src/deadline.ts";

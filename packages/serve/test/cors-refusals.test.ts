@@ -4,7 +4,7 @@ import { type Field, fieldValue, type HttpResponse, type HttpRequest } from "../
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { nodeEngine } from "../../http/src/node/index.ts";
 
 // A page can read a response only if it has the CORS fields (Fetch §3.2.5), including responses that are sent before

@@ -3,7 +3,7 @@ import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Admit, Endpoint, GatewayOptions } from "../../gateway/src/index.ts";
+import type { Admit, Endpoint, GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { openHttp2 } from "../../testing/src/http/http2-connection.ts";

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway, type Endpoint } from "../../gateway/src/index.ts";
+import { createGateway, type Endpoint } from "../../../protoport/gateway/src/index.ts";
 import { waysFor } from "../../testing/src/combinations.ts";
 import { type Field, fieldValue } from "../../testing/src/http/exchange.ts";
 import { within } from "../../testing/src/deadline.ts";

@@ -3,7 +3,7 @@ import { Code, ConnectError, createContextKey, type Interceptor } from "@connect
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { rowsFor } from "../../testing/src/combinations.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { grpcHeader } from "../../testing/src/http/grpc-frames.ts";

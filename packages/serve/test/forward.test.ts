@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
-import { createGateway } from "../../gateway/src/index.ts";
+import { createGateway } from "../../../protoport/gateway/src/index.ts";
 import { type Caller, type Reply, toEnvelope } from "../../protocols/src/index.ts";
 import { registerForwarder } from "../src/register-forwarder.ts";
 

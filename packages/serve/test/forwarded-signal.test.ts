@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../gateway/src/index.ts";
+import { createGateway } from "../../../protoport/gateway/src/index.ts";
 import type { Caller, Reply } from "../../protocols/src/index.ts";
 import { registerForwarder } from "../src/register-forwarder.ts";
 

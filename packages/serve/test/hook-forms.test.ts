@@ -2,7 +2,7 @@ import { Code, ConnectError, type ConnectRouter, createContextValues } from "@co
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy } from "../../proxy/src/create-proxy.ts";
-import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
+import { createGateway, type GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../testing/src/callback-forms.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";

@@ -5,7 +5,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GetReadingRequestSchema, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
+import { createGateway, type GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import {
   type Address,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createGateway, type Endpoint } from "../../gateway/src/index.ts";
+import { createGateway, type Endpoint } from "../../../protoport/gateway/src/index.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // A handler or an endpoint may be an object of any class with other members. Only a member with a name similar to one

@@ -1,7 +1,7 @@
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { AdmitRequest, GatewayOptions } from "../../gateway/src/index.ts";
+import type { AdmitRequest, GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { waysFor } from "../../testing/src/combinations.ts";
 import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { AdmitRequest } from "../../gateway/src/index.ts";
+import type { AdmitRequest } from "../../../protoport/gateway/src/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { within } from "../../testing/src/deadline.ts";

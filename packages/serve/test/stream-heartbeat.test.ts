@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { startGreenhouse } from "../../testing/src/gateway/greenhouse.ts";
 

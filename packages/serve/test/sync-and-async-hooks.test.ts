@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Admit, Endpoint } from "../../gateway/src/index.ts";
+import type { Admit, Endpoint } from "../../../protoport/gateway/src/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";

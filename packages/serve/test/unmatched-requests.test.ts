@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Endpoint, GatewayOptions } from "../../gateway/src/index.ts";
+import type { Endpoint, GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import {

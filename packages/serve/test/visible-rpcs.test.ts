@@ -2,7 +2,7 @@ import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../gateway/src/index.ts";
+import { createGateway } from "../../../protoport/gateway/src/index.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { isGreenhouse, restrictedServices } from "../../testing/src/gateway/restricted.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";

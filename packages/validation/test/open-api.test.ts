@@ -12,7 +12,7 @@ import { statelessRequest } from "../../testing/src/gateway/mcp.ts";
 import { serviceIn } from "../../testing/src/gateway/file-init.ts";
 import { notesWith } from "../../testing/src/gateway/notes.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
-import { createOpenApi, type OpenApiOptions } from "../../gateway/src/index.ts";
+import { createOpenApi, type OpenApiOptions } from "../../../protoport/gateway/src/index.ts";
 import type { OpenApiSchema } from "../../openapi/src/index.ts";
 import { createMcp } from "../../mcp/src/index.ts";
 import { openValidation } from "../src/index.ts";

@@ -4,7 +4,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
 import { collect } from "../../testing/src/collect.ts";
-import type { OnFault } from "../../gateway/src/index.ts";
+import type { OnFault } from "../../../protoport/gateway/src/index.ts";
 import { startSignup, validAccount } from "../../testing/src/gateway/signup.ts";
 import { BadRequestSchema } from "../../protobuf/src/gen/google/rpc/error_details_pb.ts";
 import { openValidation } from "../src/index.ts";

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { createGateway } from "@plantstore/gateway";
+import { createGateway } from "@protoport/gateway";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startNode } from "../../../packages/testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

@@ -14,7 +14,7 @@ import {
   createOpenApi,
   type Gateway,
   type GatewayOptions,
-} from "../../../packages/gateway/src/index.ts";
+} from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../../packages/mcp/src/index.ts";
 import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
 import { FileService, UploadResponseSchema } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";

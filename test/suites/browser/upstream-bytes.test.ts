@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createGateway, createOpenApi, type Gateway } from "../../../packages/gateway/src/index.ts";
+import { createGateway, createOpenApi, type Gateway } from "../../../protoport/gateway/src/index.ts";
 import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
 import { createProxy, type ProxyGateway } from "../../../packages/proxy/src/create-proxy.ts";
 import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";

@@ -69,7 +69,7 @@ opened.value.close?.();`,
   {
     page: "docs/how-to/authentication.md",
     start: "import { createBearerAuth, createResourceMetadata, requiredScopesOf }",
-    before: `import { createGateway } from "@plantstore/gateway";
+    before: `import { createGateway } from "@protoport/gateway";
 const verifier = { verify: () => { throw new Error("no call has a token"); } };`,
     after: `const greet = ({ name }) => ({ text: \`Hello \${name}\` });
 const routes = (router) => router.service(GreetService, { greet });
@@ -130,14 +130,14 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
   {
     page: "docs/how-to/migration.md",
     start: 'const gateway = createGateway({\n  routes,\n  rest: { profile: "grpc-gateway"',
-    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/7?x=1&id=8", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/how-to/migration.md",
     start: 'const gateway = createGateway({\n  routes,\n  rest: { profile: "envoy"',
-    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/7?x=1&id=8", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
@@ -151,7 +151,7 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
   {
     page: "docs/how-to/gateway.md",
     start: 'import { Code, ConnectError } from "@connectrpc/connect"',
-    before: `import { createGateway } from "@plantstore/gateway";
+    before: `import { createGateway } from "@protoport/gateway";
 ${routes}
 const isSigned = (event: Uint8Array, signature: string | null): boolean => signature === String(event.byteLength);`,
     after: `const gateway = createGateway({ routes, endpoints: [hook] });
@@ -212,21 +212,21 @@ ${callGateway("/plants/7", "DELETE")}`,
   {
     page: "docs/reference/rest-options.md",
     start: "createGateway({\n  routes,\n  rest: {\n    service",
-    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/reference/rest.md",
     start: "createGateway({\n  routes,\n  rest: {\n    service",
-    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
     page: "docs/reference/rest.md",
     start: "createGateway({\n  routes,\n  rest: {\n    errorRecord",
-    before: `import { createGateway } from "@plantstore/gateway";\n${routes}`,
+    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/007", "DELETE", `${typeOfResponse}, await response.text()`)}`,
     prints: [
       `400 application/json ${JSON.stringify({
@@ -245,7 +245,7 @@ console.log(response.status, await response.text());`,
   {
     page: "docs/how-to/gateway.md",
     start: "import { Code, ConnectError, createContextKey }",
-    before: `import { createGateway } from "@plantstore/gateway";
+    before: `import { createGateway } from "@protoport/gateway";
 import { PlantService } from "plantstore/connect";
 const callerOf = async (authorization) => ({ "Bearer good": "ada", "Bearer narrow": "eve" })[authorization];
 const mayCall = (caller, procedure) => caller === "ada" && procedure === "/plantstore.v1.PlantService/DeletePlant";
@@ -262,8 +262,8 @@ await gateway.close();`,
   {
     page: "docs/how-to/mcp.md",
     start: "import { createBearerAuth, createResourceMetadata",
-    before: `import { createGateway } from "@plantstore/gateway";
-import { createMcp } from "@plantstore/gateway/mcp";
+    before: `import { createGateway } from "@protoport/gateway";
+import { createMcp } from "@protoport/gateway/mcp";
 ${routes}
 const mcp = createMcp({ tools: ["plantstore.v1.*"] });`,
     after: `${listen}
@@ -288,7 +288,7 @@ await gateway.close();`,
   {
     page: "docs/reference/rest.md",
     start: "import { createGateway, parseHttpRules }",
-    before: `import { Health } from "@plantstore/gateway/health";
+    before: `import { Health } from "@protoport/gateway/health";
 const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
     after: `${listen}\n${callGateway("/health/plants")}`,
     prints: ['200 {"status":"SERVING"}'],

@@ -3,7 +3,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { AdmitRequest, Gateway } from "../../../packages/gateway/src/index.ts";
+import type { AdmitRequest, Gateway } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../../packages/mcp/src/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { collectGarbage } from "../../../packages/testing/src/http/retained-bytes.ts";

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GetReadingRequestSchema, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createReflectionService, ServerReflection } from "../../../packages/gateway/src/reflection/index.ts";
+import { createReflectionService, ServerReflection } from "../../../protoport/gateway/src/reflection/index.ts";
 import { startBalancerProcess } from "../../support/balancers/balancer-process.ts";
 import type { Address } from "../../../packages/testing/src/http/exchange.ts";
 import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";

@@ -18,7 +18,7 @@ function resolveFrom(folder: string, name: string): string {
 const files: Readonly<Record<string, string>> = {
   fastify: resolveFrom("examples/frameworks", "fastify"),
   "@fastify/swagger": resolveFrom("packages/frameworks/test/suites/frameworks/plugins", "@fastify/swagger"),
-  "@plantstore/gateway": join(projectFolder, "packages/gateway/src/index.ts"),
+  "@protoport/gateway": join(projectFolder, "protoport/gateway/src/index.ts"),
   "@plantstore/frameworks/fastify": join(projectFolder, "packages/frameworks/src/fastify.ts"),
   greenhouse: join(projectFolder, "examples/servers/greenhouse.ts"),
   greenhouse_pb: join(projectFolder, "examples/gen/greenhouse/v1/greenhouse_pb.ts"),

@@ -2,7 +2,7 @@ import { cpSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import type { ExternalHttpRule } from "../../../packages/gateway/src/index.ts";
+import type { ExternalHttpRule } from "../../../protoport/gateway/src/index.ts";
 import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

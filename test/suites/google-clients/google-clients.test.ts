@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type DescMessage, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway, type Gateway } from "../../../packages/gateway/src/index.ts";
+import { createGateway, type Gateway } from "../../../protoport/gateway/src/index.ts";
 import { startProxy, type TestProxy } from "../../../packages/testing/src/gateway/proxy.ts";
 import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
 import { openPython } from "../../../packages/testing/src/process/python.ts";

@@ -2,14 +2,14 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { inspect } from "../../../packages/gateway/test/suites/mcp/inspector.ts";
+import { inspect } from "../../../protoport/gateway/test/suites/mcp/inspector.ts";
 import {
   type Connected,
   connect1,
   connect2,
   connectToProxy,
   connectWithoutToken,
-} from "../../../packages/gateway/test/suites/mcp/typescript-clients.ts";
+} from "../../../protoport/gateway/test/suites/mcp/typescript-clients.ts";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { openPython } from "../../../packages/testing/src/process/python.ts";
 import { startToolServer, type ToolServer } from "./tool-server.ts";
@@ -62,7 +62,7 @@ async function deleteWith(connected: Connected, plant: string): Promise<Results>
 }
 
 async function deleteFromPython(mode: string, plant: string): Promise<Results> {
-  const packages = join(projectFolder, "packages/gateway/test/suites/mcp/requirements.txt");
+  const packages = join(projectFolder, "protoport/gateway/test/suites/mcp/requirements.txt");
   const programs = await openPython(packages);
   const args = [join(import.meta.dirname, "plant_store.py"), server.url, `Bearer ${token}`, mode, plant];
   const { stdout } = await promisify(execFile)(join(programs, "python"), args, { timeout: 60_000 });

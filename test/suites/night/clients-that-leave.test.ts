@@ -6,7 +6,7 @@ import {
   GreenhouseService,
   WatchReadingsRequestSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createReflectionService, ServerReflection } from "../../../packages/gateway/src/reflection/index.ts";
+import { createReflectionService, ServerReflection } from "../../../protoport/gateway/src/reflection/index.ts";
 import { type HttpBalancer, httpBalancers } from "../../support/balancers/http-balancers.ts";
 import { type LeftRequest, openLeavingClients } from "../../support/balancers/leaving-clients.ts";
 import type { HttpVersion } from "../../../packages/testing/src/http/exchange.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { createOpenApi } from "../../../packages/gateway/src/index.ts";
+import { createOpenApi } from "../../../protoport/gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";

@@ -15,7 +15,7 @@ afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })))
 test("buf finds the annotations in the gateway's package and reports no problems", () => {
   const project = createUserProject();
   folders.push(project.path);
-  project.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"]);
+  project.run("npm", "install", "--no-audit", "--no-fund", packed()["@protoport/gateway"]);
   project.write("buf.yaml", yamlOfGateway);
   project.write(
     "proto/shop/v1/shop.proto",
@@ -41,7 +41,7 @@ service ShopService {
 test("the gateway serves an AIP definition with imports installed from npm", () => {
   const project = createUserProject();
   folders.push(project.path);
-  project.run("npm", "install", "--no-audit", "--no-fund", packed()["@plantstore/gateway"], buf);
+  project.run("npm", "install", "--no-audit", "--no-fund", packed()["@protoport/gateway"], buf);
   project.write("buf.yaml", yamlOfGoogleApis);
   project.write(
     "buf.gen.yaml",
@@ -84,7 +84,7 @@ service BookService {
   // "bash" fails if a command fails, which includes problems that "buf lint" finds.
   for (const commands of textsOf("sh")) project.run("bash", "-ec", commands);
   const printed = project.runProgram(`
-    import { createGateway, createOpenApi } from "@plantstore/gateway";
+    import { createGateway, createOpenApi } from "@protoport/gateway";
     import { BookService } from "./gen/shop/v1/shop_pb.js";
     const routes = (router) => router.service(BookService, {
       getBook: ({ name }) => ({ book: { name, published: { year: 1847 } } }),

@@ -36,8 +36,8 @@ test("docs/how-to/packages.md lists exactly the entries for browsers", () => {
     /## Browsers, workers and bundles\n([^]*?)\n\nA program/.exec(readPage("docs/how-to/packages.md")) ?? [];
   const listed = [...section.matchAll(/`((?:@plantstore|plantstore)?\/[^`]+)`/g)].map(([, name = ""]) => name);
   const entries = listed
-    .filter((name) => name !== "@plantstore/gateway")
-    .map((name) => (name.startsWith("/") ? `@plantstore/gateway${name}` : name));
+    .filter((name) => name !== "@protoport/gateway")
+    .map((name) => (name.startsWith("/") ? `@protoport/gateway${name}` : name));
   expect(entries.toSorted()).toEqual(webEntries);
 });
 
@@ -70,7 +70,7 @@ test("a CommonJS bundle logs, and serves a service outside the bundle", () => {
   user.write(
     "program.js",
     `
-    import { createGateway } from "@plantstore/gateway";
+    import { createGateway } from "@protoport/gateway";
     import { openLog } from "@plantstore/telemetry/logs";
     import { Greeter } from "./greeter.cjs";
     const gateway = createGateway({ routes: (router) => router.service(Greeter, {}) });

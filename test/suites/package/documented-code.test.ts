@@ -20,8 +20,8 @@ const surroundings = `
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
 import type { TokenVerifier } from "@plantstore/auth";
-import type { createGateway as create } from "@plantstore/gateway";
-import type { ProtocolExtension } from "@plantstore/gateway/mcp";
+import type { createGateway as create } from "@protoport/gateway";
+import type { ProtocolExtension } from "@protoport/gateway/mcp";
 import type { IncomingMessage, ServerResponse } from "node:http";
 interface Reply {
   readonly raw: ServerResponse;

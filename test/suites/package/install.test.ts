@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import gatewayManifest from "../../../packages/gateway/package.json" with { type: "json" };
+import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
 import { blocksRunBy, readPage } from "../../support/docs/page-blocks.ts";
@@ -88,7 +88,7 @@ const managers: readonly { name: string; install: (project: UserProject, documen
 ];
 
 const main = `
-  import { createGateway, parseHttpRules } from "@plantstore/gateway";
+  import { createGateway, parseHttpRules } from "@protoport/gateway";
   import { Greeter } from "./greeter.mjs";
   const gateway = createGateway({
     routes: (router) => router.service(Greeter, { greet: ({ name }) => ({ name: "Hello " + name }) }),
@@ -108,9 +108,9 @@ const main = `
 const greetings = '{"name":"Hello REST"}\n{"name":"Hello Connect"}\n';
 
 test.each(managers)("the gateway installed by $name has only its two peers, and serves", ({ install }) => {
-  const project = createProject({ ...dependencyOn("@plantstore/gateway"), ...peers });
+  const project = createProject({ ...dependencyOn("@protoport/gateway"), ...peers });
   install(project, forGateway);
-  const all = [...Object.keys(peers), "@plantstore/gateway"].toSorted();
+  const all = [...Object.keys(peers), "@protoport/gateway"].toSorted();
   expect([...new Set(installedPackages(project))].toSorted()).toEqual(all);
   project.write("greeter.mjs", greeterModule);
   expect(project.runProgram(main)).toBe(greetings);
@@ -184,7 +184,7 @@ test("the plant store installs as many packages as documented", () => {
 });
 
 test("the gateway rejects a service from a second copy of protobuf-es", () => {
-  const project = createProject(dependencyOn("@plantstore/gateway"));
+  const project = createProject(dependencyOn("@protoport/gateway"));
   project.write("service/package.json", '{"name":"service","type":"module"}');
   project.run("npm", "install", "--no-audit", "--no-fund");
   project.run(
@@ -211,7 +211,7 @@ const oldestPeers = Object.entries(gatewayManifest.peerDependencies)
 
 test("the gateway serves with the oldest supported peers", () => {
   const project = createProject(Object.fromEntries(oldestPeers.map(({ name, version }) => [name, version])));
-  project.run("npm", "install", "--no-audit", "--no-fund", tarballs["@plantstore/gateway"]);
+  project.run("npm", "install", "--no-audit", "--no-fund", tarballs["@protoport/gateway"]);
   project.write("greeter.mjs", greeterModule);
   expect(project.runProgram(main)).toBe(greetings);
   project.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(tarballs));
@@ -237,7 +237,7 @@ function asCommonJs(text: string): string {
 }
 
 test("a CommonJS program serves CommonJS descriptors with the gateway", () => {
-  const project = createProject(dependencyOn("@plantstore/gateway"));
+  const project = createProject(dependencyOn("@protoport/gateway"));
   project.run("npm", "install", "--no-audit", "--no-fund");
   project.write("greeter.cjs", asCommonJs(greeterModule));
   project.write("program.cjs", `(async () => {${asCommonJs(main)}})();`);

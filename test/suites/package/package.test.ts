@@ -8,13 +8,13 @@ import * as proxy from "../../../packages/proxy/src/create-proxy.ts";
 import * as restClient from "../../../packages/rest-client/src/index.ts";
 import * as docsPage from "../../../packages/docs-page/src/index.ts";
 import * as httpEngine from "../../../packages/http-engine/src/index.ts";
-import * as overFetch from "../../../packages/gateway/src/fetch/entry.ts";
-import * as health from "../../../packages/gateway/src/health/index.ts";
-import * as gateway from "../../../packages/gateway/src/index.ts";
+import * as overFetch from "../../../protoport/gateway/src/fetch/entry.ts";
+import * as health from "../../../protoport/gateway/src/health/index.ts";
+import * as gateway from "../../../protoport/gateway/src/index.ts";
 import * as metrics from "../../../packages/telemetry/src/metrics/index.ts";
 import * as opentelemetry from "../../../packages/telemetry/src/opentelemetry/index.ts";
-import * as options from "../../../packages/gateway/src/options.ts";
-import * as reflection from "../../../packages/gateway/src/reflection/index.ts";
+import * as options from "../../../protoport/gateway/src/options.ts";
+import * as reflection from "../../../protoport/gateway/src/reflection/index.ts";
 import * as validation from "../../../packages/validation/src/index.ts";
 import * as auth from "../../../packages/auth/src/index.ts";
 import * as inputs from "../../../packages/auth/src/inputs/index.ts";
@@ -46,7 +46,7 @@ const everywhere = [...texts, "lib/index.js", "lib/index.d.ts"];
 
 describe.each([
   {
-    name: "@plantstore/gateway",
+    name: "@protoport/gateway",
     has: [
       ...everywhere,
       "lib/health/index.js",
@@ -144,18 +144,18 @@ test("the systemd unit starts a file from the package", () => {
 });
 
 test.each([
-  { subpath: "@plantstore/gateway", source: gateway },
+  { subpath: "@protoport/gateway", source: gateway },
   { subpath: "@plantstore/docs-page", source: docsPage },
-  { subpath: "@plantstore/gateway/fetch", source: overFetch },
-  { subpath: "@plantstore/gateway/health", source: health },
+  { subpath: "@protoport/gateway/fetch", source: overFetch },
+  { subpath: "@protoport/gateway/health", source: health },
   { subpath: "@plantstore/http-engine", source: httpEngine },
   { subpath: "@plantstore/telemetry/metrics", source: metrics },
   { subpath: "@plantstore/proxy/client", source: grpcClient },
   { subpath: "@plantstore/telemetry/opentelemetry", source: opentelemetry },
-  { subpath: "@plantstore/gateway/options", source: options },
+  { subpath: "@protoport/gateway/options", source: options },
   { subpath: "@plantstore/proxy", source: proxy },
-  { subpath: "@plantstore/gateway/reflection", source: reflection },
-  { subpath: "@plantstore/gateway/validation", source: validation },
+  { subpath: "@protoport/gateway/reflection", source: reflection },
+  { subpath: "@protoport/gateway/validation", source: validation },
   { subpath: "@plantstore/rest-client", source: restClient },
   { subpath: "@plantstore/auth", source: auth },
   { subpath: "@plantstore/auth/inputs", source: inputs },
@@ -168,7 +168,7 @@ test.each([
 });
 
 test("the gateway's Fetch entry imports no Node modules", () => {
-  const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/fetch/entry.js")]);
+  const files = new Set([join(user.path, "node_modules/@protoport/gateway/lib/fetch/entry.js")]);
   for (const file of files) {
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
       if (name.startsWith(".")) files.add(join(dirname(file), name));
@@ -203,7 +203,7 @@ test("no module is in two published packages", () => {
 });
 
 test.each(["http/index.js", "http/node-entry.js"])("the gateway's %s imports no RPC code", (entry) => {
-  const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib", entry)]);
+  const files = new Set([join(user.path, "node_modules/@protoport/gateway/lib", entry)]);
   for (const file of files) {
     for (const [, name = ""] of readFileSync(file, "utf8").matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)) {
       if (name.startsWith(".")) files.add(join(dirname(file), name));
@@ -221,7 +221,7 @@ test("the REST transport is one file that imports only the peers", () => {
 });
 
 test("the gateway's main entry imports no optional entry", () => {
-  const files = new Set([join(user.path, "node_modules/@plantstore/gateway/lib/index.js")]);
+  const files = new Set([join(user.path, "node_modules/@protoport/gateway/lib/index.js")]);
   for (const file of files) {
     const text = readFileSync(file, "utf8");
     // Comments may name modules that are not loaded.

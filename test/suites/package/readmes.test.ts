@@ -79,7 +79,7 @@ describe.each(pages)("%s", (page) => {
     await using programs = new AsyncDisposableStack();
     const installs = commands.filter((command) => command.startsWith("npm install "));
     const companion = companions[page];
-    if (companion !== undefined) installs.push("npm install @plantstore/gateway");
+    if (companion !== undefined) installs.push("npm install @protoport/gateway");
     for (const install of installs) await registry.run(`${install} --no-audit --no-fund`, project.path);
     const own = programsOf(page);
     const started = companion === undefined ? own : new Map([...ofGateway(companion), ...own]);
@@ -104,7 +104,7 @@ describe.each(pages)("%s", (page) => {
 });
 
 function ofGateway(name: string): [string, string][] {
-  return [...programsOf("packages/gateway/README.md")].filter(([each]) => each === name);
+  return [...programsOf("protoport/gateway/README.md")].filter(([each]) => each === name);
 }
 
 function portOf(text: string): string {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
 import { packageFolders } from "../../../tools/build/manifest.ts";
 import { type Publication, publicationsOf } from "../../../tools/release/artifacts.ts";
-import manifest from "../../../packages/gateway/package.json" with { type: "json" };
+import manifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import { type LocalRegistry, publishPackages, startRegistry } from "../../support/package/local-registry.ts";
 import { createUserProject } from "../../support/package/user-project.ts";
 

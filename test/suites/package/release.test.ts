@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import manifest from "../../../packages/gateway/package.json" with { type: "json" };
+import manifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import { packageFolders } from "../../../tools/build/manifest.ts";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { manifests } from "../../../tools/release/texts.ts";
@@ -159,7 +159,7 @@ describe("a release of the checkout's version", () => {
     expect(bomFormat).toBe("CycloneDX");
     expect(found).toEqual(
       expect.arrayContaining([
-        `@plantstore/gateway ${current}`,
+        `@protoport/gateway ${current}`,
         `plantstore ${current}`,
         expect.stringMatching(/^jose 6\./),
       ]),
@@ -248,7 +248,7 @@ describe("a release of a new version", () => {
       expect(JSON.parse(read(file)).version).toBe(next);
       expect(packages[file.replace(/\/?package\.json$/, "")].version).toBe(next);
     }
-    expect(JSON.parse(read("packages/auth/package.json")).dependencies["@plantstore/gateway"]).toBe(next);
+    expect(JSON.parse(read("packages/auth/package.json")).dependencies["@protoport/gateway"]).toBe(next);
   });
 
   test("writes the unreleased changes to the release notes", () => {

@@ -5,7 +5,7 @@ import { createUserProject, packed, type UserProject } from "../../support/packa
 
 // The gateway reports why it cannot run, instead of a node error about a module.
 
-const { "@plantstore/gateway": gateway } = packed();
+const { "@protoport/gateway": gateway } = packed();
 const folders: string[] = [];
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
@@ -14,9 +14,9 @@ function createProject(...packages: readonly string[]): UserProject {
   const project = createUserProject();
   folders.push(project.path);
   project.run("npm", "install", "--no-audit", "--no-fund", "--legacy-peer-deps", gateway, ...packages);
-  project.write("import.mjs", 'import { createGateway } from "@plantstore/gateway";\ncreateGateway;');
-  project.write("import-health.mjs", 'import { Health } from "@plantstore/gateway/health";\nHealth;');
-  project.write("require.cjs", 'require("@plantstore/gateway");');
+  project.write("import.mjs", 'import { createGateway } from "@protoport/gateway";\ncreateGateway;');
+  project.write("import-health.mjs", 'import { Health } from "@protoport/gateway/health";\nHealth;');
+  project.write("require.cjs", 'require("@protoport/gateway");');
   return project;
 }
 
@@ -46,7 +46,7 @@ test.each([
   },
 ])("with $name, the gateway reports what to install", ({ packages, says }) => {
   const project = createProject(...packages);
-  const sentences = says.map((needed) => `@plantstore/gateway needs ${needed}\n`).join("");
+  const sentences = says.map((needed) => `@protoport/gateway needs ${needed}\n`).join("");
   for (const program of programs) {
     expect(project.tryToRun(process.execPath, program), program).toContain(`\nError: ${sentences}    at `);
   }
@@ -66,7 +66,7 @@ describe("the gateway", () => {
   ])("reports that Node $version is not supported", ({ node, version }) => {
     for (const program of programs) {
       const output = project.tryToRun(join("node_modules", node, "bin/node"), program);
-      const sentence = `\nError: @plantstore/gateway needs Node ^22.15 || >=23.8, and this is ${version}\n`;
+      const sentence = `\nError: @protoport/gateway needs Node ^22.15 || >=23.8, and this is ${version}\n`;
       expect(output, program).toContain(sentence);
     }
   });
@@ -76,7 +76,7 @@ describe("the gateway", () => {
     writeFileSync(file, readFileSync(file, "utf8").replace('"version": "2.2.0"', '"version": "3.0.0"'));
     for (const program of programs) {
       expect(project.tryToRun(process.execPath, program), program).toContain(
-        `\nError: @plantstore/gateway needs ${connect} ^2.0.0, and 3.0.0 is installed: npm install ${connect}@^2.0.0\n`,
+        `\nError: @protoport/gateway needs ${connect} ^2.0.0, and 3.0.0 is installed: npm install ${connect}@^2.0.0\n`,
       );
     }
   });
@@ -104,7 +104,7 @@ await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["gre
     },
     {
       name: "openValidation",
-      program: `import { openValidation } from "@plantstore/gateway/validation";
+      program: `import { openValidation } from "@protoport/gateway/validation";
 await openValidation();`,
       says: "validation requires protovalidate: npm install @bufbuild/protovalidate@^1.3.0",
     },

@@ -3,7 +3,7 @@ import { connect as connectHttp2 } from "node:http2";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import gatewayManifest from "../../../packages/gateway/package.json" with { type: "json" };
+import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import projectManifest from "../../../package.json" with { type: "json" };
 import { createCertificate } from "../../../packages/testing/src/http/certificate.ts";
 import type { Address } from "../../../packages/testing/src/http/exchange.ts";
@@ -34,7 +34,7 @@ const runtimes: Readonly<Record<string, { from: string; command: readonly string
 /** A program that prints its address, and serves until SIGTERM in the way that its argument names. */
 const program = `
   import { createServer } from "node:http";
-  import { createGateway, parseHttpRules } from "@plantstore/gateway";
+  import { createGateway, parseHttpRules } from "@protoport/gateway";
   import { Greeter } from "./greeter.mjs";
   const greet = ({ name }) => ({ name: "Hello " + name });
   const gateway = createGateway({

@@ -10,12 +10,12 @@ const project = createUserProject({});
 afterAll(() => rmSync(project.path, { recursive: true }));
 
 beforeAll(() => {
-  const gateway = packed()["@plantstore/gateway"];
+  const gateway = packed()["@protoport/gateway"];
   const others = ["@bufbuild/protobuf@2.17.0", "@connectrpc/connect@2.2.0", "tsx@4.23.15"];
   project.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", gateway, ...others);
   const program = `
-    import { Health, createHealthService } from "@plantstore/gateway/health";
-    import { createGateway } from "@plantstore/gateway";
+    import { Health, createHealthService } from "@protoport/gateway/health";
+    import { createGateway } from "@protoport/gateway";
     import { Greeter } from "./greeter";
     const routes = (router: any) => router.service(Greeter, { greet: (greeting: object) => greeting });
     createGateway({ routes });

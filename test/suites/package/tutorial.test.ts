@@ -72,6 +72,6 @@ test("the tutorial's server serves its docs page, and stops on SIGTERM", async (
 });
 
 test("the tutorial does not install packages that only the plant store needs", () => {
-  expect(installedPackages(reader)).toContain("@plantstore/gateway");
+  expect(installedPackages(reader)).toContain("@protoport/gateway");
   expect(installedPackages(reader).filter((name) => /^(?:jose|pg|pino|plantstore)$/.test(name))).toEqual([]);
 });

@@ -10,9 +10,9 @@ import { createUserProject, packed, type UserProject } from "../../support/packa
 let user: UserProject;
 
 const webProgram = `
-import { createFetchGateway, type FetchGateway } from "@plantstore/gateway/fetch";
-import { createMcp } from "@plantstore/gateway/mcp";
-import { openValidation } from "@plantstore/gateway/validation";
+import { createFetchGateway, type FetchGateway } from "@protoport/gateway/fetch";
+import { createMcp } from "@protoport/gateway/mcp";
+import { openValidation } from "@protoport/gateway/validation";
 import { createRestTransport } from "@plantstore/rest-client";
 import { PlantService } from "plantstore/connect";
 export const transport = createRestTransport({ baseUrl: "https://plants.example" });
@@ -38,7 +38,7 @@ export const gateway: number = createFetchGateway({ routes: () => {} });
 
 const nodeProgram = `
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
-import { createGateway, type Gateway } from "@plantstore/gateway";
+import { createGateway, type Gateway } from "@protoport/gateway";
 import { createBearerAuth } from "@plantstore/auth";
 import { createPlantStub } from "plantstore/client";
 import { PlantService } from "plantstore/connect";

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect } from "vitest";
-import { createOpenApi } from "../../../packages/gateway/src/index.ts";
+import { createOpenApi } from "../../../protoport/gateway/src/index.ts";
 import { Catalog } from "../../../packages/testing/src/gen/catalog/v1/catalog_pb.ts";
 import { LibraryService } from "../../../packages/testing/src/gen/library/v1/library_pb.ts";
 import { startCatalog } from "../../../packages/testing/src/gateway/catalog.ts";

@@ -168,7 +168,7 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "docs/how-to/mcp.md",
     language: "yaml",
-    run: { by: "packages/gateway/test/suites/mcp/sign-in.test.ts" },
+    run: { by: "protoport/gateway/test/suites/mcp/sign-in.test.ts" },
   },
   { page: "docs/how-to/gateway.md", language: "yaml", run: { by: "test/suites/package/annotations.test.ts" } },
   { page: "docs/how-to/gateway.md", language: "sh", run: { by: "test/suites/package/annotations.test.ts" } },

@@ -12,14 +12,14 @@ import { pageBlocks } from "../docs/page-blocks.ts";
 export function generateGreetCode(folder: string): void {
   using project = createTempFolder();
   for (const { page, language, text } of pageBlocks) {
-    const isDefinition = page === "packages/gateway/README.md" && language === "proto";
+    const isDefinition = page === "protoport/gateway/README.md" && language === "proto";
     if (!isDefinition && !(page === "docs/tutorials/first-service.md" && language === "yaml")) continue;
     const name = /^(?:\/\/|#) (\S+)\n/.exec(text)?.[1] ?? "";
     mkdirSync(dirname(project.file(name)), { recursive: true });
     writeFileSync(project.file(name), text);
   }
   const imports = "packages/protobuf/proto/google";
-  const installed = project.file("node_modules/@plantstore/gateway/proto/google");
+  const installed = project.file("node_modules/@protoport/gateway/proto/google");
   cpSync(join(projectFolder, imports), installed, { recursive: true });
   execFileSync("buf", ["generate"], { cwd: project.path });
   for (const name of ["gen", "proto"]) cpSync(project.file(name), join(folder, name), { recursive: true });

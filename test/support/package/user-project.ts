@@ -35,7 +35,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
   const tarball = (name: string): string =>
     join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
   return {
-    "@plantstore/gateway": tarball("plantstore-gateway"),
+    "@protoport/gateway": tarball("plantstore-gateway"),
     "@plantstore/http-engine": tarball("plantstore-http-engine"),
     "@plantstore/docs-page": tarball("plantstore-docs-page"),
     "@plantstore/rest-client": tarball("plantstore-rest-client"),

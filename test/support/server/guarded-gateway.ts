@@ -1,7 +1,7 @@
 import type { TokenVerifier } from "../../../packages/auth/src/index.ts";
 import type { Log } from "../../../packages/telemetry/src/logs/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { Readiness } from "../../../packages/gateway/src/health/index.ts";
+import { Readiness } from "../../../protoport/gateway/src/health/index.ts";
 import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
 import type { Address } from "../../../packages/testing/src/http/exchange.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Admit } from "../../../gateway/src/index.ts";
+import type { Admit } from "../../../../protoport/gateway/src/index.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import type { Address } from "../../../testing/src/http/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";

@@ -6,7 +6,7 @@ import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import { startDeadline } from "../../src/exchange/index.ts";
-import type { EndpointResponse, GatewayLoad } from "../../../gateway/src/index.ts";
+import type { EndpointResponse, GatewayLoad } from "../../../../protoport/gateway/src/index.ts";
 import { createTestGateway, isNodeEngine } from "../../../testing/src/gateway/test-engine.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createByteReader } from "../../../testing/src/http/byte-reader.ts";

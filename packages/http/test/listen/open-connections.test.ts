@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
-import type { ListenOptions } from "../../../gateway/src/index.ts";
+import type { ListenOptions } from "../../../../protoport/gateway/src/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";

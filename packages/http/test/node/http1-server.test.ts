@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { GatewayOptions } from "../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import { nodeEngine } from "../../src/node/index.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";

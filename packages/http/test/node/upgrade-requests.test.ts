@@ -8,7 +8,7 @@ import { type Address, fieldValue } from "../../../testing/src/http/exchange.ts"
 import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { acceptedSocket } from "../../../testing/src/gateway/greenhouse.ts";
-import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 
 // After a header with Connection: Upgrade, node's parser drops the rest of the read. The parser treats the next read as
 // a new request, although that may be the middle of a body.

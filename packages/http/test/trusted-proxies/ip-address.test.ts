@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clientNetwork } from "../../../gateway/src/index.ts";
+import { clientNetwork } from "../../../../protoport/gateway/src/index.ts";
 
 test.each([
   { name: "keeps an IPv4 address", address: "192.0.2.1", want: "192.0.2.1" },

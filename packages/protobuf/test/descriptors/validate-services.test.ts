@@ -5,7 +5,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { createGateway } from "../../../gateway/src/index.ts";
+import { createGateway } from "../../../../protoport/gateway/src/index.ts";
 import { type FieldInit, type FileInit, stringField } from "../../../testing/src/gateway/file-init.ts";
 
 // protobuf-es accepts invalid descriptors from a program. A gateway refuses them if its services use them.

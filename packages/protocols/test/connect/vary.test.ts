@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../../gateway/src/index.ts";
+import { createGateway } from "../../../../protoport/gateway/src/index.ts";
 import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { fieldValue } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";

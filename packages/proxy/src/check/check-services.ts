@@ -32,7 +32,7 @@ export async function checkServices(
 
 async function problemsOf(services: readonly DescService[], rest: RestOptions): Promise<readonly string[]> {
   // A static import would make the bundler split the package's main entry into several files.
-  const { createGateway } = await import("@plantstore/gateway");
+  const { createGateway } = await import("@protoport/gateway");
   try {
     createGateway({ routes: (router) => services.forEach((service) => router.service(service, {})), rest });
     return [];

@@ -10,7 +10,7 @@ import {
   type TokenVerifier,
 } from "@plantstore/auth";
 import type { OperatorLog } from "@plantstore/auth/inputs";
-import type { Admit, Endpoint, OpenApiOptions } from "@plantstore/gateway";
+import type { Admit, Endpoint, OpenApiOptions } from "@protoport/gateway";
 import type { AuthenticationSection } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { createRequiredScopes } from "./required-scopes.ts";

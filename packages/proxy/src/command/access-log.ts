@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, principalKey } from "@plantstore/auth";
-import type { CompletedRequest } from "@plantstore/gateway";
+import type { CompletedRequest } from "@protoport/gateway";
 import { errorCodeOf, optionOf } from "@plantstore/protobuf";
 import type { ProxyConfiguration } from "../settings/index.ts";
 import { shownNames } from "./shown-names.ts";

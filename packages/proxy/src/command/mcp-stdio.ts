@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import type { FetchHandler } from "@plantstore/gateway";
+import type { FetchHandler } from "@protoport/gateway";
 
 /** The standard streams, and the credential, for the MCP client that started this process. */
 export interface StdioClient {

@@ -1,5 +1,5 @@
 import type { CommandOutput } from "@plantstore/command-line";
-import type { CompletedRequest } from "@plantstore/gateway";
+import type { CompletedRequest } from "@protoport/gateway";
 import { toOneLine } from "@plantstore/http";
 
 /** Milliseconds within which an event is logged at most once. An unreachable upstream may fail thousands of calls. */

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "@plantstore/docs-page";
-import { createOpenApiAsync, type Endpoint, type OpenApiOptions, type RestOptions } from "@plantstore/gateway";
+import { createOpenApiAsync, type Endpoint, type OpenApiOptions, type RestOptions } from "@protoport/gateway";
 import { describeServices } from "../openapi/index.ts";
 
 /** The API description's endpoints. */

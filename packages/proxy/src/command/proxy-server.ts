@@ -6,8 +6,8 @@ import type {
   ProxyOptions,
   ReloadReport,
 } from "../create-proxy.ts";
-import { createProbes, drainGracefully, Readiness } from "@plantstore/gateway/health";
-import { createGateway, type Gateway } from "@plantstore/gateway";
+import { createProbes, drainGracefully, Readiness } from "@protoport/gateway/health";
+import { createGateway, type Gateway } from "@protoport/gateway";
 import {
   type CallObserver,
   createMetricsEndpoint,

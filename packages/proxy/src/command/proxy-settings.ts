@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { CorsOptions, GatewayOptions } from "@plantstore/gateway";
-import type { DrainTimes } from "@plantstore/gateway/health";
+import type { CorsOptions, GatewayOptions } from "@protoport/gateway";
+import type { DrainTimes } from "@protoport/gateway/health";
 import { createNameFilter, type ExternalHttpRule, type RestOptions } from "@plantstore/protocols";
 import { readRules, toRestOptions } from "../check/index.ts";
 import type {

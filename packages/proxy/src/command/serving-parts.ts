@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CommandOutput } from "@plantstore/command-line";
-import { isAddressOrNetwork } from "@plantstore/gateway";
+import { isAddressOrNetwork } from "@protoport/gateway";
 import { messageOf } from "@plantstore/http";
-import type { ServerPart } from "@plantstore/gateway/health";
+import type { ServerPart } from "@protoport/gateway/health";
 import type { ProtocolExtension } from "@plantstore/mcp";
 import type { openValidation } from "@plantstore/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";

@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@plantstore/auth";
-import type { Admit } from "@plantstore/gateway";
+import type { Admit } from "@protoport/gateway";
 import { procedureOf, selectorOf } from "@plantstore/protocols";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";

@@ -1,4 +1,4 @@
-import type { OpenApiInfo, OpenApiOptions, OpenApiServer } from "@plantstore/gateway";
+import type { OpenApiInfo, OpenApiOptions, OpenApiServer } from "@protoport/gateway";
 import { messageOf, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import { InputError, readInput } from "../check/index.ts";
 import { readYaml } from "../service-config/index.ts";

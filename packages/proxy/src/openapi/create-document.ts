@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { serializeDocument } from "@plantstore/docs-page";
-import { createOpenApi, type OpenApiOptions } from "@plantstore/gateway";
+import { createOpenApi, type OpenApiOptions } from "@protoport/gateway";
 import { type ParsedFlags, readFlag, textOf, textsOf } from "@plantstore/command-line";
 import { oneOf } from "@plantstore/command-line/settings";
 import { createNameFilter, type RestOptions, withoutRpcs } from "@plantstore/protocols";

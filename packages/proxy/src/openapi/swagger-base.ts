@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { OpenApiInfo, OpenApiOptions, OpenApiSecurityScheme, OpenApiServer } from "@plantstore/gateway";
+import type { OpenApiInfo, OpenApiOptions, OpenApiSecurityScheme, OpenApiServer } from "@protoport/gateway";
 import {
   type SwaggerOptions,
   swaggerOptionsOf,

@@ -1,6 +1,6 @@
 import type { SettingType } from "@plantstore/command-line/settings";
 import { boolean, integer, list, mapping, number, ofSource, oneOf, text } from "@plantstore/command-line/settings";
-import { drainMsMax, drainTimesDefault } from "@plantstore/gateway/health";
+import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { profileNames, splitSwitches, switchNames } from "../check/index.ts";
 import { authenticationType } from "./authentication-table.ts";
 import { fieldName, originOrAny } from "./field-types.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { gzip } from "../../../protocols/src/compression/index.ts";
-import { errorCodeOf } from "../../../gateway/src/index.ts";
+import { errorCodeOf } from "../../../../protoport/gateway/src/index.ts";
 import { codeOfHttpStatus, readStatus, resetError, responseError } from "../../src/client/call-status.ts";
 import { readResponseHead } from "../../src/client/response-head.ts";
 import { malformedResponseError, transportError } from "../../src/forward/upstream-errors.ts";

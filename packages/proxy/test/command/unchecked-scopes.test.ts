@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
-import type { Admit } from "../../../gateway/src/index.ts";
+import type { Admit } from "../../../../protoport/gateway/src/index.ts";
 import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
 import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";

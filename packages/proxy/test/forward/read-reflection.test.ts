@@ -8,7 +8,7 @@ import type {
   ServerReflectionRequest,
   ServerReflectionResponseSchema,
 } from "../../../protobuf/src/gen/grpc/reflection/v1/reflection_pb.ts";
-import { createGateway } from "../../../gateway/src/index.ts";
+import { createGateway } from "../../../../protoport/gateway/src/index.ts";
 import {
   type ReadReflectionOptions,
   readReflection,
@@ -18,7 +18,7 @@ import {
   createReflectionService,
   ServerReflection,
   ServerReflectionV1Alpha,
-} from "../../../gateway/src/reflection/index.ts";
+} from "../../../../protoport/gateway/src/reflection/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { constants, createServer as createHttp2Server } from "node:http2";
 import { describe, expect, test } from "vitest";
 import { WatchReadingsRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../gateway/src/index.ts";
+import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../../protoport/gateway/src/index.ts";
 import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";

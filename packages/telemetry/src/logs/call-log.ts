@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { type CompletedRequest, errorCodeOf, optionOf } from "@plantstore/gateway";
+import { type CompletedRequest, errorCodeOf, optionOf } from "@protoport/gateway";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import { isFaultCode } from "./fault.ts";
 import type { Log } from "./log.ts";

@@ -1,4 +1,4 @@
-import type { Readiness } from "@plantstore/gateway/health";
+import type { Readiness } from "@protoport/gateway/health";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 

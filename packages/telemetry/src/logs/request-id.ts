@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type ContextKey, type ContextValues, createContextKey } from "@connectrpc/connect";
-import type { AdmitRequest } from "@plantstore/gateway";
+import type { AdmitRequest } from "@protoport/gateway";
 
 /** The request id's context key, which is set when an id is accepted, or created by {@link requestIdOf}. */
 export const requestIdKey: ContextKey<string | undefined> = createContextKey<string | undefined>(undefined);

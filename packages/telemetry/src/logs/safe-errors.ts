@@ -1,5 +1,5 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import type { GatewayErrorCode } from "@plantstore/gateway";
+import type { GatewayErrorCode } from "@protoport/gateway";
 import { refuseUnknownOptions, required } from "@plantstore/http";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";

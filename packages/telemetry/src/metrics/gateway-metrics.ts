@@ -22,7 +22,7 @@ export interface MeasuredFile extends MeasuredReload {
   readonly path: string;
 }
 
-/** The measured properties of a server's readiness, from `Readiness` in `@plantstore/gateway/health`. */
+/** The measured properties of a server's readiness, from `Readiness` in `@protoport/gateway/health`. */
 export interface MeasuredReadiness {
   readonly draining: AbortSignal;
   obstacles(): readonly string[];

@@ -53,7 +53,7 @@ export interface SharedWork {
 }
 
 /** The instrumentation scope for spans and metrics. */
-export const scopeName = "@plantstore/gateway";
+export const scopeName = "@protoport/gateway";
 
 /**
  * Creates tracing hooks. The hooks use the registered SDK, even if the SDK is registered later.

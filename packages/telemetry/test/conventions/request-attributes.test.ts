@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import type { CompletedRequest } from "../../../gateway/src/index.ts";
+import type { CompletedRequest } from "../../../../protoport/gateway/src/index.ts";
 import {
   httpAttributes,
   httpSeriesKey,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
-import { type CompletedRequest, createGateway } from "../../../gateway/src/index.ts";
+import { type CompletedRequest, createGateway } from "../../../../protoport/gateway/src/index.ts";
 import { type Attributes, createRequestMetrics, Metrics } from "../../src/metrics/index.ts";
 
 const baseRequest: CompletedRequest = {

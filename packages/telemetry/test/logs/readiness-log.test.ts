@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Readiness } from "../../../gateway/src/health/readiness.ts";
+import { Readiness } from "../../../../protoport/gateway/src/health/readiness.ts";
 import { logReadiness } from "../../src/logs/readiness-log.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 

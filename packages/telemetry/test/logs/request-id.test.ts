@@ -1,6 +1,6 @@
 import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import type { AdmitRequest } from "../../../gateway/src/index.ts";
+import type { AdmitRequest } from "../../../../protoport/gateway/src/index.ts";
 import { createRequestIds, requestIdOf, type RequestIdResponses } from "../../src/logs/request-id.ts";
 
 test("requestIdOf returns the same id for the same request", () => {

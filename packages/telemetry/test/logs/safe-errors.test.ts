@@ -7,7 +7,7 @@ import {
 } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { errorCodeOf } from "../../../gateway/src/index.ts";
+import { errorCodeOf } from "../../../../protoport/gateway/src/index.ts";
 import { requestIdOf } from "../../src/logs/request-id.ts";
 import { createSafeErrors } from "../../src/logs/safe-errors.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
+import { createGateway, type GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
 import { type LogLines, openLogLines } from "../../../testing/src/operations/log-lines.ts";
 import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";

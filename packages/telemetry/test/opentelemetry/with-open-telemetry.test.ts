@@ -211,7 +211,7 @@ test("a duration is recorded by the meter provider at the request's end", async 
       return { scope: scope.name, name, unit, description, counts, lowest: points[0]?.value.buckets.boundaries[0] };
     }),
   );
-  const scope = "@plantstore/gateway";
+  const scope = "@protoport/gateway";
   expect(exported).toEqual([
     {
       scope,

@@ -1,5 +1,5 @@
 import { createContextValues } from "@connectrpc/connect";
-import type { Endpoint, EndpointResponse } from "../../../gateway/src/index.ts";
+import type { Endpoint, EndpointResponse } from "../../../../protoport/gateway/src/index.ts";
 
 /** Calls an endpoint without a gateway. @param header - the request fields, in lower case */
 export async function askEndpoint(

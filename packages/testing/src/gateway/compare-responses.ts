@@ -1,5 +1,5 @@
-import type { GatewayOptions } from "../../../gateway/src/index.ts";
-import { createGateway } from "../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
+import { createGateway } from "../../../../protoport/gateway/src/index.ts";
 import type { HttpRequest } from "../http/exchange.ts";
 import { exchangeFetch } from "../http/fetch.ts";
 import { compareValues, type Differs } from "../comparison.ts";

@@ -1,4 +1,4 @@
-import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetch/entry.ts";
+import { createFetchGateway, type FetchHandler } from "../../../../protoport/gateway/src/fetch/entry.ts";
 import { openValidation, type ValidationOptions } from "../../../validation/src/index.ts";
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 

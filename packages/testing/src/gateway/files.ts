@@ -1,5 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
+import type { Gateway, GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
 import { FileService } from "../gen/files/v1/files_pb.ts";
 import type { Address } from "../http/exchange.ts";

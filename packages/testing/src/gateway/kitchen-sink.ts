@@ -8,7 +8,7 @@ import {
   type ServiceImpl,
 } from "@connectrpc/connect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import type { FetchGateway, GatewayOptions } from "../../../gateway/src/index.ts";
+import type { FetchGateway, GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
 import { KitchenSink, NestedSchema, type Sink, SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySink } from "../gen/kitchensink/v1/legacy_pb.ts";

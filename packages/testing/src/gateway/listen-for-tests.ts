@@ -1,7 +1,7 @@
 import { createServer as createHttp2Server } from "node:http2";
 import { connect as connectTcp, createServer } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Gateway, ListenOptions } from "../../../gateway/src/index.ts";
+import type { Gateway, ListenOptions } from "../../../../protoport/gateway/src/index.ts";
 import { type Certificate, createCertificate } from "../http/certificate.ts";
 import type { Address } from "../http/exchange.ts";
 import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";

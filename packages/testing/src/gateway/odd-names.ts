@@ -7,7 +7,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
-import { parseHttpRules, type RestOptions } from "../../../gateway/src/index.ts";
+import { parseHttpRules, type RestOptions } from "../../../../protoport/gateway/src/index.ts";
 
 // A definition whose JSON names are not identifiers, or are other fields' names. protoc accepts all these names.
 

@@ -1,5 +1,5 @@
 import { BacklogBudget, defaultLimits } from "../../../http/src/exchange/index.ts";
-import type { GatewayOptions } from "../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import { nodeEngine } from "../../../http/src/node/index.ts";
 import { startGreenhouse, type TestGreenhouse } from "./greenhouse.ts";
 

@@ -1,4 +1,4 @@
-import type { Protocol } from "../../../gateway/src/index.ts";
+import type { Protocol } from "../../../../protoport/gateway/src/index.ts";
 import { decodeEnvelopes } from "./envelope.ts";
 import { fieldValue, type Field, type HttpResponse } from "../http/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";

@@ -1,5 +1,5 @@
 import type { DescFile } from "@bufbuild/protobuf";
-import type { AdmitRequest } from "../../../gateway/src/index.ts";
+import type { AdmitRequest } from "../../../../protoport/gateway/src/index.ts";
 import {
   createProxy,
   type ProxiedUpstreamOptions,

@@ -9,8 +9,8 @@ import {
 import type { HandlerContext } from "@connectrpc/connect";
 import { http } from "../../../protobuf/src/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../protobuf/src/gen/google/api/http_pb.ts";
-import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
-import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
+import { createGateway, type Gateway } from "../../../../protoport/gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../protoport/gateway/src/reflection/index.ts";
 
 /** Each RPC's REST routes by name, such as `{ Get: ["GET /v1/orders/{id}"] }`. */
 export type RouteTexts = Readonly<Record<string, readonly string[]>>;

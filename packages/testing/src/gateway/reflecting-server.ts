@@ -2,7 +2,7 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { ServerReflectionResponseSchema } from "../../../protobuf/src/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createTestGateway } from "./test-engine.ts";
-import { ServerReflection } from "../../../gateway/src/reflection/index.ts";
+import { ServerReflection } from "../../../../protoport/gateway/src/reflection/index.ts";
 
 type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Duplex } from "node:stream";
-import type { Gateway } from "../../../gateway/src/index.ts";
+import type { Gateway } from "../../../../protoport/gateway/src/index.ts";
 import type { Address, Field, HttpVersion } from "../http/exchange.ts";
 import { openFetchUpload, type Upload } from "../http/fetch.ts";
 import { openHttp1 } from "../http/http1-connection.ts";

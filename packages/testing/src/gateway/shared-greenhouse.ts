@@ -3,7 +3,7 @@
 // server when a connection has arrived and is not accepted yet. "fill at the next" fills the channel to the parent when
 // a connection has arrived.
 import { setTimeout } from "node:timers/promises";
-import type { ListenOptions } from "../../../gateway/src/index.ts";
+import type { ListenOptions } from "../../../../protoport/gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
 import { type GetReadingRequest, GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 

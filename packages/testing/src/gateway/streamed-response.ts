@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { get } from "node:http";
 import { Readable } from "node:stream";
-import type { Gateway } from "../../../gateway/src/index.ts";
+import type { Gateway } from "../../../../protoport/gateway/src/index.ts";
 import { type Address, type Field, fieldsOf, type HttpVersion } from "../http/exchange.ts";
 import { openHttp2 } from "../http/http2-connection.ts";
 import { within } from "../deadline.ts";

@@ -1,4 +1,4 @@
-import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import { createHttpEngine } from "../../../http-engine/src/index.ts";
 
 /** Whether the servers under test serve HTTP with node:http and node:http2. `TEST_HTTP_ENGINE=node` sets the value. */

@@ -1,5 +1,5 @@
 import type { Interceptor } from "@connectrpc/connect";
-import type { GatewayOptions } from "../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import { startGreenhouse, type TestGreenhouse } from "./greenhouse.ts";
 
 /** Starts a greenhouse whose `ran` lists the calls of an interceptor and of the handler of WaterBed. */

@@ -1,6 +1,6 @@
 import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
-import type { Protocol } from "../../../gateway/src/index.ts";
+import type { Protocol } from "../../../../protoport/gateway/src/index.ts";
 import type { FormatName } from "../../../protocols/src/index.ts";
 import { encodeEnvelope } from "./envelope.ts";
 import { statelessRequest, toolNameOf } from "./mcp.ts";

@@ -1,4 +1,4 @@
-import type { FetchHandler } from "../../../gateway/src/index.ts";
+import type { FetchHandler } from "../../../../protoport/gateway/src/index.ts";
 import type { Field, HttpResponse, HttpRequest } from "./exchange.ts";
 
 const origin = "http://fetch.example";

@@ -1,7 +1,7 @@
 import { createRegistry, toJsonString, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { DurationSchema, Int64ValueSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
-import type { GatewayOptions } from "../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import {
   BodyFieldService,
   CustomKindService,

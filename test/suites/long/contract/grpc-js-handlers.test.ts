@@ -3,7 +3,7 @@ import { ConnectError } from "@connectrpc/connect";
 import { Metadata, type sendUnaryData, type ServerUnaryCall, type ServiceDefinition, status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Readiness } from "../../../../packages/gateway/src/health/index.ts";
+import { Readiness } from "../../../../protoport/gateway/src/health/index.ts";
 import { addGrpcJsService, type GrpcJsOptions } from "../../../../packages/grpc-handlers/src/grpc-js.ts";
 import { silentLog } from "../../../../packages/telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Http2SecureServer } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createConnectNodeServer } from "../../../../examples/connect-node.ts";
-import { Readiness } from "../../../../packages/gateway/src/health/index.ts";
+import { Readiness } from "../../../../protoport/gateway/src/health/index.ts";
 import { silentLog } from "../../../../packages/telemetry/src/logs/index.ts";
 import { codes } from "../../../contract/expected-response.ts";
 import { type Situation, situations } from "../../../contract/situations.ts";

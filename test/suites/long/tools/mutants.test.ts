@@ -101,7 +101,7 @@ describe("mutationsOf", () => {
 test.each([
   { file: "packages/protocols/src/rest/rules/route-table.ts", module: "protocols/rest/rules" },
   { file: "packages/rest-client/src/rest-calls.ts", module: "rest-client" },
-  { file: "packages/gateway/src/create-gateway.ts", module: "gateway" },
+  { file: "protoport/gateway/src/create-gateway.ts", module: "gateway" },
   { file: "src/stores/sqlite/sqlite-store.ts", module: "plantstore/stores/sqlite" },
   { file: "src/stores/queue/delete-queue.ts", module: "plantstore/stores/queue" },
   { file: "src/stores/index.ts", module: "plantstore/stores" },

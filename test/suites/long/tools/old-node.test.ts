@@ -14,7 +14,7 @@ function enginesOf(manifest: string): string {
 async function load(name: string, versions: Readonly<Record<string, string>>): Promise<string> {
   using folder = createTempFolder();
   mkdirSync(folder.file("node"));
-  const manifest = { name, engines: { node: enginesOf("packages/gateway/package.json") }, peerDependencies: {} };
+  const manifest = { name, engines: { node: enginesOf("protoport/gateway/package.json") }, peerDependencies: {} };
   writeFileSync(folder.file("package.json"), JSON.stringify(manifest));
   copyFileSync(join(projectFolder, "tools/build/requirements.cjs"), folder.file("node/requirements.cjs"));
   writeFileSync(
@@ -33,17 +33,17 @@ const warning = /^PLANTSTORE_OLD_NODE node:http2 of Node [0-9.]+ has known vulne
 test.each(["22.15.0", "22.23.1", "23.11.1", "24.18.0", "25.9.0", "26.5.0"])(
   "Node %s prints one warning when it loads the gateway",
   async (node) => {
-    expect(await load("@plantstore/gateway", { node })).toMatch(warning);
+    expect(await load("@protoport/gateway", { node })).toMatch(warning);
   },
 );
 
 test.each([
-  { name: "the gateway", runtime: "Node 22.23.2", loaded: "@plantstore/gateway", versions: { node: "22.23.2" } },
-  { name: "the gateway", runtime: "Node 24.18.1", loaded: "@plantstore/gateway", versions: { node: "24.18.1" } },
-  { name: "the gateway", runtime: "Node 26.5.1", loaded: "@plantstore/gateway", versions: { node: "26.5.1" } },
-  { name: "the gateway", runtime: "Node 27.0.0", loaded: "@plantstore/gateway", versions: { node: "27.0.0" } },
-  { name: "the gateway", runtime: "Bun", loaded: "@plantstore/gateway", versions: { node: "24.3.0", bun: "1.4.5" } },
-  { name: "the gateway", runtime: "Deno", loaded: "@plantstore/gateway", versions: { node: "24.3.0", deno: "2.9.6" } },
+  { name: "the gateway", runtime: "Node 22.23.2", loaded: "@protoport/gateway", versions: { node: "22.23.2" } },
+  { name: "the gateway", runtime: "Node 24.18.1", loaded: "@protoport/gateway", versions: { node: "24.18.1" } },
+  { name: "the gateway", runtime: "Node 26.5.1", loaded: "@protoport/gateway", versions: { node: "26.5.1" } },
+  { name: "the gateway", runtime: "Node 27.0.0", loaded: "@protoport/gateway", versions: { node: "27.0.0" } },
+  { name: "the gateway", runtime: "Bun", loaded: "@protoport/gateway", versions: { node: "24.3.0", bun: "1.4.5" } },
+  { name: "the gateway", runtime: "Deno", loaded: "@protoport/gateway", versions: { node: "24.3.0", deno: "2.9.6" } },
   {
     name: "a package that loads the gateway",
     runtime: "Node 22.15.0",
@@ -63,12 +63,12 @@ describe("the field engines", () => {
   const manifests = globSync("packages/*/package.json", { cwd: projectFolder });
 
   test.each(manifests)("in %s excludes vulnerable node:http2 versions", (manifest) => {
-    const libraries = enginesOf("packages/gateway/package.json");
+    const libraries = enginesOf("protoport/gateway/package.json");
     expect([libraries, libraries.replace(/^\^22[^|]*\|\| /, "")]).toContain(enginesOf(manifest));
   });
 
   test("in the plant store has the gateway's versions except Node 22", () => {
     expect(enginesOf("package.json")).toBe("^24.18.1 || >=26.5.1");
-    expect(enginesOf("packages/gateway/package.json")).toBe("^22.23.2 || ^24.18.1 || >=26.5.1");
+    expect(enginesOf("protoport/gateway/package.json")).toBe("^22.23.2 || ^24.18.1 || >=26.5.1");
   });
 });

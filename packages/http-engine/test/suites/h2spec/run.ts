@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Http2Stream } from "../../../src/http2/index.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
-import { createGateway } from "../../../../gateway/src/index.ts";
+import { createGateway } from "../../../../../protoport/gateway/src/index.ts";
 import { isNodeEngine } from "../../../../testing/src/gateway/test-engine.ts";
 import { answer, type Engine, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import { hasProgram } from "../../../../testing/src/process/tools-folder.ts";

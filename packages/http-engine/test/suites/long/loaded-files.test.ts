@@ -22,7 +22,7 @@ test.each(["@plantstore/http-engine", "@plantstore/http-engine/client"])(
 );
 
 test("importing the gateway loads connect and protobuf-es", () => {
-  const files = filesLoadedBy("@plantstore/gateway");
+  const files = filesLoadedBy("@protoport/gateway");
   for (const name of ["@connectrpc/connect", "@bufbuild/protobuf"]) {
     expect(files.filter((file) => file.includes(`/node_modules/${name}/`)).length).toBeGreaterThan(20);
   }

@@ -1,6 +1,6 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { createGateway } from "../../../../gateway/src/index.ts";
+import { createGateway } from "../../../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../../src/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import type { HttpRequest } from "../../../../testing/src/http/exchange.ts";

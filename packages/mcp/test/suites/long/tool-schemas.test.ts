@@ -3,7 +3,7 @@ import { FieldDescriptorProto_Type as Type, MessageOptionsSchema } from "@bufbui
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { postMcp, statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
-import type { FetchHandler } from "../../../../gateway/src/index.ts";
+import type { FetchHandler } from "../../../../../protoport/gateway/src/index.ts";
 import {
   type DescribedMessage,
   type DescribedOptions,

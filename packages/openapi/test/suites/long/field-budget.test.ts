@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Type as Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { createGateway, createOpenApi, type OpenApiDocument, parseHttpRules } from "../../../../gateway/src/index.ts";
+import { createGateway, createOpenApi, type OpenApiDocument, parseHttpRules } from "../../../../../protoport/gateway/src/index.ts";
 import {
   componentFieldsMax,
   fieldsOmittedNote,

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { ExternalHttpRule, RouteConstraints } from "../../../src/rest/rules/index.ts";
 import { compileRestRoutes, parseHttpRules } from "../../../src/rest/rules/index.ts";
-import { Health } from "../../../../gateway/src/health/index.ts";
+import { Health } from "../../../../../protoport/gateway/src/health/index.ts";
 import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";

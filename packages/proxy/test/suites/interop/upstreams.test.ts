@@ -5,7 +5,7 @@ import {
   corpusGroups,
   expectResponse,
   toRequest,
-} from "../../../../gateway/test/wire/corpus/corpus.ts";
+} from "../../../../../protoport/gateway/test/wire/corpus/corpus.ts";
 import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { type Http2Connection, openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
 import { waitLimitMs } from "../../../../testing/src/deadline.ts";

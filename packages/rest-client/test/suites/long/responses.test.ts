@@ -10,7 +10,7 @@ import {
 } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Health } from "../../../../gateway/src/health/index.ts";
+import { Health } from "../../../../../protoport/gateway/src/health/index.ts";
 import { createRestTransport } from "../../../src/index.ts";
 import { RestCalls } from "../../../src/rest-calls.ts";
 import { RestMethod } from "../../../src/rest-method.ts";

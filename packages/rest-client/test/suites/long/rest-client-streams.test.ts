@@ -2,7 +2,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Reading } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type GatewayOptions } from "../../../../gateway/src/index.ts";
+import { createGateway, type GatewayOptions } from "../../../../../protoport/gateway/src/index.ts";
 import { LegacySink } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { type Field, fieldValue, type HttpResponse } from "../../../../testing/src/http/exchange.ts";
 import { exchangeFetch, type Upload } from "../../../../testing/src/http/fetch.ts";

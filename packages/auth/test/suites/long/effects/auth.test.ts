@@ -3,7 +3,7 @@ import { existsSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectError, createContextValues } from "@connectrpc/connect";
 import { afterAll, expect, test } from "vitest";
-import { createGateway } from "../../../../../gateway/src/index.ts";
+import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
 import {
   createSigningKey,
   type IdentityProvider,

@@ -1,5 +1,5 @@
 import { type DescMethod, type DescService, fromBinary, toJsonString } from "@bufbuild/protobuf";
-import type { GatewayOptions } from "../../../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../../../protoport/gateway/src/index.ts";
 import {
   type handleUnaryCall,
   type MethodDefinition,

@@ -5,7 +5,7 @@ import {
   describeRequest,
   expectResponse,
   toRequest,
-} from "../../../../../gateway/test/wire/corpus/corpus.ts";
+} from "../../../../../../protoport/gateway/test/wire/corpus/corpus.ts";
 import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { listenForTests } from "../../../../../testing/src/gateway/listen-for-tests.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";

@@ -16,7 +16,7 @@ import {
   ReadingSchema,
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../../../../gateway/src/index.ts";
+import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
 import type { Address, HttpVersion } from "../../../../../testing/src/http/exchange.ts";
 import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Admit, Endpoint } from "../../../../../gateway/src/index.ts";
+import type { Admit, Endpoint } from "../../../../../../protoport/gateway/src/index.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../../../testing/src/least-of.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Gateway, ListenOptions } from "../../../../../gateway/src/index.ts";
+import type { Gateway, ListenOptions } from "../../../../../../protoport/gateway/src/index.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { within } from "../../../../../testing/src/deadline.ts";

@@ -3,7 +3,7 @@ import { type ClientHttp2Stream, constants } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Admit } from "../../../../../gateway/src/index.ts";
+import type { Admit } from "../../../../../../protoport/gateway/src/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import type { Address, Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";

@@ -12,7 +12,7 @@ import {
   type ListenOptions,
   shareConnections,
   type SharedPort,
-} from "../../../../../gateway/src/index.ts";
+} from "../../../../../../protoport/gateway/src/index.ts";
 import type { WorkerMessage } from "../../../../src/listen/share-connections.ts";
 import { getReadingProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { isNodeEngine } from "../../../../../testing/src/gateway/test-engine.ts";

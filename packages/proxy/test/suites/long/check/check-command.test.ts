@@ -10,7 +10,7 @@ import {
 import { afterAll, describe, expect, test } from "vitest";
 import { proxyCommand } from "../../../../src/command/program.ts";
 import { switchNames, toRestOptions } from "../../../../src/check/rest-switches.ts";
-import { createGateway, parseHttpRules } from "../../../../../gateway/src/index.ts";
+import { createGateway, parseHttpRules } from "../../../../../../protoport/gateway/src/index.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import {
   file_kitchensink_v1_kitchen_sink,

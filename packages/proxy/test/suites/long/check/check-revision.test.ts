@@ -7,7 +7,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 // npx @plantstore/proxy check SET --against REVISION, in a repository with the buf.yaml from docs/how-to/gateway.md
 
 const main = join(projectFolder, "packages/proxy/src/command/main.ts");
-const packageProto = "node_modules/@plantstore/gateway/proto";
+const packageProto = "node_modules/@protoport/gateway/proto";
 
 const bufYaml = `version: v2
 modules:

@@ -16,7 +16,7 @@ import {
 import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
-import type { ListenOptions } from "../../../../../gateway/src/index.ts";
+import type { ListenOptions } from "../../../../../../protoport/gateway/src/index.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
@@ -26,7 +26,7 @@ import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.t
 import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
-// Calls with every method kind to servers that follow the protocols, @plantstore/gateway and grpc-js.
+// Calls with every method kind to servers that follow the protocols, @protoport/gateway and grpc-js.
 
 const requests: { header: Headers; timeoutMs: number | undefined }[] = [];
 

@@ -3,7 +3,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../../protoport/gateway/src/reflection/index.ts";
 import {
   createSigningKey,
   startIdentityProvider,

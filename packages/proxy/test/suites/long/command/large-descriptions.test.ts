@@ -13,8 +13,8 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { http } from "../../../../../protobuf/src/gen/google/api/annotations_pb.ts";
 import { field_behavior, FieldBehavior } from "../../../../../protobuf/src/gen/google/api/field_behavior_pb.ts";
 import { HttpRuleSchema } from "../../../../../protobuf/src/gen/google/api/http_pb.ts";
-import { createGateway } from "../../../../../gateway/src/index.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../../protoport/gateway/src/reflection/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 import { projectFolder } from "../../../../../testing/src/process/child-program.ts";

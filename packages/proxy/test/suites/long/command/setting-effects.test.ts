@@ -8,7 +8,7 @@ import { connect as connectTls } from "node:tls";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
-import { Health } from "../../../../../gateway/src/health/index.ts";
+import { Health } from "../../../../../../protoport/gateway/src/health/index.ts";
 import { freePort } from "../../../../../testing/src/process/free-port.ts";
 import { settingRows } from "../../../../src/settings/setting-flags.ts";
 import type { TestSettings } from "./effects/running-proxy.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { RestOptions } from "../../../../../gateway/src/index.ts";
+import type { RestOptions } from "../../../../../../protoport/gateway/src/index.ts";
 
 /** One version of a test case's definition, with the parts that differ from {@link defaults}. */
 export interface Version {

@@ -3,7 +3,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
-import { errorCodeOf } from "../../../../../gateway/src/index.ts";
+import { errorCodeOf } from "../../../../../../protoport/gateway/src/index.ts";
 import { type Field, fieldValue } from "../../../../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";

@@ -10,7 +10,7 @@ import {
   ReadingSchema,
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type CompletedRequest, errorCodeOf } from "../../../../../gateway/src/index.ts";
+import { type CompletedRequest, errorCodeOf } from "../../../../../../protoport/gateway/src/index.ts";
 import { fieldValue, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";

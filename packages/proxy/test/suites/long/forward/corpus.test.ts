@@ -12,7 +12,7 @@ import {
   corpusGroups,
   expectResponse,
   toRequest,
-} from "../../../../../gateway/test/wire/corpus/corpus.ts";
+} from "../../../../../../protoport/gateway/test/wire/corpus/corpus.ts";
 
 // The gateway's corpus, with an upstream gRPC server instead of handlers.
 

@@ -17,8 +17,8 @@ import {
   type ReloadReport,
 } from "../../../../src/create-proxy.ts";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
-import { createGateway } from "../../../../../gateway/src/index.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../../protoport/gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts";
-import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
+import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../../protoport/gateway/src/index.ts";
 import { createOpenApi } from "../../../../../openapi/src/index.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";

@@ -3,7 +3,7 @@ import { FieldOptionsSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/
 import { Code, type ConnectRouter, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway } from "../../../../../gateway/src/index.ts";
+import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";

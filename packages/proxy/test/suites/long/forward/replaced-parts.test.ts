@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { Health } from "../../../../../gateway/src/health/index.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import type { Gateway } from "../../../../../gateway/src/index.ts";
+import { Health } from "../../../../../../protoport/gateway/src/health/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../../protoport/gateway/src/reflection/index.ts";
+import type { Gateway } from "../../../../../../protoport/gateway/src/index.ts";
 import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";

@@ -12,8 +12,8 @@ import {
   type ProxyOptions,
   type ReloadReport,
 } from "../../../../src/create-proxy.ts";
-import { createGateway } from "../../../../../gateway/src/index.ts";
-import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../../protoport/gateway/src/reflection/index.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../../testing/src/deadline.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
-import { createOpenApi, parseHttpRules } from "../../../../../gateway/src/index.ts";
+import { createOpenApi, parseHttpRules } from "../../../../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../../../../mcp/src/index.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";

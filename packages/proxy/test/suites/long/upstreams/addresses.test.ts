@@ -4,7 +4,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
-import { createGateway } from "../../../../../gateway/src/index.ts";
+import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { frameType } from "../../../../../testing/src/http/http2-frames.ts";

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { Health } from "../../../../../../gateway/src/health/index.ts";
-import { createReflectionService, ServerReflection } from "../../../../../../gateway/src/reflection/index.ts";
+import { Health } from "../../../../../../../protoport/gateway/src/health/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../../../protoport/gateway/src/reflection/index.ts";
 import {
   type Certificate,
   createCertificate,

@@ -1,9 +1,0 @@
-/**
- * The entry `@plantstore/gateway/health`, for the health of any server. Exports `grpc.health.v1`, and probes for
- * orchestrators and load balancers.
- */
-export { Health } from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
-export { drainGracefully, drainMsMax, drainTimesDefault, type DrainTimes } from "./drain.ts";
-export { createHealthService, healthRequestBytesMax, type HealthOptions } from "./health-service.ts";
-export { createProbes, isProbe } from "./probes.ts";
-export { Readiness, type ServerPart } from "./readiness.ts";

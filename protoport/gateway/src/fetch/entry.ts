@@ -1,0 +1,33 @@
+/**
+ * The entry `@protoport/gateway/fetch`, a gateway for Deno, Bun, workers, and frameworks that pass on a `Request`.
+ *
+ * The entry serves REST, Connect and gRPC-Web, and uses no node modules.
+ */
+export {
+  type Admit,
+  type AdmitRequest,
+  type CompletedRequest,
+  type CorsOptions,
+  type Endpoint,
+  type EndpointResponse,
+  type EndpointRequest,
+  type FailedRequest,
+  type OnFault,
+  type ServingOptions,
+} from "@plantstore/serve";
+export { errorCodeOf } from "@plantstore/protobuf";
+export { type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "@plantstore/http";
+export {
+  type ProtocolName as Protocol,
+  type ErrorForm,
+  type ErrorRecord,
+  type ErrorRecordPolicy,
+  type OnIgnored,
+  type ExternalHttpRule,
+  parseHttpRules,
+  type RestFailure,
+  type RestOptions,
+  type RestProfile,
+} from "@plantstore/protocols";
+export { createFetchGateway, type FetchGateway } from "./create-fetch-gateway.ts";
+export type { FetchContext, FetchHandler } from "./fetch-handler.ts";

@@ -1,0 +1,23 @@
+/** The entry `@protoport/gateway/listen`, which exports what an HTTP engine needs to serve connections. */
+export {
+  AwaitedBody,
+  type BindOptions,
+  type BoundAddress,
+  type CheckedConnection,
+  checkIntervalMs,
+  type ConnectionClock,
+  createConnectionClock,
+  dateFields,
+  type GatewayLoad,
+  type HttpConnection,
+  type HttpEngine,
+  type HttpServer,
+  type HttpServerOptions,
+  shareConnections,
+  type SharedPort,
+  Listener,
+  type ListenOptions,
+  peerOf,
+  resetProblem,
+  TrackedHttpServer,
+} from "@plantstore/http/node";

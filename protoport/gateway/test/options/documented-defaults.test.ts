@@ -1,0 +1,46 @@
+import type { HandlerContext } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { createGateway } from "../../src/index.ts";
+import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { startKitchenSink } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+
+// docs/reference/rest-options.md documents this behaviour as independent of REST options.
+
+const rpc = "/kitchensink.v1.KitchenSink/Query?x=a%20b";
+
+test.each<{ name: string; path: string; sent?: RequestInit }>([
+  { name: "REST", path: "/v1/query?f_string=a%20b&tags=x" },
+  { name: "Connect", path: rpc, sent: { body: "{}", headers: { "content-type": "application/json" } } },
+  {
+    name: "gRPC-Web",
+    path: rpc,
+    sent: { body: new Uint8Array(5), headers: { "content-type": "application/grpc-web" } },
+  },
+])("over $name, a handler gets the URL and the method as sent", async ({ path, sent }) => {
+  const requests: Pick<HandlerContext, "requestMethod" | "url">[] = [];
+  const gateway = createGateway({
+    routes: (router) =>
+      router.service(KitchenSink, {
+        query: (_, { requestMethod, url }) => {
+          requests.push({ requestMethod, url });
+          return {};
+        },
+      }),
+  });
+  const requestMethod = sent === undefined ? "GET" : "POST";
+  const url = `http://orders.example${path}`;
+  await gateway.fetch(new Request(url, { ...sent, method: requestMethod }));
+  expect(requests).toEqual([{ requestMethod, url }]);
+});
+
+const emitImplicit = { alwaysEmitImplicit: true };
+
+test.each([
+  { jsonOptions: {}, written: [] },
+  { jsonOptions: emitImplicit, written: ['"fInt64":"0"'] },
+  { jsonOptions: { ...emitImplicit, useProtoFieldName: true }, written: ['"f_int64":"0"'] },
+])("the JSON options $jsonOptions write $written for an empty message", async ({ jsonOptions, written }) => {
+  await using gateway = await startKitchenSink({ jsonOptions });
+  const response = await gateway.fetch(new Request("http://orders.example/v1/query"));
+  expect((await response.text()).match(/"f_?[iI]nt64":[^,}]*/g) ?? []).toEqual(written);
+});

@@ -1,0 +1,346 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { createRegistry } from "@bufbuild/protobuf";
+import { SourceContextSchema } from "@bufbuild/protobuf/wkt";
+import type { ConnectError } from "@connectrpc/connect";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+import { startKitchenSink } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { type NamedOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
+import { createMcp } from "../../../../packages/mcp/src/index.ts";
+
+// Each request needs an option. Without the option, the error names it; with the option, the request is served.
+
+/** A request that an option accepts. `refuses` are the gateway's options without it. */
+interface Refusal {
+  /** The row in docs/reference/gateway-options.md. */
+  readonly row: string;
+  readonly option: NamedOption;
+  readonly refuses?: Partial<GatewayOptions>;
+  readonly accepts: Partial<GatewayOptions>;
+  readonly request: string;
+  readonly header?: readonly Field[];
+  readonly body?: string | Uint8Array;
+  /** The request's part that does not arrive before the timeout. */
+  readonly late?: "header" | "body";
+}
+
+const json: Field = ["content-type", "application/json"];
+const unary = "POST /kitchensink.v1.KitchenSink/Create";
+const upload = "POST /readings";
+const timeoutMs = 20;
+const lenient = "lenient or ignoredQueryParameters";
+const sinkTool = "kitchensink.v1.KitchenSink.Create";
+const list = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+
+function service(options: RestServiceOptions): Partial<GatewayOptions> {
+  return { rest: { service: () => options } };
+}
+
+/** Serves a client stream at {@link upload}. */
+function withUpload(options: RestServiceOptions): Partial<GatewayOptions> {
+  return {
+    rest: {
+      service: () => options,
+      rules: [
+        {
+          selector: `${GreenhouseService.typeName}.RecordReadings`,
+          pattern: { case: "post", value: "/readings" },
+          body: "*",
+        },
+      ],
+    },
+    routes: (router) => {
+      router.service(GreenhouseService, {
+        recordReadings: async (readings) => {
+          for await (const _ of readings);
+          return {};
+        },
+      });
+    },
+  };
+}
+
+const cases = [
+  {
+    row: "an unknown query parameter",
+    option: lenient,
+    accepts: service({ lenient: true }),
+    request: "GET /v1/query?x=1",
+  },
+  {
+    row: "an unknown query parameter",
+    option: lenient,
+    accepts: service({ ignoredQueryParameters: ["x"] }),
+    request: "GET /v1/query?x=1",
+  },
+  {
+    row: "a query parameter of a field that the path or the body sets",
+    option: "lenient",
+    accepts: service({ lenient: true }),
+    request: "DELETE /v1/sinks/7?f_int64=7",
+  },
+  {
+    row: "an entry of a map in the query",
+    option: "mapsInQuery",
+    accepts: service({ mapsInQuery: true }),
+    request: "GET /v1/query?labels[a]=b",
+  },
+  {
+    row: "an unknown enum name in a JSON body",
+    option: "lenient",
+    accepts: service({ lenient: true }),
+    request: "POST /v1/sinks",
+    header: [json],
+    body: '{"fEnum":"COLOR_NEW"}',
+  },
+  {
+    row: "an unknown field in a JSON body",
+    option: "lenient",
+    accepts: service({ lenient: true }),
+    request: "POST /v1/sinks",
+    header: [json],
+    body: '{"x":1}',
+  },
+  {
+    row: "a field of the body that the path sets",
+    option: "sameValueAsPath or lenient",
+    accepts: service({ sameValueAsPath: true }),
+    request: "PUT /v1/sinks/7",
+    header: [json],
+    body: '{"fInt64":"7"}',
+  },
+  {
+    row: "a field of the body that the path sets",
+    option: "sameValueAsPath or lenient",
+    accepts: service({ lenient: true }),
+    request: "PUT /v1/sinks/8",
+    header: [json],
+    body: '{"fInt64":"7"}',
+  },
+  {
+    row: "a body, if the rule has none",
+    option: "ignoreBodies",
+    accepts: service({ ignoreBodies: true }),
+    request: "DELETE /v1/sinks/7",
+    header: [json],
+    body: "{}",
+  },
+  {
+    row: "a client stream as `application/json`",
+    option: "jsonClientStreams",
+    refuses: withUpload({}),
+    accepts: withUpload({ jsonClientStreams: true }),
+    request: upload,
+    header: [json],
+    body: '{"sensor":"a"} {"sensor":"b"}',
+  },
+  {
+    row: "an unknown field, over the RPC protocols",
+    option: "rest.json.unknownFields",
+    refuses: { rest: { json: { unknownFields: "reject" } } },
+    accepts: { rest: { json: { unknownFields: "ignore" } } },
+    request: unary,
+    header: [json],
+    body: '{"x":1}',
+  },
+  {
+    row: "an integer such as `1.0`",
+    option: "rest.json.canonicalIntegers",
+    refuses: { rest: { json: { canonicalIntegers: true } } },
+    accepts: {},
+    request: unary,
+    header: [json],
+    body: '{"fInt32":1.0}',
+  },
+  {
+    row: "a google.protobuf.Any of another type",
+    option: "jsonOptions.registry",
+    accepts: { jsonOptions: { registry: createRegistry(SourceContextSchema) } },
+    request: unary,
+    header: [json],
+    body: '{"any":{"@type":"type.googleapis.com/google.protobuf.SourceContext"}}',
+  },
+  {
+    row: "a message over `readMaxBytes`",
+    option: "readMaxBytes",
+    refuses: { readMaxBytes: 10 },
+    accepts: {},
+    request: "POST /v1/sinks",
+    header: [json],
+    body: '{"fString":"0123456789"}',
+  },
+  {
+    row: "an unsupported compression",
+    option: "acceptCompression",
+    refuses: { acceptCompression: [] },
+    accepts: {},
+    request: "POST /v1/sinks",
+    header: [json, ["content-encoding", "gzip"]],
+    body: gzipSync("{}"),
+  },
+  {
+    row: "an unsupported compression",
+    option: "acceptCompression",
+    refuses: { acceptCompression: [] },
+    accepts: {},
+    request: unary,
+    header: [json, ["content-encoding", "gzip"]],
+    body: gzipSync("{}"),
+  },
+  {
+    row: "a timeout over `maxTimeoutMs`",
+    option: "maxTimeoutMs",
+    refuses: { maxTimeoutMs: 1000 },
+    accepts: {},
+    request: unary,
+    header: [json, ["connect-timeout-ms", "5000"]],
+    body: "{}",
+  },
+  {
+    row: "a timeout over `maxTimeoutMs`",
+    option: "maxTimeoutMs",
+    refuses: { maxTimeoutMs: 1000 },
+    accepts: {},
+    request: "GET /v1/query",
+    header: [["x-server-timeout", "5"]],
+  },
+  {
+    row: "a Connect call without its version",
+    option: "requireConnectProtocolHeader",
+    refuses: { requireConnectProtocolHeader: true },
+    accepts: {},
+    request: unary,
+    header: [json],
+    body: "{}",
+  },
+  {
+    row: "a long URL",
+    option: "limits.urlBytes",
+    refuses: { limits: { urlBytes: 20 } },
+    accepts: {},
+    request: "GET /v1/query?f_string=0123456789",
+  },
+  {
+    row: "a large header",
+    option: "limits.headerBytes",
+    refuses: { limits: { headerBytes: 200 } },
+    accepts: {},
+    request: "GET /v1/query",
+    header: [["x-large", "x".repeat(200)]],
+  },
+  {
+    row: "a body that arrives late",
+    option: "limits.requestTimeoutMs",
+    refuses: { limits: { requestTimeoutMs: timeoutMs } },
+    accepts: {},
+    request: "POST /v1/sinks",
+    header: [json],
+    body: "{}",
+    late: "body",
+  },
+  {
+    row: "a header that arrives late",
+    option: "limits.headerTimeoutMs",
+    refuses: { limits: { headerTimeoutMs: timeoutMs } },
+    accepts: {},
+    request: "GET /v1/query",
+    late: "header",
+  },
+  {
+    row: "MCP from a page of another origin",
+    option: "cors.origins",
+    refuses: { mcp: createMcp({ tools: [sinkTool] }) },
+    accepts: { mcp: createMcp({ tools: [sinkTool] }), cors: { origins: ["https://shop.example"] } },
+    request: "POST /mcp",
+    header: [json, ["accept", "application/json, text/event-stream"], ["origin", "https://shop.example"]],
+    body: list,
+  },
+] as const satisfies readonly Refusal[];
+const refusals: readonly Refusal[] = cases;
+
+type Untested = Exclude<NamedOption, (typeof cases)[number]["option"]>;
+// Does not compile while an option that errors name has no case.
+const isComplete: [Untested] extends [never] ? true : Untested = true;
+
+/** Sends the request, and returns the status, the response text and the error that `onError` got. */
+async function send(
+  { request, header = [], body, late }: Refusal,
+  options: Partial<GatewayOptions>,
+): Promise<{ readonly httpStatus: number; readonly text: string; readonly option: string | undefined }> {
+  const errors: ConnectError[] = [];
+  await using gateway = await startKitchenSink({ ...options, onError: (_, error) => void errors.push(error) });
+  const [httpMethod = "", path = ""] = request.split(" ");
+  using connection = await openHttp1(gateway.address);
+  const bytes = body === undefined ? new Uint8Array() : Buffer.from(body);
+  const length: readonly Field[] = body === undefined ? [] : [["content-length", String(bytes.length)]];
+  const lines = [...header, ...length].map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${httpMethod} ${path} HTTP/1.1\r\nhost: a\r\n${lines.join("")}`;
+  const [first, rest] = late === "header" ? [head, "\r\n"] : [`${head}\r\n`, bytes];
+  connection.write(first);
+  // A request that is too late is refused before it is complete.
+  if (late === undefined || options.limits === undefined) connection.write(rest);
+  const response = await connection.readResponse(httpMethod);
+  const [error] = errors;
+  return { httpStatus: response.httpStatus, text: response.body.toString(), option: error && optionOf(error) };
+}
+
+test.each(refusals)("the error for $request ($row) names the option $option that accepts it", async (refusal) => {
+  const refused = await send(refusal, refusal.refuses ?? {});
+  expect(refused.text).toContain(`; to accept it, set the server option ${refusal.option}"`);
+  const accepted = await send(refusal, refusal.accepts);
+  expect([accepted.httpStatus, accepted.text]).toEqual([200, expect.any(String)]);
+});
+
+test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayOptions>; isNamed: boolean }>([
+  {
+    name: "the client does not get the option's name with nameOptions: false",
+    nodeEnv: undefined,
+    options: { nameOptions: false },
+    isNamed: false,
+  },
+  {
+    name: "the client does not get the option's name with NODE_ENV=production",
+    nodeEnv: "production",
+    options: {},
+    isNamed: false,
+  },
+  {
+    name: "the client gets the option's name with nameOptions: true in production",
+    nodeEnv: "production",
+    options: { nameOptions: true },
+    isNamed: true,
+  },
+  {
+    name: "the client gets the option's name with NODE_ENV=development",
+    nodeEnv: "development",
+    options: {},
+    isNamed: true,
+  },
+  { name: "the client gets the option's name if NODE_ENV is unset", nodeEnv: undefined, options: {}, isNamed: true },
+])("$name", async ({ nodeEnv, options, isNamed }) => {
+  vi.stubEnv("NODE_ENV", nodeEnv);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const [refusal] = refusals;
+  if (refusal === undefined) throw new Error("the table of refusals is empty");
+  const refused = await send(refusal, options);
+  const suffix = isNamed ? `; to accept it, set the server option ${lenient}` : "";
+  expect(JSON.parse(refused.text)).toMatchObject({ message: `unknown query parameter "x"${suffix}` });
+  expect(refused.option).toBe(lenient);
+});
+
+test("gateway-options.md lists exactly the tested refusals and their options", () => {
+  expect(isComplete).toBe(true);
+  const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/gateway-options.md"), "utf8");
+  const [, section = ""] = page.split("\n## Refused requests\n");
+  const [table = ""] = section.split("\n## ");
+  const rows = [...table.matchAll(/^\| (a.*?|MCP.*?) \| (.*) \|$/gm)].map(([, row = "", options = ""]) => [
+    row,
+    options,
+  ]);
+  const expected = new Map(refusals.map(({ row, option }) => [row, `\`${option.replace(" or ", "` or `")}\``]));
+  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(expected));
+});

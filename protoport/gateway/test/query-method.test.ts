@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Field, HttpResponse, HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../packages/testing/src/http/fetch.ts";
+import { KeptConnections } from "../../../packages/testing/src/gateway/kept-connections.ts";
+import { startKitchenSink, type TestGateway } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+
+// QUERY (RFC 10008): a safe method with a body.
+
+const transports: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
+const connections = new KeptConnections();
+const shop = "https://shop.example";
+// Its rule would allow every method.
+const anyMethod = "kitchensink.v1.KitchenSink.Any";
+const json: Field = ["content-type", "application/json"];
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  const pattern = { case: "custom", value: { kind: "QUERY", path: "/v1/search" } } as const;
+  const rules = [{ selector: "kitchensink.v1.KitchenSink.Unbound", pattern, body: "*" }];
+  gateway = await startKitchenSink({ cors: { origins: [shop] }, rest: { rules, omit: [anyMethod] } });
+});
+
+afterAll(async () => {
+  connections[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+});
+
+async function send(
+  transport: HttpVersion | "fetch",
+  httpMethod: string,
+  header: readonly Field[],
+  body = "",
+): Promise<HttpResponse> {
+  const request = { httpMethod, path: "/v1/search", header, ...(body !== "" && { body: Buffer.from(body) }) };
+  if (transport === "fetch") return await exchangeFetch(gateway.fetch, request);
+  return await connections.exchange(gateway.address, transport, request);
+}
+
+describe.each(transports)("QUERY over %s", (transport) => {
+  test.each([
+    { name: "reads the body", header: [json], body: '{"fInt32":7}', status: 200, text: '"fInt32":7' },
+    { name: "accepts a missing body", header: [], body: "", status: 200, text: '"rpc":"Unbound"' },
+    {
+      name: "refuses a body without a content type",
+      header: [],
+      body: "{}",
+      status: 415,
+      text: "the content type is missing",
+    },
+    {
+      name: "refuses a body of another content type",
+      header: [["content-type", "text/plain"] as const],
+      body: "{}",
+      status: 415,
+      text: "the content type must be application/json",
+    },
+  ])("$name", async ({ header, body, status, text }) => {
+    const response = await send(transport, "QUERY", header, body);
+    expect(response.httpStatus).toBe(status);
+    expect(String(Buffer.from(response.body))).toContain(text);
+  });
+
+  // HEAD, OPTIONS and GET have no body, on which the response to a QUERY depends.
+  test.each(["HEAD", "OPTIONS", "GET"])("is listed in Allow if %s gets status 405", async (httpMethod) => {
+    const response = await send(transport, httpMethod, []);
+    expect(response.httpStatus).toBe(405);
+    expect(response.header).toContainEqual(["allow", "QUERY"]);
+  });
+
+  test("is allowed by CORS after a preflight", async () => {
+    const response = await send(transport, "OPTIONS", [
+      ["origin", shop],
+      ["access-control-request-method", "QUERY"],
+    ]);
+    expect(response.httpStatus).toBe(204);
+    const allowed = response.header.find(([name]) => name === "access-control-allow-methods");
+    expect(allowed?.[1].split(", ")).toContain("QUERY");
+  });
+});

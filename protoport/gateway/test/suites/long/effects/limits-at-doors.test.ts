@@ -1,0 +1,303 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type Address, type Field, type HttpRequest, openSocket } from "../../../../../../packages/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
+import { openHttp2, readHttp2Response } from "../../../../../../packages/testing/src/http/http2-connection.ts";
+import {
+  clientPreface,
+  frame,
+  frameBytes,
+  frameType,
+  headerBlock,
+} from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import {
+  type TransportName,
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../../../../packages/testing/src/gateway/every-transport.ts";
+import { waterBedProcedure } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import type { GatewayOptions, Limits } from "../../../../src/index.ts";
+
+// Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table in
+// docs/reference/gateway-options.md.
+
+type SocketName = Exclude<TransportName, "Fetch">;
+
+/** A server, and whether the table says that the limit has an effect there. */
+interface Door {
+  readonly every: EveryTransport;
+  readonly name: TransportName;
+  readonly isLimited: boolean;
+}
+
+/** A limit, the options that set it, and what a client sees that exceeds it, in the table's words. */
+interface Row {
+  /** What a client exceeds, in the table's first column. */
+  readonly about: string;
+  readonly options: Partial<GatewayOptions>;
+  readonly observe: (door: Door) => Promise<string>;
+}
+
+const unlimited = "not limited";
+/** Milliseconds to wait for an effect that the table denies. */
+const settledMs = 500;
+
+const routes: GatewayOptions["routes"] = (router) =>
+  router.service(GreenhouseService, {
+    getReading: async ({ sensor }) => {
+      if (sensor === "slow") await sleep(settledMs);
+      return { sensor };
+    },
+    waterBed: ({ note }) => ({ note }),
+  });
+
+const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/a/reading", header: [] };
+const slowReading: HttpRequest = { ...reading, path: "/sensors/slow/reading" };
+const longField: Field = ["x-long", "x".repeat(5_000)];
+const smallFields = Array.from({ length: 120 }, (_, at): Field => [`x-${String(at)}`, ""]);
+const body = Buffer.from(JSON.stringify({ note: "n".repeat(200) }));
+const json: Field = ["content-type", "application/json"];
+const bed: HttpRequest = { httpMethod: "POST", path: "/beds/1:water", header: [json], body };
+
+const asks =
+  (request: HttpRequest): Row["observe"] =>
+  async ({ every, name }) => {
+    const { httpStatus } = await every.ask(name, request);
+    return httpStatus === 200 ? unlimited : String(httpStatus);
+  };
+
+/** Observes a server that has an address; Fetch has "–". */
+const onSocket =
+  (observe: (door: Door & { readonly name: SocketName }) => Promise<string>): Row["observe"] =>
+  async (door) =>
+    door.name === "Fetch" ? "–" : await observe({ ...door, name: door.name });
+
+/** Sends HTTP/1.1 or HTTP/2 bytes, and returns how the server ends the connection. */
+function sends(bytes: { readonly "1.1": string; readonly "2": readonly Buffer[] }): Row["observe"] {
+  return onSocket(async ({ every, name, isLimited }) => {
+    const [address, version] = every.addressOf(name);
+    const received = await receiveFrom(
+      address,
+      version === "1.1" ? Buffer.from(bytes["1.1"]) : Buffer.concat(bytes["2"]),
+      isLimited,
+    );
+    if (received === undefined) return unlimited;
+    return /^HTTP\/1\.1 (4\d\d)/.exec(received)?.[1] ?? "closed";
+  });
+}
+
+/** Returns what arrives until the connection ends, or `undefined` if it stays open. */
+async function receiveFrom(address: Address, sent: Buffer, isLimited: boolean): Promise<string | undefined> {
+  const socket = openSocket(address);
+  let received = "";
+  socket.on("error", () => undefined).on("data", (data) => (received += data.toString("latin1")));
+  socket.write(sent);
+  const isClosed = await happens(ends(socket), isLimited);
+  socket.destroy();
+  return isClosed ? received : undefined;
+}
+
+/** Waits until a server has closed a connection, or its side. */
+function ends(socket: Socket): Promise<unknown> {
+  return Promise.race([once(socket, "end"), once(socket, "close")]);
+}
+
+/** Returns whether an effect occurs. An effect that the table does not list is awaited for a limited time. */
+async function happens(effect: Promise<unknown>, isLimited: boolean): Promise<boolean> {
+  const happened = effect.then(() => true);
+  return await (isLimited ? happened : Promise.race([happened, sleep(settledMs, false)]));
+}
+
+const http2Start = [clientPreface, frameBytes(frame(frameType.settings, 0, 0))];
+
+function requestFrame(method: string, path: string, flags: number, header: readonly Field[] = []): Buffer {
+  const head: readonly Field[] = [
+    [":method", method],
+    [":path", path],
+    [":scheme", "http"],
+    [":authority", "a"],
+  ];
+  return frameBytes(frame(frameType.headers, flags, 1, headerBlock([...head, ...header])));
+}
+
+/** Begins a request. The frame has no END_HEADERS. */
+const sendsIncompleteHeader = sends({
+  "1.1": "GET / HTTP/1.1\r\n",
+  "2": [...http2Start, requestFrame("GET", "/", 0x1)],
+});
+
+/** The table's rows. A limit without a row does not compile. */
+const limitRows: Readonly<Record<Exclude<keyof Limits, "backlogBytes" | "connectionWindowBytes">, Row>> &
+  Readonly<Record<string, Row>> = {
+  headerBytes: {
+    about: "a large header field (`headerBytes`)",
+    options: { limits: { headerBytes: 4_096 } },
+    observe: asks({ ...reading, header: [longField] }),
+  },
+  manyFields: {
+    about: "many small header fields (`headerBytes`)",
+    options: { limits: { headerBytes: 4_096 } },
+    observe: asks({ ...reading, header: smallFields }),
+  },
+  trailerBytes: {
+    about: "large trailers of a request (`headerBytes`)",
+    options: { limits: { headerBytes: 4_096 } },
+    observe: onSocket(async ({ every, name }) => {
+      const [address, version] = every.addressOf(name);
+      return await sendTrailers(address, version);
+    }),
+  },
+  urlBytes: {
+    about: "a long URL (`urlBytes`)",
+    options: { limits: { urlBytes: 1_000 } },
+    observe: asks({ ...reading, path: `${reading.path}?${"x".repeat(2_000)}` }),
+  },
+  bodyBytes: {
+    about: "a large body of REST (`readMaxBytes`)",
+    options: { readMaxBytes: 100 },
+    observe: asks(bed),
+  },
+  messageBytes: {
+    about: "a large message of Connect (`readMaxBytes`)",
+    options: { readMaxBytes: 100 },
+    observe: asks({ ...bed, path: waterBedProcedure }),
+  },
+  headerTimeoutMs: {
+    about: "an incomplete header (`headerTimeoutMs`)",
+    options: { limits: { headerTimeoutMs: 50 } },
+    observe: sendsIncompleteHeader,
+  },
+  requestTimeoutMs: {
+    about: "an incomplete body (`requestTimeoutMs`)",
+    options: { limits: { requestTimeoutMs: 50 } },
+    observe: onSocket(async ({ every, name, isLimited }) => {
+      const [address, version] = every.addressOf(name);
+      return await sendUnfinished(address, version, isLimited);
+    }),
+  },
+  headerIdleMs: {
+    about: "an incomplete header (`idleTimeoutMs`)",
+    options: { limits: { idleTimeoutMs: 50 } },
+    observe: sendsIncompleteHeader,
+  },
+  idleTimeoutMs: {
+    about: "an idle connection (`idleTimeoutMs`)",
+    options: { limits: { idleTimeoutMs: 50 } },
+    observe: onSocket(async ({ every, name, isLimited }) => {
+      const [address, version] = every.addressOf(name);
+      const sent =
+        version === "1.1"
+          ? Buffer.from("GET /sensors/a/reading HTTP/1.1\r\nhost: a\r\n\r\n")
+          : Buffer.concat([...http2Start, requestFrame("GET", reading.path, 0x5)]);
+      return (await receiveFrom(address, sent, isLimited)) === undefined ? unlimited : "closed";
+    }),
+  },
+  concurrentStreams: {
+    about: "streams of a connection (`concurrentStreams`)",
+    options: { limits: { concurrentStreams: 1 } },
+    observe: onSocket(async ({ every, name }) => {
+      const [address, version] = every.addressOf(name);
+      if (version === "1.1") return "–";
+      using connection = await openHttp2(address);
+      await new Promise((resolve) => connection.session.ping(resolve));
+      return connection.session.remoteSettings.maxConcurrentStreams === 1 ? "announced" : unlimited;
+    }),
+  },
+  connections: {
+    about: "connections (`connections`)",
+    options: { limits: { connections: 1 } },
+    observe: onSocket(async ({ every, name, isLimited }) => {
+      const [address] = every.addressOf(name);
+      const sockets = Array.from({ length: 70 }, () =>
+        openSocket(address)
+          .on("error", () => undefined)
+          .resume(),
+      );
+      const anyClosed = Promise.race(sockets.map(ends));
+      const isClosed = await happens(anyClosed, isLimited);
+      for (const socket of sockets) socket.destroy();
+      return isClosed ? "closed" : unlimited;
+    }),
+  },
+  defaultTimeoutMs: {
+    about: "a slow call without a deadline (`defaultTimeoutMs`)",
+    options: { limits: { defaultTimeoutMs: 50 } },
+    observe: asks(slowReading),
+  },
+};
+
+async function sendTrailers(address: Address, version: "1.1" | "2"): Promise<string> {
+  const { httpStatus } = version === "1.1" ? await sendTrailersHttp1(address) : await sendTrailersHttp2(address);
+  return httpStatus === 200 ? unlimited : String(httpStatus);
+}
+
+async function sendTrailersHttp1(address: Address): Promise<{ readonly httpStatus: number }> {
+  using connection = await openHttp1(address);
+  connection.request({ ...bed, body: Buffer.of(), header: [json, ["transfer-encoding", "chunked"]] });
+  connection.write(`2\r\n{}\r\n0\r\n${longField.join(": ")}\r\n\r\n`);
+  return await connection.readResponse();
+}
+
+async function sendTrailersHttp2(address: Address): Promise<{ readonly httpStatus: number }> {
+  using connection = await openHttp2(address);
+  const stream = connection.session.request(
+    { ":method": "POST", ":path": bed.path, "content-type": "application/json" },
+    { waitForTrailers: true },
+  );
+  stream.on("wantTrailers", () => stream.sendTrailers({ [longField[0]]: longField[1] }));
+  stream.end("{}");
+  return await readHttp2Response(stream);
+}
+
+/** Sends part of a body, and returns the response status or how the server ends the call. */
+async function sendUnfinished(address: Address, version: "1.1" | "2", isLimited: boolean): Promise<string> {
+  if (version === "1.1") {
+    const head = `POST ${bed.path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{`;
+    const received = await receiveFrom(address, Buffer.from(head), isLimited);
+    return received === undefined ? unlimited : (/^HTTP\/1\.1 (4\d\d)/.exec(received)?.[1] ?? "closed");
+  }
+  using connection = await openHttp2(address);
+  const stream = connection.open({ ...bed, header: [json] }, { endStream: false });
+  stream.on("error", () => undefined).write("{");
+  let httpStatus = 0;
+  stream.on("response", (header) => (httpStatus = Number(header[":status"])));
+  if (!(await happens(once(stream, "close"), isLimited))) return unlimited;
+  return httpStatus === 0 ? "reset" : String(httpStatus);
+}
+
+const page = readFileSync(join(import.meta.dirname, "../../../../../../docs/reference/gateway-options.md"), "utf8");
+const [, section = ""] = page.split("\n### Limits of each server\n");
+const table = (section.split("\n## ")[0] ?? "").match(/^\|.*\|$/gm) ?? [];
+const cells = table.map((line) => line.slice(2, -2).split(" | "));
+const [heads = [], , ...documented] = cells;
+
+const rows = Object.values(limitRows);
+
+test("the table of limits documents exactly the tested limits and servers", () => {
+  expect(heads.slice(1)).toEqual(transportNames);
+  expect(documented.map(([title]) => title)).toEqual(rows.map(({ about }) => about));
+});
+
+describe.each(rows)("$about", ({ about, options, observe }) => {
+  let every: EveryTransport;
+  beforeAll(async () => {
+    every = await openEveryTransport({ routes, ...options });
+  });
+  afterAll(() => every[Symbol.asyncDispose]());
+
+  const wanted = documented.find(([first]) => first === about) ?? [];
+
+  test.concurrent.each(transportNames.map((name, at) => ({ name, want: wanted[at + 1] })))(
+    "over $name, the documented limit applies",
+    async ({ name, want }) => {
+      const isLimited = want !== undefined && want !== unlimited;
+      expect(await observe({ every, name, isLimited })).toBe(want);
+    },
+  );
+});

@@ -1,0 +1,323 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
+import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../../../src/index.ts";
+import { restProfiles } from "../../../../../../packages/protocols/src/rest/rules/index.ts";
+
+// Shows what each value of rest.profile and rest.service's profile sets, and that a single option overrides it.
+
+const rules: NonNullable<RestOptions["rules"]> = [
+  {
+    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+  {
+    selector: "greenhouse.v1.GreenhouseService.RecordReadings",
+    pattern: { case: "post", value: "/readings" },
+    body: "*",
+  },
+];
+
+/** Sends a request to services whose handlers echo their requests. */
+async function send(
+  rest: ProfileOptions,
+  requestLine: string,
+  body?: string,
+  header: Record<string, string> = {},
+): Promise<Seen> {
+  const ignored: string[] = [];
+  const { jsonOptions = {}, ...restOptions } = rest;
+  const { fetch } = createGateway({
+    rest: { rules, ...restOptions, onIgnored: (_, names) => void ignored.push(...names) },
+    jsonOptions,
+    routes: (router) => {
+      router.service(GreenhouseService, {
+        async *watchReadings() {
+          yield { sensor: "s0" };
+        },
+        async recordReadings(readings) {
+          let count = 0;
+          for await (const _ of readings) count += 1;
+          return { count };
+        },
+      });
+      router.service(Shelves, { updateShelf: (request) => request });
+      router.service(KitchenSink, {
+        query: (sink, { requestHeader }) => {
+          if (sink.fString === "none") throw new ConnectError("no sink", Code.NotFound);
+          return { rpc: requestHeader.get("tenant") ?? "", sink };
+        },
+        replace: (sink) => ({ sink }),
+        update: (sink) => ({ sink }),
+        remove: () => ({}),
+      });
+    },
+  });
+  const [method = "", path = ""] = requestLine.split(" ");
+  const headers = { ...(body !== undefined && { "content-type": "application/json" }), ...header };
+  const response = await fetch(
+    new Request(`http://a${path}`, { method, headers, ...(body !== undefined && { body }) }),
+  );
+  const contentType = response.headers.get("content-type");
+  return { httpStatus: response.status, contentType, text: await response.text() };
+}
+
+interface Seen {
+  readonly httpStatus: number;
+  readonly contentType: string | null;
+  readonly text: string;
+}
+
+/** REST options, and JSON options that a profile sets too. */
+interface ProfileOptions extends RestOptions {
+  readonly jsonOptions?: { readonly alwaysEmitImplicit: boolean };
+}
+
+/** A request whose response depends on a profile, and the option that overrides the profile. */
+interface Case {
+  readonly profile: RestProfile;
+  readonly option: string;
+  readonly off: ProfileOptions;
+  readonly request: string;
+  readonly body?: string;
+  readonly header?: Record<string, string>;
+}
+
+const service = (options: ReturnType<NonNullable<RestOptions["service"]>>): RestOptions => ({ service: () => options });
+const stream = "GET /sensors/x/readings";
+const systemParameters = [
+  "alt=json",
+  "$alt=json",
+  "prettyPrint=0",
+  "$prettyPrint=0",
+  "key=k",
+  "$.xgafv=2",
+  "x-goog-a=b",
+];
+const withBody = { request: "DELETE /v1/sinks/7", body: "{}" };
+const valueStream = { request: "POST /readings", body: '{"sensor":"a"} {"sensor":"b"}' };
+
+const cases: readonly Case[] = [
+  { profile: "google", option: "errors", off: { errors: "status" }, request: "GET /v1/query?f_string=none" },
+  {
+    profile: "google",
+    option: "endEvent",
+    off: { endEvent: true },
+    request: stream,
+    header: { accept: "text/event-stream" },
+  },
+  { profile: "google", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
+  {
+    profile: "google",
+    option: "sameValueAsPath",
+    off: service({ sameValueAsPath: false }),
+    request: "PUT /v1/sinks/7",
+    body: '{"fInt64":"7"}',
+  },
+  ...systemParameters.map((parameter) => ({
+    profile: "google" as const,
+    option: "ignoredQueryParameters",
+    off: service({ ignoredQueryParameters: [] }),
+    request: `GET /v1/query?${parameter}`,
+  })),
+  ...["GET /v1/query?f_string=a&$fields=rpc", "GET /v1/query?f_string=a&fields=rpc", "GET /v1/query?f_string=a"].map(
+    (request) => ({
+      profile: "google" as const,
+      option: "partialResponses",
+      off: service({ partialResponses: false }),
+      request,
+      ...(!request.includes("fields") && { header: { "x-goog-fieldmask": "rpc" } }),
+    }),
+  ),
+  { profile: "grpc-gateway", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
+  { profile: "grpc-gateway", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...valueStream },
+  {
+    profile: "grpc-gateway",
+    option: "updateMaskFromBody",
+    off: service({ updateMaskFromBody: false }),
+    request: "PATCH /v1/shelves/1",
+    body: '{"theme":"moss"}',
+  },
+  { profile: "envoy", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
+  { profile: "envoy", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...valueStream },
+  { profile: "grpc-gateway", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
+  {
+    profile: "grpc-gateway",
+    option: "mapsInQuery",
+    off: service({ mapsInQuery: false }),
+    request: "GET /v1/query?labels[color]=red",
+  },
+  {
+    profile: "grpc-gateway",
+    option: "structsInQuery",
+    off: service({ structsInQuery: false }),
+    request: "GET /v1/query?struct=%7B%22a%22:1%7D",
+  },
+  {
+    profile: "grpc-gateway",
+    option: "goDurations",
+    off: service({ goDurations: false }),
+    request: "GET /v1/query?duration=5m",
+  },
+  {
+    profile: "grpc-gateway",
+    option: "protobufBodies",
+    off: service({ protobufBodies: false }),
+    request: "GET /v1/query",
+    header: { accept: "application/x-protobuf" },
+  },
+  {
+    profile: "grpc-gateway",
+    option: "prettyJson",
+    off: service({ prettyJson: false }),
+    request: "GET /v1/query?f_string=a",
+    header: { accept: "application/json+pretty" },
+  },
+  {
+    profile: "grpc-gateway",
+    option: "grpcMetadata",
+    off: service({ grpcMetadata: false }),
+    request: "GET /v1/query",
+    header: { "grpc-metadata-tenant": "t" },
+  },
+  { profile: "grpc-gateway", option: "streamInResults", off: service({ streamInResults: false }), request: stream },
+  {
+    profile: "grpc-gateway",
+    option: "alwaysEmitImplicit",
+    off: { jsonOptions: { alwaysEmitImplicit: false } },
+    request: "GET /v1/query",
+  },
+  { profile: "envoy", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
+  { profile: "envoy", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
+  { profile: "a2a", option: "errors", off: { errors: "status" }, request: "GET /v1/query?f_string=none" },
+  { profile: "a2a", option: "contentType", off: { contentType: "application/json" }, request: "GET /v1/query" },
+  {
+    profile: "a2a",
+    option: "endEvent",
+    off: { endEvent: true },
+    request: stream,
+    header: { accept: "text/event-stream" },
+  },
+  { profile: "a2a", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
+  {
+    profile: "a2a",
+    option: "sameValueAsPath",
+    off: service({ sameValueAsPath: false }),
+    request: "PUT /v1/sinks/7",
+    body: '{"fInt64":"8"}',
+  },
+  { profile: "a2a", option: "eventStreams", off: service({ eventStreams: false }), request: stream },
+];
+
+describe("rest.profile", () => {
+  test.each(cases)(
+    "$profile sets the option $option unless it is configured",
+    async ({ profile, off, request, body, header }) => {
+      const strict = await send({}, request, body, header);
+      const withProfile = await send({ profile }, request, body, header);
+      expect(withProfile).not.toEqual(strict);
+      expect(await send({ profile: "strict" }, request, body, header)).toEqual(strict);
+      expect(await send({ profile, ...off }, request, body, header)).not.toEqual(withProfile);
+    },
+  );
+
+  test.each(cases.filter(({ off }) => "service" in off))(
+    "$profile sets the option $option for a single service",
+    async ({ profile, request, body, header }) => {
+      const gatewayWide: RestOptions = { errors: "status", contentType: "application/json", endEvent: true };
+      const ofAll = await send({ profile, ...gatewayWide }, request, body, header);
+      expect(await send({ service: () => ({ profile }) }, request, body, header)).toEqual(ofAll);
+      expect(
+        await send({ profile, ...gatewayWide, service: () => ({ profile: "strict" }) }, request, body, header),
+      ).toEqual(await send({}, request, body, header));
+    },
+  );
+
+  test("grpc-gateway documents all fields as present, because it writes default values", () => {
+    const info = { title: "t", version: "1" };
+    const json = (rest: RestOptions, alwaysEmitImplicit?: boolean): string =>
+      JSON.stringify(
+        createOpenApi([KitchenSink], {
+          info,
+          rest,
+          ...(alwaysEmitImplicit !== undefined && { jsonOptions: { alwaysEmitImplicit } }),
+        }),
+      );
+    const lists = { ...restProfiles["grpc-gateway"].service };
+    expect(json({ profile: "grpc-gateway" })).toBe(json({ service: () => lists }, true));
+  });
+
+  test.each([
+    {
+      rest: { profile: "gogle" },
+      message: 'rest.profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"',
+    },
+    {
+      rest: { service: () => ({ profile: "toString" }) },
+      message:
+        'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, a2a, got "toString"',
+    },
+  ])('rejects an unknown name with the error "$message"', ({ rest, message }) => {
+    const options = {
+      rest,
+      routes: (router: { service: (...args: unknown[]) => unknown }) => router.service(KitchenSink, {}),
+    };
+    expect(() => Reflect.apply(createGateway, undefined, [options])).toThrow(message);
+  });
+});
+
+describe("the table of profiles in docs/reference/rest-options.md", () => {
+  const page = readFileSync(join(projectFolder, "docs/reference/rest-options.md"), "utf8");
+  const [, head = "", body = ""] = /^(\| option \| `google`.*\|)\n\|[-|]+\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
+  const names = [...head.matchAll(/`([\w-]+)`/g)].map(([, name = ""]) => name);
+  const documented = body
+    .trim()
+    .split("\n")
+    .map((line) => line.slice(2, -2).split(" | "));
+
+  test("lists each option of each profile with its value", () => {
+    const values = new Map<string, Map<string, string>>();
+    const set = (option: string, profile: string, value: unknown): void => {
+      const row = values.get(option) ?? new Map<string, string>();
+      values.set(
+        option,
+        row.set(
+          profile,
+          Array.isArray(value) ? value.map((each) => `\`${each}\``).join(" ") : `\`${JSON.stringify(value)}\``,
+        ),
+      );
+    };
+    for (const [profile, parts] of Object.entries(restProfiles)) {
+      const { service: options, errors, contentType, alwaysEmitImplicit } = parts;
+      for (const [option, value] of Object.entries(options)) set(option, profile, value);
+      if (errors !== "status") set("errors", profile, errors);
+      if (contentType !== "application/json") set("contentType", profile, contentType);
+      if (errors === "google") set("endEvent", profile, false);
+      if (alwaysEmitImplicit) set("alwaysEmitImplicit", profile, true);
+    }
+    const expected = [...values].map(([option, row]) => [`\`${option}\``, ...names.map((name) => row.get(name) ?? "")]);
+    expect(documented.map((cells) => cells.map((cell) => cell.trim()))).toEqual(expect.arrayContaining(expected));
+    expect(documented.length).toBe(expected.length);
+    expect(names).toEqual(Object.keys(restProfiles).filter((name) => name !== "strict"));
+  });
+
+  test("lists exactly the options that have a test case", () => {
+    const tested = new Set(cases.map(({ option, profile }) => `${option} of ${profile}`));
+    const listed = documented.flatMap(([option = "", ...values]) =>
+      values.flatMap((value, at) => (value.trim() === "" ? [] : [`${option.replaceAll("`", "")} of ${names[at]}`])),
+    );
+    expect(listed.toSorted()).toEqual([...tested].toSorted());
+  });
+
+  test("has a test case for each parameter that google ignores", () => {
+    const { ignoredQueryParameters = [] } = restProfiles.google.service;
+    const tested = systemParameters.map((parameter) => parameter.replace(/=.*/, "").replace(/^x-goog-.*/, "x-goog-*"));
+    const untested = ignoredQueryParameters.filter((name) => !tested.includes(name));
+    expect(untested).toEqual([]);
+  });
+});

@@ -1,0 +1,83 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import ajvFormats from "ajv-formats";
+import { describe, expect, test } from "vitest";
+import { createMessageSchema } from "../../../../../packages/openapi/src/index.ts";
+import { createJsonMessageWriter, readJson } from "../../../../../packages/protobuf/src/messages/json/index.ts";
+import { kitchenSinkRegistry } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { rollMessage } from "../../../../../packages/testing/src/gateway/random-message.ts";
+import { Dice } from "../../../../../packages/testing/src/dice.ts";
+import { SinkSchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { everyType } from "./results.ts";
+
+// Returns a tool schema's validator, which uses ajv.
+
+function validatorOf(desc: DescMessage, direction: "input" | "output"): (value: unknown) => boolean {
+  const ajv = new Ajv2020({ strict: true, allowUnionTypes: true });
+  ajvFormats.default(ajv);
+  const isClosed = direction === "input";
+  const options = { comments: new Map<string, string>(), useProtoFieldName: false, direction, isClosed };
+  return ajv.compile(createMessageSchema(desc, options));
+}
+
+const write = createJsonMessageWriter(SinkSchema, { registry: kitchenSinkRegistry });
+const isInput = validatorOf(SinkSchema, "input");
+const isOutput = validatorOf(SinkSchema, "output");
+
+test("the output schema accepts the JSON of random messages", () => {
+  let checked = 0;
+  for (let seed = 0; seed < 2_000; seed += 1) {
+    let json: unknown;
+    try {
+      json = JSON.parse(write(rollMessage(new Dice(seed), SinkSchema)));
+    } catch {
+      // The message has no JSON form. For example, an Any has an unknown type.
+      continue;
+    }
+    checked += 1;
+    expect(isOutput(json), JSON.stringify(json)).toBe(true);
+  }
+  expect(checked).toBeGreaterThan(300);
+});
+
+test("the input and output schemas accept a message with every field type", () => {
+  expect([isInput(everyType), isOutput(everyType)]).toEqual([true, true]);
+});
+
+describe.each([
+  { name: "an integer as a string", json: '{"fInt32":"7"}', canonical: { fInt32: 7 } },
+  { name: "an integer as a string with an exponent", json: '{"fInt32":"7e1"}', canonical: { fInt32: 70 } },
+  {
+    name: "a 64-bit integer as a number",
+    json: '{"fInt64":9007199254740993}',
+    canonical: { fInt64: "9007199254740993" },
+  },
+  { name: "a 64-bit integer with an exponent", json: '{"fUint64":7e1}', canonical: { fUint64: "70" } },
+  { name: "a double as a string", json: '{"fDouble":"1.5"}', canonical: { fDouble: 1.5 } },
+  { name: "the number of an enum value", json: '{"fEnum":1}', canonical: { fEnum: "COLOR_RED" } },
+  { name: "NaN", json: '{"fDouble":"NaN"}', canonical: undefined },
+  { name: "infinity", json: '{"fFloat":"-Infinity"}', canonical: undefined },
+  { name: "null for a field that is not set", json: '{"fString":null,"ids":null,"nested":null}', canonical: {} },
+  { name: "the name of a field in the definition", json: '{"f_int32":7}', canonical: { fInt32: 7 } },
+  { name: "the name NULL_VALUE", json: '{"nullValue":"NULL_VALUE"}', canonical: { nullValue: null } },
+])("$name in JSON", ({ json, canonical }) => {
+  test("is accepted by the decoder, but not by the input schema", () => {
+    expect(isInput(JSON.parse(json))).toBe(false);
+    const message = readJson(SinkSchema, json);
+    if (canonical === undefined) return;
+    expect(isInput(canonical)).toBe(true);
+    expect(message).toEqual(readJson(SinkSchema, JSON.stringify(canonical)));
+  });
+});
+
+test.each([
+  { name: "an int64 that is too large", value: { fInt64: "9223372036854775808" } },
+  { name: "an int32 that is too large", value: { fInt32: 2 ** 31 } },
+  { name: "a negative unsigned integer", value: { fUint32: -1 } },
+  { name: "a oneof with two members", value: { choiceText: "a", choiceNumber: "1" } },
+  { name: "an unknown enum value", value: { fEnum: "COLOR_PINK" } },
+  { name: "an unknown field", value: { fUnknown: 1 } },
+])("$name is refused by the input schema and the decoder", ({ value }) => {
+  expect(isInput(value)).toBe(false);
+  expect(() => readJson(SinkSchema, JSON.stringify(value))).toThrow();
+});

@@ -1,0 +1,61 @@
+import { describeRequest, corpusGroups as groups, expectResponse, toRequest } from "./corpus/corpus.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createFetchGateway } from "../../src/fetch/entry.ts";
+import { rowsFor } from "../../../../packages/testing/src/combinations.ts";
+import { exchangeFetch, canFetchSend } from "../../../../packages/testing/src/http/fetch.ts";
+import { type Http1Connection, openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
+import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+
+/** The ways that `npm test` combines, because it sends every request over HTTP/2. */
+const repeatedWays = ["HTTP/1.1", "Fetch"];
+
+const { fetch } = createFetchGateway(kitchenSinkOptions);
+let gateway: TestGateway;
+let http2: Http2Connection;
+
+beforeAll(async () => {
+  gateway = await startKitchenSink();
+  http2 = await openHttp2(gateway.address);
+});
+
+afterAll(async () => {
+  http2[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+});
+
+test("the corpus has at least 300 different requests", () => {
+  const requests = groups.flatMap(({ cases }) => cases).map((row) => JSON.stringify(toRequest(row)));
+  expect(requests.length).toBeGreaterThanOrEqual(300);
+  const twice = requests.filter((request, at) => requests.indexOf(request) !== at);
+  expect(twice).toEqual([]);
+});
+
+describe.each(groups)("the corpus $name", ({ name, cases }) => {
+  const named = cases.map((row) => ({ ...row, requestLine: describeRequest(row) }));
+  // The cases in "values" differ only within a message, so one HTTP version suffices for them.
+  const portable = name === "values" ? [] : named.filter((row) => row.only === undefined);
+  let http1: Http1Connection;
+
+  // One connection per group, because the server closes connections that are idle for some seconds.
+  beforeAll(async () => {
+    http1 = await openHttp1(gateway.address);
+  });
+
+  afterAll(() => http1[Symbol.dispose]());
+
+  test.each(rowsFor("HTTP/1.1", repeatedWays, portable))("$rule: $requestLine over HTTP/1.1", async (row) => {
+    const request = toRequest(row);
+    http1.request(request);
+    expectResponse(await http1.readResponse(request.httpMethod), row.want);
+  });
+
+  const fetchable = rowsFor("Fetch", repeatedWays, portable).filter((row) => canFetchSend(toRequest(row)));
+  test.each(fetchable)("$rule: $requestLine over Fetch", async (row) => {
+    expectResponse(await exchangeFetch(fetch, toRequest(row)), row.want);
+  });
+
+  test.each(named)("$rule: $requestLine over HTTP/2", async (row) => {
+    expectResponse(await http2.exchange(toRequest(row)), row.want);
+  });
+});

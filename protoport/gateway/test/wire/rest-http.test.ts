@@ -1,0 +1,284 @@
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  gunzipSync,
+  gzipSync,
+  zstdCompressSync,
+  zstdDecompressSync,
+} from "node:zlib";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Health } from "../../src/health/index.ts";
+import { waysFor } from "../../../../packages/testing/src/combinations.ts";
+import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
+import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../../packages/testing/src/http/fetch.ts";
+import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
+import { startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+
+const shop = "https://shop.example";
+const healthCheck = "grpc.health.v1.Health.Check";
+const checkRoutes = (router: ConnectRouter): ConnectRouter => router.rpc(Health.method.check, () => ({}));
+const archive = { case: "custom", value: { kind: "ARCHIVE", path: "/a" } } as const;
+const transports: readonly (HttpVersion | "fetch")[] = ["1.1", "2", "fetch"];
+let gateway: TestGateway;
+let talking: TestGateway;
+const connections = new KeptConnections();
+
+beforeAll(async () => {
+  gateway = await startKitchenSink({ cors: { origins: [shop] }, readMaxBytes: 10_000 });
+  talking = await startTalking();
+});
+
+afterAll(async () => {
+  connections[Symbol.dispose]();
+  await gateway[Symbol.asyncDispose]();
+  await talking[Symbol.asyncDispose]();
+});
+
+// Starts a gateway with a path prefix whose handler sets a header and a trailer.
+async function startTalking(): Promise<TestGateway> {
+  const talkative = createTestGateway({
+    requestPathPrefix: "/api",
+    routes: (router) =>
+      router.rpc(Health.method.check, ({ service }, { responseHeader, responseTrailer }) => {
+        if (service === "fails") throw new ConnectError("no", Code.Aborted, { "x-why": "so", "grpc-message": "no" });
+        responseHeader.set("x-early", "1");
+        responseHeader.set("connection", "close");
+        responseHeader.set("grpc-status", "0");
+        responseHeader.set("content-type", "text/plain");
+        responseTrailer.set("x-late", "2");
+        return {};
+      }),
+    rest: { rules: [{ selector: healthCheck, pattern: { case: "get", value: "/check/{service}" } }] },
+  });
+  const address = await talkative.listen({ host: "127.0.0.1", port: 0 });
+  return { address, fetch: talkative.fetch, [Symbol.asyncDispose]: () => talkative.close() };
+}
+
+async function exchange(transport: HttpVersion | "fetch", request: HttpRequest, to = gateway): Promise<HttpResponse> {
+  if (transport === "fetch") return await exchangeFetch(to.fetch, request);
+  return await connections.exchange(to.address, transport, request);
+}
+
+function get(path: string, ...header: Field[]): HttpRequest {
+  return { httpMethod: "GET", path, header };
+}
+
+function post(body: Uint8Array, ...header: Field[]): HttpRequest {
+  return { httpMethod: "POST", path: "/v1/sinks", header: [["content-type", "application/json"], ...header], body };
+}
+
+function headerOf(answer: HttpResponse): Record<string, string> {
+  // Several fields with one name form one list (RFC 9110 §5.3).
+  const byName = Map.groupBy(answer.header, ([name]) => name);
+  return Object.fromEntries([...byName].map(([name, fields]) => [name, fields.map(([, value]) => value).join(", ")]));
+}
+
+test.each([
+  {
+    why: "a prefix that is not a path",
+    options: { requestPathPrefix: "api" },
+    problem: 'requestPathPrefix must be a path such as "/api", got "api"',
+  },
+  {
+    why: "a method that cannot be sent over HTTP/1.1",
+    options: { rest: { rules: [{ selector: healthCheck, pattern: archive }] } },
+    problem: "the HTTP/1.1 parser does not accept this method",
+  },
+])("$why is rejected by createGateway()", ({ options, problem }) => {
+  expect(() => createTestGateway({ routes: checkRoutes, ...options })).toThrow(problem);
+});
+
+const codings = [
+  { name: "gzip", pack: gzipSync, unpack: gunzipSync },
+  { name: "br", pack: brotliCompressSync, unpack: brotliDecompressSync },
+  { name: "zstd", pack: zstdCompressSync, unpack: zstdDecompressSync },
+];
+
+describe.each(waysFor(transports))("REST over %s", (transport) => {
+  test.each(codings)("decompresses a $name body", async ({ name, pack }) => {
+    const answer = await exchange(transport, post(pack(Buffer.from('{"fString":"a"}')), ["content-encoding", name]));
+    expect(answer.httpStatus, answer.body.toString()).toBe(200);
+    expect(JSON.parse(answer.body.toString())).toEqual({ rpc: "Create", sink: { fString: "a" } });
+  });
+
+  test.each(codings)("compresses a large response with $name if the client accepts it", async ({ name, unpack }) => {
+    const text = "a".repeat(5000);
+    const answer = await exchange(transport, get(`/v1/string/${text}`, ["accept-encoding", name]));
+    expect(headerOf(answer)).toMatchObject({
+      "content-encoding": name,
+      vary: expect.stringContaining("accept-encoding"),
+    });
+    expect(answer.body.byteLength).toBeLessThan(1000);
+    expect(JSON.parse(unpack(answer.body).toString())).toEqual({ rpc: "Types", sink: { fString: text } });
+  });
+
+  test.each([
+    { why: "without Accept-Encoding", header: [] },
+    { why: "if identity is preferred", header: [["accept-encoding", "identity, gzip;q=0.5"] as const] },
+  ])("does not compress responses $why, even large ones", async ({ header }) => {
+    const answer = await exchange(transport, get(`/v1/string/${"a".repeat(5000)}`, ...header));
+    expect(headerOf(answer)).not.toHaveProperty("content-encoding");
+    expect(headerOf(answer)["vary"]).toContain("accept-encoding");
+  });
+
+  test("does not compress small responses", async () => {
+    const answer = await exchange(transport, get("/v1/string/a", ["accept-encoding", "gzip"]));
+    expect(headerOf(answer)).not.toHaveProperty("content-encoding");
+  });
+
+  test.each(["compress", "gzip, gzip", "gzip, br", "unknown"])("refuses the content coding %s", async (coding) => {
+    const answer = await exchange(transport, post(Buffer.from("{}"), ["content-encoding", coding]));
+    expect(answer.httpStatus).toBe(415);
+    expect(headerOf(answer)["accept-encoding"]).toBe("gzip, br, zstd");
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test.each(codings)("refuses an invalid $name body", async ({ name }) => {
+    const answer = await exchange(transport, post(Buffer.from("{}"), ["content-encoding", name]));
+    expect(answer.httpStatus).toBe(400);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+  });
+
+  test.each(codings)("refuses a small $name body whose decompressed size exceeds the limit", async ({ name, pack }) => {
+    const bomb = pack(Buffer.from(`{"fString":"${"a".repeat(1_000_000)}"}`));
+    expect(bomb.byteLength).toBeLessThan(10_000);
+    const answer = await exchange(transport, post(bomb, ["content-encoding", name]));
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+    expect([413, 429]).toContain(answer.httpStatus);
+  });
+
+  test("responds to a preflight of a listed origin without a credential", async () => {
+    const answer = await exchange(transport, {
+      httpMethod: "OPTIONS",
+      path: "/v1/sinks/7",
+      header: [
+        ["origin", shop],
+        ["access-control-request-method", "DELETE"],
+        ["access-control-request-headers", "authorization"],
+      ],
+    });
+    expect(answer.httpStatus).toBe(204);
+    expect(answer.body.byteLength).toBe(0);
+    const header = headerOf(answer);
+    expect(header).toMatchObject({ "access-control-allow-origin": shop });
+    // One rule accepts every method.
+    expect(header["access-control-allow-methods"]).toBe("*");
+    expect(header["access-control-allow-headers"]?.toLowerCase()).toContain("authorization");
+  });
+
+  test("sends the same response to preflights for all paths", async () => {
+    const answers = await Promise.all(
+      ["/v1/sinks/7", "/nowhere", "/kitchensink.v1.KitchenSink/Create", "/v1/query?x=1"].map((path) =>
+        exchange(transport, {
+          httpMethod: "OPTIONS",
+          path,
+          header: [
+            ["origin", shop],
+            ["access-control-request-method", "GET"],
+          ],
+        }),
+      ),
+    );
+    const heads = answers.map((answer) => [answer.httpStatus, answer.header.filter(([name]) => name !== "date")]);
+    for (const head of heads) expect(head).toEqual(heads[0]);
+  });
+
+  test("does not allow an unlisted origin", async () => {
+    const answer = await exchange(transport, {
+      httpMethod: "OPTIONS",
+      path: "/v1/sinks/7",
+      header: [
+        ["origin", "https://evil.example"],
+        ["access-control-request-method", "DELETE"],
+      ],
+    });
+    expect(headerOf(answer)).not.toHaveProperty("access-control-allow-origin");
+  });
+
+  test.each([
+    ["a 200", get("/v1/query", ["origin", shop]), 200],
+    ["a 400", get("/v1/int64/x", ["origin", shop]), 400],
+    ["a 404", get("/nowhere", ["origin", shop]), 404],
+    ["a 405", { ...get("/v1/query", ["origin", shop]), httpMethod: "PATCH" }, 405],
+    [
+      "the 405 for OPTIONS without preflight fields",
+      { ...get("/v1/query", ["origin", shop]), httpMethod: "OPTIONS" },
+      405,
+    ],
+  ])("lets a page of a listed origin read %s", async (_, request, httpStatus) => {
+    const answer = await exchange(transport, request);
+    expect(answer.httpStatus).toBe(httpStatus);
+    expect(headerOf(answer)).toMatchObject({
+      "access-control-allow-origin": shop,
+      vary: expect.stringContaining("origin"),
+    });
+    expect(headerOf(answer)["access-control-expose-headers"]?.toLowerCase()).toContain("www-authenticate");
+  });
+
+  test.each<{ header: Field; message: string }>([
+    { header: ["grpc-timeout", "1"], message: "invalid grpc timeout" },
+    { header: ["connect-timeout-ms", "-1"], message: "invalid connect timeout" },
+    { header: ["x-server-timeout", "soon"], message: "invalid server timeout" },
+  ])("refuses the malformed timeout $header before it parses the URL", async ({ header, message }) => {
+    for (const path of ["/v1/query", "/v1/int64/x"]) {
+      const answer = await exchange(transport, get(path, header));
+      expect(answer.httpStatus).toBe(400);
+      expect(answer.body.toString()).toContain(message);
+    }
+  });
+
+  test.each<{ header: Field }>([
+    { header: ["grpc-timeout", "0n"] },
+    { header: ["connect-timeout-ms", "0"] },
+    { header: ["x-server-timeout", "0"] },
+  ])("responds with 504 to the expired timeout $header before parsing the URL", async ({ header }) => {
+    for (const path of ["/v1/query", "/v1/int64/x"]) {
+      const answer = await exchange(transport, get(path, header));
+      expect(answer.httpStatus).toBe(504);
+      expect(JSON.parse(answer.body.toString())).toMatchObject({ code: Code.DeadlineExceeded });
+    }
+  });
+
+  test("parses the URL only after the request gate admits the call", async () => {
+    const seen: string[] = [];
+    await using gated = await startKitchenSink({
+      rest: { service: () => ({ lenient: true }), onIgnored: () => void seen.push("ignored") },
+      requestGate: () => {
+        seen.push("gate");
+        throw new ConnectError("not now", Code.Unauthenticated);
+      },
+    });
+    for (const path of ["/v1/int64/x", "/v1/query?nope=1", "/v1/query"])
+      expect((await exchange(transport, get(path), gated)).httpStatus).toBe(401);
+    expect(seen).toEqual(["gate", "gate", "gate"]);
+  });
+
+  test("sends response metadata as header fields, except connection and body fields", async () => {
+    const answer = await exchange(transport, get("/api/check/me"), talking);
+    const header = headerOf(answer);
+    expect(answer.httpStatus).toBe(200);
+    expect(header).toMatchObject({ "x-early": "1", "x-late": "2", "content-type": "application/json" });
+    expect(header).not.toHaveProperty("grpc-status");
+    expect(header["connection"]).not.toBe("close");
+  });
+
+  test("sends error metadata as header fields", async () => {
+    const answer = await exchange(transport, get("/api/check/fails"), talking);
+    expect(answer.httpStatus).toBe(409);
+    expect(headerOf(answer)).toMatchObject({ "x-why": "so", "content-type": "application/json" });
+    expect(headerOf(answer)).not.toHaveProperty("grpc-message");
+  });
+
+  test.each([
+    { path: "/check/me", httpStatus: 404 },
+    { path: "/apicheck/me", httpStatus: 404 },
+    { path: "/api", httpStatus: 404 },
+    { path: "/API/check/me", httpStatus: 404 },
+    { path: "/%61pi/check/me", httpStatus: 404 },
+    { path: "/api/check/me", httpStatus: 200 },
+  ])("responds to $path with $httpStatus, given the prefix /api", async ({ path, httpStatus }) => {
+    expect((await exchange(transport, get(path), talking)).httpStatus).toBe(httpStatus);
+  });
+});
