@@ -11,7 +11,7 @@ import { type FastifyLike, fastifyConnectPlugin } from "../packages/frameworks/s
 import { createHealthService, drainGracefully, Readiness } from "../protoport/gateway/src/health/index.ts";
 import { createGateway, createOpenApi, shareConnections } from "../protoport/gateway/src/index.ts";
 import { createMcp } from "../packages/mcp/src/index.ts";
-import { openValidation } from "../packages/validation/src/index.ts";
+import { openValidation } from "../protoport/gateway/src/validation/index.ts";
 import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
 import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
 import { addGrpcJsService } from "../packages/grpc-handlers/src/grpc-js.ts";

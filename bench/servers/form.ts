@@ -6,8 +6,8 @@ import { serve } from "./serve.ts";
 const { createGateway } = await importEntry<typeof import("../../protoport/gateway/src/index.ts")>(
   "protoport/gateway/src/index.ts",
 );
-const { openValidation } = await importEntry<typeof import("../../packages/validation/src/index.ts")>(
-  "packages/validation/src/index.ts",
+const { openValidation } = await importEntry<typeof import("../../protoport/gateway/src/validation/index.ts")>(
+  "protoport/gateway/src/validation/index.ts",
 );
 
 const rules = process.env["FORM_RULES"] ?? "none";

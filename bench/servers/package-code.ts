@@ -11,7 +11,7 @@ const entries = {
   "src/index.ts": ["src/plantstore/index.ts"],
   "src/server/plant-tools.ts": ["src/plantstore/server/plant-tools.ts"],
   "protoport/gateway/src/index.ts": ["src/gateway/index.ts"],
-  "packages/validation/src/index.ts": ["protoport/gateway/src/validation/index.ts", "src/gateway/validation/index.ts"],
+  "protoport/gateway/src/validation/index.ts": ["protoport/gateway/src/validation/index.ts", "src/gateway/validation/index.ts"],
   "packages/http-engine/src/index.ts": ["src/gateway/http-engine/index.ts"],
   "packages/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
   "packages/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],

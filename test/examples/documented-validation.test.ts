@@ -5,7 +5,7 @@ import { createFileRegistry, type DescMethod, type DescMethodUnary, fromBinary }
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../protoport/gateway/src/index.ts";
-import { openValidation } from "../../packages/validation/src/index.ts";
+import { openValidation } from "../../protoport/gateway/src/validation/index.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";

@@ -6,7 +6,7 @@ import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
 import { streamDefaults, streamLimitsOf } from "../src/options.ts";
 import type { McpOptions } from "../src/index.ts";
 import { stringField } from "../../testing/src/gateway/file-init.ts";
-import { openValidation } from "../../validation/src/index.ts";
+import { openValidation } from "../../../protoport/gateway/src/validation/index.ts";
 import { pageOf, serveDescribed } from "./described-tools.ts";
 
 // Tool names and hints, and application functions that return no boolean.

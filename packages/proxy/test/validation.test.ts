@@ -3,7 +3,7 @@ import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/valid
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openValidation } from "../../validation/src/index.ts";
+import { openValidation } from "../../../protoport/gateway/src/validation/index.ts";
 import { AccountSchema, SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
 import { collect } from "../../testing/src/collect.ts";
 import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";

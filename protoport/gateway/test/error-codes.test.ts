@@ -20,7 +20,7 @@ import type { Address, Field, HttpRequest } from "../../../packages/testing/src/
 import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../packages/testing/src/deadline.ts";
 import { startSignup } from "../../../packages/testing/src/gateway/signup.ts";
-import { openValidation } from "../../../packages/validation/src/index.ts";
+import { openValidation } from "../src/validation/index.ts";
 import { startProxy } from "../../../packages/testing/src/gateway/proxy.ts";
 import {
   envelope,

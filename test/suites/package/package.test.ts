@@ -15,7 +15,7 @@ import * as metrics from "../../../packages/telemetry/src/metrics/index.ts";
 import * as opentelemetry from "../../../packages/telemetry/src/opentelemetry/index.ts";
 import * as options from "../../../protoport/gateway/src/options.ts";
 import * as reflection from "../../../protoport/gateway/src/reflection/index.ts";
-import * as validation from "../../../packages/validation/src/index.ts";
+import * as validation from "../../../protoport/gateway/src/validation/index.ts";
 import * as auth from "../../../packages/auth/src/index.ts";
 import * as inputs from "../../../packages/auth/src/inputs/index.ts";
 import * as operations from "../../../packages/telemetry/src/logs/index.ts";

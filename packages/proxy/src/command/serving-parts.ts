@@ -4,7 +4,7 @@ import { isAddressOrNetwork } from "@protoport/gateway";
 import { messageOf } from "@plantstore/http";
 import type { ServerPart } from "@protoport/gateway/health";
 import type { ProtocolExtension } from "@plantstore/mcp";
-import type { openValidation } from "@plantstore/validation";
+import type { openValidation } from "@protoport/gateway/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { type AccessChecks, challengedPathsOf, mcpPath, openAccessChecks } from "./access-checks.ts";
@@ -81,7 +81,7 @@ function hasEqualAccessSettings(before: ProxySettings, after: ProxySettings): bo
 
 async function loadValidation({ validates }: ProxySettings): Promise<ServingParts["validation"]> {
   if (validates === "none") return undefined;
-  const validation = await import("@plantstore/validation");
+  const validation = await import("@protoport/gateway/validation");
   return await validation.openValidation({ untrusted: validates === "upstreams" });
 }
 

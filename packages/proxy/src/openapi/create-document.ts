@@ -44,7 +44,7 @@ export async function createDocument(
   const tools = textsOf(flags["mcp"]);
   // The packages are imported dynamically, because few documents need them.
   const mcp = tools.length > 0 && (await import("@plantstore/mcp")).createMcp({ tools });
-  const validation = flags["validate"] === true && (await (await import("@plantstore/validation")).openValidation());
+  const validation = flags["validate"] === true && (await (await import("@protoport/gateway/validation")).openValidation());
   const document = createOpenApi(services, {
     openapi: `${openapi}.0`,
     ...(await baseOf(services, flags)),

@@ -1,5 +1,5 @@
 import { createFetchGateway, type FetchHandler } from "../../../../protoport/gateway/src/fetch/entry.ts";
-import { openValidation, type ValidationOptions } from "../../../validation/src/index.ts";
+import { openValidation, type ValidationOptions } from "../../../../protoport/gateway/src/validation/index.ts";
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 
 /** Opens the signup service over Fetch for other runtimes. Does not import test helpers, which require node. */

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
-import type { Validation } from "../../../validation/src/index.ts";
+import type { Validation } from "../../../../protoport/gateway/src/validation/index.ts";
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 import type { Address } from "../http/exchange.ts";
 import { createTestGateway } from "./test-engine.ts";

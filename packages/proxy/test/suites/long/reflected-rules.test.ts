@@ -5,7 +5,7 @@ import {
   file_buf_validate_validate,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
-import { openValidation } from "../../../../validation/src/index.ts";
+import { openValidation } from "../../../../../protoport/gateway/src/validation/index.ts";
 import { notesWith, withPredefined } from "../../../../testing/src/gateway/notes.ts";
 import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
 import { startReflectingServer } from "../../../../testing/src/gateway/reflecting-server.ts";

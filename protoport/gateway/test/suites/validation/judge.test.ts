@@ -16,7 +16,7 @@ import { openPython } from "../../../../../packages/testing/src/process/python.t
 import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
 import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
 import type { Gateway } from "../../../src/index.ts";
-import { openValidation } from "../../../../../packages/validation/src/index.ts";
+import { openValidation } from "../../../src/validation/index.ts";
 import { readCaseTypes } from "./case-types.ts";
 
 // For random messages, with the types by which protovalidate implementations are tested, the gateway finds the same

@@ -12,7 +12,7 @@ import {
 import { isReflectMessage, reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
-import { openValidation } from "../../../../../validation/src/index.ts";
+import { openValidation } from "../../../../../../protoport/gateway/src/validation/index.ts";
 import type { ComparisonCase } from "./case.ts";
 
 /** What a client gets in response to a recorded request, and what the handler receives. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createOpenApi } from "../../../../../../protoport/gateway/src/index.ts";
-import { openValidation } from "../../../../../validation/src/index.ts";
+import { openValidation } from "../../../../../../protoport/gateway/src/validation/index.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_signup_v1_signup, SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";

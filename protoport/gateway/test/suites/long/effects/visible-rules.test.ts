@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
 import { isGreenhouse, restrictedServices } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { openValidation } from "../../../../../../packages/validation/src/index.ts";
+import { openValidation } from "../../../../src/validation/index.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
 import { createGateway, type GatewayOptions, type VisibilityOptions, visibleServices } from "../../../../src/index.ts";
 

@@ -19,7 +19,7 @@ import {
   type McpToolHints,
   type McpToolOptions,
 } from "../../../../../../packages/mcp/src/index.ts";
-import { openValidation } from "../../../../../../packages/validation/src/index.ts";
+import { openValidation } from "../../../../src/validation/index.ts";
 
 // Describes services with two values for each createMcp and createOpenApi option, and compares the descriptions.
 

@@ -23,7 +23,7 @@ import { KitchenSink, SinkSchema } from "../../../../../../packages/testing/src/
 import { SignupService } from "../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
 import { createMcp } from "../../../../../../packages/mcp/src/index.ts";
 import { type CorsOptions, createGateway, type ServingOptions } from "../../../../src/index.ts";
-import { openValidation } from "../../../../../../packages/validation/src/index.ts";
+import { openValidation } from "../../../../src/validation/index.ts";
 
 // Serves requests with two values for each createFetchGateway option, and compares the responses.
 

@@ -1,7 +1,7 @@
 import { EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { takeFault } from "../../serve/src/to-connect-error.ts";
-import { FailedRules } from "../src/evaluation-error.ts";
+import { takeFault } from "../../../../packages/serve/src/to-connect-error.ts";
+import { FailedRules } from "../../src/validation/evaluation-error.ts";
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => vi.useRealTimers());

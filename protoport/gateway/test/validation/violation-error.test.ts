@@ -2,11 +2,11 @@ import { create, createFileRegistry } from "@bufbuild/protobuf";
 import * as protovalidate from "@bufbuild/protovalidate";
 import * as schemas from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
-import { BadRequestSchema } from "../../protobuf/src/gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema } from "../../../../packages/protobuf/src/gen/google/rpc/error_details_pb.ts";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { notesWith } from "../../testing/src/gateway/notes.ts";
-import { violationError } from "../src/violation-error.ts";
+import { SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { notesWith } from "../../../../packages/testing/src/gateway/notes.ts";
+import { violationError } from "../../src/validation/violation-error.ts";
 
 // A rule whose message has two lines, with the text of the request.
 const file = create(FileDescriptorProtoSchema, notesWith({ celExpression: [String.raw`'bad\n' + this`] }));

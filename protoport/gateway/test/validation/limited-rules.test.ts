@@ -1,7 +1,7 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test, vi } from "vitest";
-import { openTimeLimit, prepareLimited } from "../src/limited-rules.ts";
+import { openTimeLimit, prepareLimited } from "../../src/validation/limited-rules.ts";
 
 const rules = {
   owners: 1,

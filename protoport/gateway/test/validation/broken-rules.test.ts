@@ -17,8 +17,8 @@ import {
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { openValidation } from "../src/index.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { openValidation } from "../../src/validation/index.ts";
+import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
 
 // A definition may contain rules that protovalidate cannot compile, with which the gateway does not start.
 
