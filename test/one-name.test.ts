@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createBearerAuth, createResourceMetadata, limitRates, openTokenVerifier } from "../packages/auth/src/index.ts";
 import { createGateway } from "../protoport/gateway/src/index.ts";
 import { drainGracefully, Readiness } from "../protoport/gateway/src/health/index.ts";
-import { createMcp } from "../packages/mcp/src/index.ts";
+import { createMcp } from "../protoport/gateway/src/mcp/index.ts";
 import { createUpstream } from "../packages/proxy/src/client/entry.ts";
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
 import { settingRows } from "../packages/proxy/src/settings/setting-flags.ts";

@@ -10,7 +10,7 @@ import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts"
 import { type FastifyLike, fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
 import { createHealthService, drainGracefully, Readiness } from "../protoport/gateway/src/health/index.ts";
 import { createGateway, createOpenApi, shareConnections } from "../protoport/gateway/src/index.ts";
-import { createMcp } from "../packages/mcp/src/index.ts";
+import { createMcp } from "../protoport/gateway/src/mcp/index.ts";
 import { openValidation } from "../protoport/gateway/src/validation/index.ts";
 import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
 import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";

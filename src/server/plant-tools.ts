@@ -1,5 +1,5 @@
 import { principalKey } from "@plantstore/auth";
-import { createMcp, type ProtocolExtension } from "@plantstore/mcp";
+import { createMcp, type ProtocolExtension } from "@protoport/gateway/mcp";
 import { comments } from "../gen/comments.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { policyOf } from "../service/index.ts";

@@ -52,7 +52,7 @@ export const suites: readonly Suite[] = [
       "protoport/gateway/test/wire/http-body.test.ts",
       "protoport/gateway/test/wire/rest-http.test.ts",
       "packages/http/test/listen/request-trailers.test.ts",
-      "packages/mcp/test/requests.test.ts",
+      "protoport/gateway/test/mcp/requests.test.ts",
       "packages/protocols/test/shared/error-metadata.test.ts",
       "packages/serve/test/admit-procedure.test.ts",
       "packages/serve/test/call-view.test.ts",

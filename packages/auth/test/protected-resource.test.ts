@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Endpoint, GatewayOptions } from "../../../protoport/gateway/src/index.ts";
-import { createMcp } from "../../mcp/src/index.ts";
+import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 import { transportNames, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";

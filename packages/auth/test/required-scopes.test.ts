@@ -4,7 +4,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type BoundAddress, createOpenApi, type GatewayOptions } from "../../../protoport/gateway/src/index.ts";
-import { createMcp } from "../../mcp/src/index.ts";
+import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { errorOf } from "../../testing/src/gateway/call-end.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";

@@ -2,7 +2,7 @@ import { Code, createContextValues } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CompletedRequest, GatewayOptions } from "../../../protoport/gateway/src/index.ts";
-import { createMcp } from "../../mcp/src/index.ts";
+import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
 import { fieldValue, type Field, type HttpRequest } from "../../testing/src/http/exchange.ts";

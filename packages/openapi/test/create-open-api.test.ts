@@ -7,7 +7,7 @@ import { documentFieldsMax, operationFieldsMax } from "../src/field-budget.ts";
 import { base64Pattern, durationPattern, fieldMaskPattern } from "../src/text-patterns.ts";
 import type { OpenApiDocument, OpenApiOperation, OpenApiPathItem, OpenApiSchema } from "../src/open-api-document.ts";
 import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
-import { createMcp } from "../../mcp/src/index.ts";
+import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { compileRestRoutes } from "../../protocols/src/rest/rules/index.ts";
 import { Health } from "../../../protoport/gateway/src/health/index.ts";
 import { messageIn, serviceIn } from "../../testing/src/gateway/file-init.ts";

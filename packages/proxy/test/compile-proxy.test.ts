@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { createMcp } from "../../mcp/src/index.ts";
+import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { serviceWithRoutes } from "../../testing/src/gateway/reflected-upstream.ts";
 import { restrictedServices } from "../../testing/src/gateway/restricted.ts";

@@ -2,7 +2,7 @@ import { Code, ConnectError, createContextKey, type Interceptor } from "@connect
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitProcedure, CompletedRequest } from "../../../protoport/gateway/src/index.ts";
-import { createMcp } from "../../mcp/src/index.ts";
+import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { expectNoUnhandledRejections, type Form, forms } from "../../testing/src/callback-forms.ts";
 import { rowsFor } from "../../testing/src/combinations.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";

@@ -7,4 +7,4 @@ export {
   type McpToolOptions,
   type McpCaller,
   type ProtocolExtension,
-} from "@plantstore/mcp";
+} from "./mcp/index.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "../../../examples/servers/greenhouse.ts";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
-import { createMcp } from "../../../packages/mcp/src/index.ts";
+import { createMcp } from "../src/mcp/index.ts";
 
 const page = { open: true, handle: () => ({ httpStatus: 200, body: "" }) } as const;
 const service = `/${GreenhouseService.typeName}`;

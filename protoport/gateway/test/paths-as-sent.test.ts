@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createMcp } from "../../../packages/mcp/src/index.ts";
+import { createMcp } from "../src/mcp/index.ts";
 import { waysFor } from "../../../packages/testing/src/combinations.ts";
 import type { HttpRequest } from "../../../packages/testing/src/http/exchange.ts";
 import { transportNames, type EveryTransport, openEveryTransport } from "../../../packages/testing/src/gateway/every-transport.ts";

@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, Gateway } from "../../../protoport/gateway/src/index.ts";
-import { createMcp } from "../../../packages/mcp/src/index.ts";
+import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { collectGarbage } from "../../../packages/testing/src/http/retained-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";

@@ -16,7 +16,7 @@ export interface CheckedTools {
 /** Returns the tools for the RPCs that the selectors match. */
 export async function checkTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<CheckedTools> {
   // The MCP package is imported dynamically, as in the gateway.
-  const { createMcp } = await import("@plantstore/mcp");
+  const { createMcp } = await import("@protoport/gateway/mcp");
   const tools = createMcp({ tools: selectors }).toolNamesOf(methods);
   const names = new Map([...tools].map(([method, name]) => [selectorOf(method), name]));
   const isSelected = createNameFilter(selectors);

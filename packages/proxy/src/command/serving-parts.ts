@@ -3,7 +3,7 @@ import type { CommandOutput } from "@plantstore/command-line";
 import { isAddressOrNetwork } from "@protoport/gateway";
 import { messageOf } from "@plantstore/http";
 import type { ServerPart } from "@protoport/gateway/health";
-import type { ProtocolExtension } from "@plantstore/mcp";
+import type { ProtocolExtension } from "@protoport/gateway/mcp";
 import type { openValidation } from "@protoport/gateway/validation";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
@@ -90,7 +90,7 @@ async function openMcp(
   validation: ServingParts["validation"],
 ): Promise<ProtocolExtension | undefined> {
   if (tools === undefined) return undefined;
-  const { createMcp } = await import("@plantstore/mcp");
+  const { createMcp } = await import("@protoport/gateway/mcp");
   const serverInfo = { name: "plantstore-proxy", version: packageVersion() };
   return createMcp({ tools, path: mcpPath, serverInfo, ...(validation && { validation }) });
 }

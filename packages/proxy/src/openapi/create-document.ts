@@ -43,7 +43,7 @@ export async function createDocument(
   if (services.length === 0) throw new InputError("no service of the definition matches --service");
   const tools = textsOf(flags["mcp"]);
   // The packages are imported dynamically, because few documents need them.
-  const mcp = tools.length > 0 && (await import("@plantstore/mcp")).createMcp({ tools });
+  const mcp = tools.length > 0 && (await import("@protoport/gateway/mcp")).createMcp({ tools });
   const validation = flags["validate"] === true && (await (await import("@protoport/gateway/validation")).openValidation());
   const document = createOpenApi(services, {
     openapi: `${openapi}.0`,

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import type { HandlerContext } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type FetchGateway } from "../../../../protoport/gateway/src/index.ts";
-import { createMcp } from "../../../mcp/src/index.ts";
+import { createMcp } from "../../../../protoport/gateway/src/mcp/index.ts";
 import { within } from "../deadline.ts";
 import { reasonOf } from "./call-end.ts";
 import { statelessMeta } from "./mcp.ts";

@@ -10,7 +10,7 @@ import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
 import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
 import { startKitchenSink } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
 import { type NamedOption, type GatewayOptions, optionOf, type RestServiceOptions } from "../../src/index.ts";
-import { createMcp } from "../../../../packages/mcp/src/index.ts";
+import { createMcp } from "../../src/mcp/index.ts";
 
 // Each request needs an option. Without the option, the error names it; with the option, the request is served.
 

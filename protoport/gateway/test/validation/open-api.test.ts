@@ -14,7 +14,7 @@ import { notesWith } from "../../../../packages/testing/src/gateway/notes.ts";
 import { startSignup } from "../../../../packages/testing/src/gateway/signup.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/index.ts";
 import type { OpenApiSchema } from "../../../../packages/openapi/src/index.ts";
-import { createMcp } from "../../../../packages/mcp/src/index.ts";
+import { createMcp } from "../../src/mcp/index.ts";
 import { openValidation } from "../../src/validation/index.ts";
 
 const validation = await openValidation();

@@ -4,7 +4,7 @@ import ajvFormats from "ajv-formats";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
 import { createJsonMessageWriter } from "../../../../../packages/protobuf/src/messages/json/index.ts";
-import { createMcp } from "../../../../../packages/mcp/src/index.ts";
+import { createMcp } from "../../../src/mcp/index.ts";
 import { Dice } from "../../../../../packages/testing/src/dice.ts";
 import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
 import { statelessRequest } from "../../../../../packages/testing/src/gateway/mcp.ts";

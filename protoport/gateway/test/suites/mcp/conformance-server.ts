@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway } from "../../../src/index.ts";
-import { createMcp } from "../../../../../packages/mcp/src/index.ts";
+import { createMcp } from "../../../src/mcp/index.ts";
 import { createHttpEngine } from "../../../../../packages/http-engine/src/index.ts";
 
 /** The conformance suite's tools that RPCs can be, by RPC name. */

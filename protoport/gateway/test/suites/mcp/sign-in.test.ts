@@ -27,7 +27,7 @@ import { freePort } from "../../../../../packages/testing/src/process/free-port.
 import { openPython } from "../../../../../packages/testing/src/process/python.ts";
 import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
 import { createGateway } from "../../../src/index.ts";
-import { createMcp } from "../../../../../packages/mcp/src/index.ts";
+import { createMcp } from "../../../src/mcp/index.ts";
 import { greenhouse } from "./results.ts";
 import { signInAndCall1, signInAndCall2, type SignInAndCall } from "./sign-in-clients.ts";
 

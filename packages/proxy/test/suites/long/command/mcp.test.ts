@@ -4,7 +4,7 @@ import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createMcp } from "../../../../../mcp/src/index.ts";
+import { createMcp } from "../../../../../../protoport/gateway/src/mcp/index.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import type { Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi, parseHttpRules } from "../../../../../../protoport/gateway/src/index.ts";
-import { createMcp } from "../../../../../mcp/src/index.ts";
+import { createMcp } from "../../../../../../protoport/gateway/src/mcp/index.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { file_library_v1_library, LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";

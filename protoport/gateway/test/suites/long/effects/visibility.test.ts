@@ -27,7 +27,7 @@ import {
   type GatewayOptions,
   visibleServices,
 } from "../../../../src/index.ts";
-import { createMcp } from "../../../../../../packages/mcp/src/index.ts";
+import { createMcp } from "../../../../src/mcp/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../src/reflection/index.ts";
 
 // google.api.visibility in the gateway. Handlers serve the complete definition, and callers see part of it.

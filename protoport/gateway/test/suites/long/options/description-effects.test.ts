@@ -18,7 +18,7 @@ import {
   type McpStreamLimits,
   type McpToolHints,
   type McpToolOptions,
-} from "../../../../../../packages/mcp/src/index.ts";
+} from "../../../../src/mcp/index.ts";
 import { openValidation } from "../../../../src/validation/index.ts";
 
 // Describes services with two values for each createMcp and createOpenApi option, and compares the descriptions.

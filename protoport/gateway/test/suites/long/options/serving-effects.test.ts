@@ -21,7 +21,7 @@ import { recordGeneratedFunctions } from "../../../../../../packages/testing/src
 import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
 import { KitchenSink, SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { SignupService } from "../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { createMcp } from "../../../../../../packages/mcp/src/index.ts";
+import { createMcp } from "../../../../src/mcp/index.ts";
 import { type CorsOptions, createGateway, type ServingOptions } from "../../../../src/index.ts";
 import { openValidation } from "../../../../src/validation/index.ts";
 

@@ -1,7 +1,7 @@
 import { create, createFileRegistry, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { createMcp, type McpOptions } from "../src/index.ts";
+import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
 
 // Names for tools from several services, of which a later one may be hostile.
 

@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Type as Type, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
-import { postMcp, statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
-import type { FetchHandler } from "../../../../../protoport/gateway/src/index.ts";
+import { postMcp, statelessRequest } from "../../../../../../packages/testing/src/gateway/mcp.ts";
+import type { FetchHandler } from "../../../../src/index.ts";
 import {
   type DescribedMessage,
   type DescribedOptions,
@@ -11,7 +11,7 @@ import {
   postTo,
   serveDescribed,
   type ToolPage,
-} from "../../described-tools.ts";
+} from "../../../mcp/described-tools.ts";
 
 // Schemas for definitions that are large or hostile, and for requests with unknown fields.
 

@@ -2,11 +2,11 @@ import { create, setExtension } from "@bufbuild/protobuf";
 import { FieldOptionsSchema, MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { field, FieldRulesSchema } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { describe, expect, test } from "vitest";
-import type { GatewayOptions } from "../../../protoport/gateway/src/index.ts";
-import { streamDefaults, streamLimitsOf } from "../src/options.ts";
-import type { McpOptions } from "../src/index.ts";
-import { stringField } from "../../testing/src/gateway/file-init.ts";
-import { openValidation } from "../../../protoport/gateway/src/validation/index.ts";
+import type { GatewayOptions } from "../../src/index.ts";
+import { streamDefaults, streamLimitsOf } from "../../src/mcp/options.ts";
+import type { McpOptions } from "../../src/mcp/index.ts";
+import { stringField } from "../../../../packages/testing/src/gateway/file-init.ts";
+import { openValidation } from "../../src/validation/index.ts";
 import { pageOf, serveDescribed } from "./described-tools.ts";
 
 // Tool names and hints, and application functions that return no boolean.
