@@ -17,7 +17,7 @@ export {
   type OpenApiSecurityScheme,
   type OpenApiServer,
   readComments,
-} from "@plantstore/openapi";
+} from "./openapi/index.ts";
 export {
   type ErrorForm,
   type ErrorRecord,

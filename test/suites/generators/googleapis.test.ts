@@ -12,7 +12,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type Gateway, readComments } from "../../../protoport/gateway/src/index.ts";
-import { isRequired } from "../../../packages/openapi/src/field-behavior.ts";
+import { isRequired } from "../../../protoport/gateway/src/openapi/field-behavior.ts";
 import {
   buildClient,
   type Generator,

@@ -18,7 +18,7 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../src/descriptors/index.ts";
 import { visibilityLabelsOf } from "../../src/descriptors/hide-restricted.ts";
-import { commentOf, commentsOf } from "../../../openapi/src/index.ts";
+import { commentOf, commentsOf } from "../../../../protoport/gateway/src/openapi/index.ts";
 import { runSteps } from "../../../http/src/exchange/index.ts";
 import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
 

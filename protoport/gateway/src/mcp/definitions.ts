@@ -8,7 +8,7 @@ import {
   commentsOf,
   createMessageSchema,
   omittedSchema,
-} from "@plantstore/openapi";
+} from "../openapi/index.ts";
 import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";

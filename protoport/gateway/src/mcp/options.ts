@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Comments, FieldRules } from "@plantstore/openapi";
+import type { Comments, FieldRules } from "../openapi/index.ts";
 import { withCode, type OptionNames, required } from "@plantstore/http";
 import type { BodyCaller } from "@plantstore/protocols";
 

@@ -12,7 +12,7 @@ import {
 import type { Validator } from "@bufbuild/protovalidate";
 import type { FieldRules as ProtoFieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { createReachableRegistry, memoize } from "@plantstore/protobuf";
-import type { FieldKeywords, FieldRules } from "@plantstore/openapi";
+import type { FieldKeywords, FieldRules } from "../openapi/index.ts";
 import type { Protovalidate } from "./protovalidate.ts";
 import { findRules } from "./rules.ts";
 import { exampleOf } from "./rule-example.ts";

@@ -1,7 +1,7 @@
 import { create, type DescMessage, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
 import { toShortLine, withCode, refuseUnknownOptions } from "@plantstore/http";
-import type { FieldRules } from "@plantstore/openapi";
+import type { FieldRules } from "../openapi/index.ts";
 import type { Validation } from "@plantstore/serve";
 import { compileProblems } from "./compile-problems.ts";
 import { FailedRules, findTypeErrors } from "./evaluation-error.ts";

@@ -1,4 +1,4 @@
-import type { OpenApiSchema } from "@plantstore/openapi";
+import type { OpenApiSchema } from "../openapi/index.ts";
 
 const formatExamples: Readonly<Record<string, string>> = {
   email: "ada@example.com",

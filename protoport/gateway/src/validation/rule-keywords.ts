@@ -3,7 +3,7 @@ import { reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { FieldRules, Ignore } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { shortestFloat } from "@plantstore/protobuf";
-import type { FieldKeywords, OpenApiSchema } from "@plantstore/openapi";
+import type { FieldKeywords, OpenApiSchema } from "../openapi/index.ts";
 
 // Converts the standard buf.validate rules to JSON Schema keywords. Rules that JSON Schema cannot express are omitted,
 // so the schema may accept more than the server. The schema accepts less only for patterns, because RE2 and ECMAScript

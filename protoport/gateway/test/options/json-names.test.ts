@@ -3,7 +3,7 @@ import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type RestServiceOptions } from "../../src/index.ts";
 import { readJson } from "../../../../packages/protobuf/src/messages/json/index.ts";
-import type { OpenApiParameter } from "../../../../packages/openapi/src/open-api-document.ts";
+import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
 import { oddMethod, oddNames, oddRules, specialNames } from "../../../../packages/testing/src/gateway/odd-names.ts";
 
 // JSON names that are not identifiers, or are other fields' names. The names in the OpenAPI document are accepted for

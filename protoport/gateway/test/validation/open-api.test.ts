@@ -13,7 +13,7 @@ import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts
 import { notesWith } from "../../../../packages/testing/src/gateway/notes.ts";
 import { startSignup } from "../../../../packages/testing/src/gateway/signup.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/index.ts";
-import type { OpenApiSchema } from "../../../../packages/openapi/src/index.ts";
+import type { OpenApiSchema } from "../../src/openapi/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { openValidation } from "../../src/validation/index.ts";
 

@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createOpenApi } from "../../../../packages/openapi/src/index.ts";
+import { createOpenApi } from "../../src/openapi/index.ts";
 import { ErrorCode } from "../../../../packages/http/src/exchange/index.ts";
 import { waysFor } from "../../../../packages/testing/src/combinations.ts";
 import { FileService, type UploadRequest } from "../../../../packages/testing/src/gen/files/v1/files_pb.ts";

@@ -21,7 +21,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
 import { expect, test } from "vitest";
 import { readJson } from "../../../../../packages/protobuf/src/messages/json/index.ts";
-import { createMessageSchema } from "../../../../../packages/openapi/src/index.ts";
+import { createMessageSchema } from "../../../src/openapi/index.ts";
 import { openValidation } from "../../../src/validation/index.ts";
 
 // The schema for a message with a rule accepts a value if and only if the server accepts it.

@@ -2,7 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
-import { createMessageSchema } from "../../../../../packages/openapi/src/index.ts";
+import { createMessageSchema } from "../../../src/openapi/index.ts";
 import { createJsonMessageWriter, readJson } from "../../../../../packages/protobuf/src/messages/json/index.ts";
 import { kitchenSinkRegistry } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
 import { rollMessage } from "../../../../../packages/testing/src/gateway/random-message.ts";

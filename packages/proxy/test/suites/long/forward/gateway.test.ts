@@ -8,7 +8,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts";
 import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../../protoport/gateway/src/index.ts";
-import { createOpenApi } from "../../../../../openapi/src/index.ts";
+import { createOpenApi } from "../../../../../../protoport/gateway/src/openapi/index.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { fieldValue } from "../../../../../testing/src/http/exchange.ts";

@@ -1,15 +1,15 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Type as Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { createGateway, createOpenApi, type OpenApiDocument, parseHttpRules } from "../../../../../protoport/gateway/src/index.ts";
+import { createGateway, createOpenApi, type OpenApiDocument, parseHttpRules } from "../../../../src/index.ts";
 import {
   componentFieldsMax,
   fieldsOmittedNote,
   documentFieldsMax,
   exampleFieldsMax,
   operationFieldsMax,
-} from "../../../src/field-budget.ts";
-import { type FieldInit, type FileInit, serviceIn, stringField } from "../../../../testing/src/gateway/file-init.ts";
+} from "../../../../src/openapi/field-budget.ts";
+import { type FieldInit, type FileInit, serviceIn, stringField } from "../../../../../../packages/testing/src/gateway/file-init.ts";
 
 // What a document omits from definitions that would be too large, and where it notes that.
 

@@ -20,10 +20,10 @@ import {
   ServiceOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { restrictedTo } from "../../testing/src/gateway/restricted.ts";
-import { http } from "../../protobuf/src/gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../../protobuf/src/gen/google/api/http_pb.ts";
-import { createOpenApi, visibleServices } from "../../../protoport/gateway/src/index.ts";
+import { restrictedTo } from "../../../../packages/testing/src/gateway/restricted.ts";
+import { http } from "../../../../packages/protobuf/src/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../../packages/protobuf/src/gen/google/api/http_pb.ts";
+import { createOpenApi, visibleServices } from "../../src/index.ts";
 
 // The cases in protoc-gen-openapiv2, whose examples use five filters: no label, each of two labels, both labels, and no
 // filter. This package hides an RPC with a hidden message. protoc-gen-openapiv2 describes the RPC without a schema.

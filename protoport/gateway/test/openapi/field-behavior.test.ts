@@ -6,9 +6,9 @@ import {
   FieldOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { FieldBehavior, field_behavior } from "../../protobuf/src/gen/google/api/field_behavior_pb.ts";
-import { createOpenApi, type OpenApiDocument } from "../src/index.ts";
-import { serviceIn } from "../../testing/src/gateway/file-init.ts";
+import { FieldBehavior, field_behavior } from "../../../../packages/protobuf/src/gen/google/api/field_behavior_pb.ts";
+import { createOpenApi, type OpenApiDocument } from "../../src/openapi/index.ts";
+import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
 
 /** What annotates the field `text`. */
 interface Annotations {

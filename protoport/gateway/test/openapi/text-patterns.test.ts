@@ -6,11 +6,11 @@ import {
   fieldMaskPattern,
   integerPattern,
   urlFieldMaskPattern,
-} from "../src/text-patterns.ts";
-import { parseBase64 } from "../../protobuf/src/messages/json/base64.ts";
-import { parseFieldMask } from "../../protobuf/src/messages/json/field-mask.ts";
-import { integerRangeOf, parseCanonicalInteger } from "../../protobuf/src/messages/json/numbers.ts";
-import { parseDuration } from "../../protobuf/src/messages/json/times.ts";
+} from "../../src/openapi/text-patterns.ts";
+import { parseBase64 } from "../../../../packages/protobuf/src/messages/json/base64.ts";
+import { parseFieldMask } from "../../../../packages/protobuf/src/messages/json/field-mask.ts";
+import { integerRangeOf, parseCanonicalInteger } from "../../../../packages/protobuf/src/messages/json/numbers.ts";
+import { parseDuration } from "../../../../packages/protobuf/src/messages/json/times.ts";
 
 // Each pattern matches exactly the texts that the reader accepts.
 

@@ -11,8 +11,8 @@ import {
   field_info,
   FieldInfo_Format as Format,
   FieldInfoSchema,
-} from "../../protobuf/src/gen/google/api/field_info_pb.ts";
-import { createMessageSchema, createOpenApi } from "../src/index.ts";
+} from "../../../../packages/protobuf/src/gen/google/api/field_info_pb.ts";
+import { createMessageSchema, createOpenApi } from "../../src/openapi/index.ts";
 
 // The formats in google.api.field_info (AIP-202), in OpenAPI and in tool schemas.
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { shapeOf, toOpenApiPath } from "../src/open-api-path.ts";
-import { parsePathTemplate } from "../../protocols/src/rest/rules/parse-path-template.ts";
+import { shapeOf, toOpenApiPath } from "../../src/openapi/open-api-path.ts";
+import { parsePathTemplate } from "../../../../packages/protocols/src/rest/rules/parse-path-template.ts";
 
 test.each([
   ["the root", "/", "/", []],
