@@ -177,7 +177,7 @@ const others: Readonly<Record<string, string>> = {
   Peer: "of an exchange",
   CallAudit: "returned by a hook for each call",
   EndpointResponse: "returned by an endpoint for each request",
-  Endpoint: "may be of any class; a misspelt member is refused (packages/serve/test/misspelled-members.test.ts)",
+  Endpoint: "may be of any class; a misspelt member is refused (protoport/gateway/test/serve/misspelled-members.test.ts)",
   DescriptorSource: "may be of any class",
   Instruments: "may be of any class",
   Instrument: "of instruments",

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { Endpoint } from "@plantstore/serve";
+import type { Endpoint } from "@protoport/gateway/serve";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import { pageFile } from "./page-file.ts";
 import { memoizeAsync, type Resource, resourceEndpoint } from "./resource.ts";

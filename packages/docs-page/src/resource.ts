@@ -1,5 +1,5 @@
 import { promisify } from "node:util";
-import type { Endpoint } from "@plantstore/serve";
+import type { Endpoint } from "@protoport/gateway/serve";
 import { negotiateCoding } from "@plantstore/protocols";
 
 /** A resource that does not change while the process runs. */

@@ -7,7 +7,7 @@ import type {
   UntypedHandleCall,
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { registerForwarder } from "@plantstore/serve";
+import { registerForwarder } from "@protoport/gateway/serve";
 import { type OptionNames, refuseUnknownOptions } from "@plantstore/http";
 import { type AnyHandler, findConverter, findEncode, HandlerForwarder, type MessageTypes } from "./calls/index.ts";
 import { type DescriptorSource, findMethod, findService } from "./descriptors/index.ts";

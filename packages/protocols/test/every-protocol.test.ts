@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { PhotoService } from "../../../examples/gen/greenhouse/v1/photos_pb.ts";
 import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
-import { compileRoutes } from "../../serve/src/index.ts";
+import { compileRoutes } from "../../../protoport/gateway/src/serve/index.ts";
 import type { Protocol } from "../../../protoport/gateway/src/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";

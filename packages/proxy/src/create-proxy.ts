@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { createFaultReporter } from "@plantstore/serve";
+import { createFaultReporter } from "@protoport/gateway/serve";
 import type { RestOptions } from "@plantstore/protocols";
 import type { HttpEngine } from "@plantstore/http/node";
 import {

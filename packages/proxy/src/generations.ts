@@ -1,6 +1,6 @@
 import { type CurrentNodeServer, ignoredByListen } from "@protoport/gateway/create-gateway";
 import { refuseIgnoredOptions } from "@plantstore/http";
-import { guardCallback } from "@plantstore/serve";
+import { guardCallback } from "@protoport/gateway/serve";
 import { type ReloadReport, UnknownPaths } from "./forward/index.ts";
 import {
   type Generation,

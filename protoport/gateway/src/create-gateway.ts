@@ -16,7 +16,7 @@ import {
   type Server,
   servingOptionNames,
   type ServingOptions,
-} from "@plantstore/serve";
+} from "./serve/index.ts";
 import {
   type BoundAddress,
   type GatewayLoad,

@@ -49,7 +49,7 @@ export {
   type GatewayRoute,
   type OnFault,
   type ServingOptions,
-} from "@plantstore/serve";
+} from "./serve/index.ts";
 export {
   type BindOptions,
   type BoundAddress,

@@ -10,7 +10,7 @@ import {
   readHeaderField,
   refusePromise,
 } from "@plantstore/http";
-import { findTarget, refuseProblem, serve, type CurrentServer, type Target } from "@plantstore/serve";
+import { findTarget, refuseProblem, serve, type CurrentServer, type Target } from "./serve/index.ts";
 import {
   NodeHttp1Exchange,
   NodeHttp2Exchange,

@@ -15,10 +15,10 @@ const connect = "node_modules/@connectrpc/connect/dist/esm";
 /** Where options are declared, and the prefix of their names on the page. */
 const declared = [
   { file: "protoport/gateway/src/create-gateway.ts", type: "GatewayOptions", prefix: "" },
-  { file: "packages/serve/src/create-server.ts", type: "ServingOptions", prefix: "" },
+  { file: "protoport/gateway/src/serve/create-server.ts", type: "ServingOptions", prefix: "" },
   { file: "packages/protocols/src/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
   { file: "packages/protobuf/src/messages/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
-  { file: "packages/serve/src/cors.ts", type: "CorsOptions", prefix: "cors." },
+  { file: "protoport/gateway/src/serve/cors.ts", type: "CorsOptions", prefix: "cors." },
   { file: "packages/http/src/listen/listener.ts", type: "ListenOptions", prefix: "" },
   { file: "packages/http/src/listen/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },
   { file: "packages/http/src/listen/bind.ts", type: "BindOptions", prefix: "" },

@@ -195,7 +195,7 @@ test("no module is in two published packages", () => {
   expect(modules).toEqual(
     expect.arrayContaining([
       "packages/http/src/exchange/exchange.ts",
-      "packages/serve/src/serve.ts",
+      "protoport/gateway/src/serve/serve.ts",
       "src/stores/contract/deletion.ts",
     ]),
   );

@@ -2,7 +2,7 @@ import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterf
 import type { Message } from "@bufbuild/protobuf";
 import type { PlainConverter } from "@plantstore/protobuf";
 import { Envelope, type ForwardedMessage } from "@plantstore/protocols";
-import { type Caller, toFault } from "@plantstore/serve";
+import { type Caller, toFault } from "@protoport/gateway/serve";
 import { appendMetadata, toMetadata } from "./metadata.ts";
 import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Envelope, type ForwardedMessage } from "@plantstore/protocols";
-import { toFault } from "@plantstore/serve";
+import { toFault } from "@protoport/gateway/serve";
 import type { AnyDefinition } from "./base-call.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { Envelope } from "@plantstore/protocols";
-import type { Caller, Reply } from "@plantstore/serve";
+import type { Caller, Reply } from "@protoport/gateway/serve";
 import type { Message } from "@bufbuild/protobuf";
 
 /** The target for a call's response. After `end` or `fail`, its functions have no effect. */

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { CommonHeaderFields, readHeaderField, runSteps } from "../../../http/src/exchange/index.ts";
 import { FetchExchange } from "../../../http/src/fetch/index.ts";
-import { createRpcs } from "../../../serve/src/create-rpcs.ts";
+import { createRpcs } from "../../../../protoport/gateway/src/serve/create-rpcs.ts";
 import { connect } from "../../src/connect/protocol.ts";
 import { grpc } from "../../src/grpc/protocol.ts";
 import type { CallTarget } from "../../src/protocol.ts";
 import { grpcWeb } from "../../src/grpc-web/protocol.ts";
-import { RpcPath } from "../../../serve/src/routes.ts";
+import { RpcPath } from "../../../../protoport/gateway/src/serve/routes.ts";
 import { jsonContentTypes, notJsonContentTypes } from "../../../testing/src/gateway/json-content-types.ts";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 

@@ -13,7 +13,7 @@ import {
 } from "../client/index.ts";
 import { Envelope, envelopeBytes, type ForwardedMessage, type ProtocolName, toEnvelope } from "@plantstore/protocols";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
-import type { Caller, Forwarder, Reply } from "@plantstore/serve";
+import type { Caller, Forwarder, Reply } from "@protoport/gateway/serve";
 import type { ForwardedFields } from "./forward-rules.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import type { AdmitRequest } from "@plantstore/serve";
+import type { AdmitRequest } from "@protoport/gateway/serve";
 import {
   type HeaderFields,
   readHeaderField,

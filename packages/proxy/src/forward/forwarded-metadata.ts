@@ -1,4 +1,4 @@
-import type { Caller } from "@plantstore/serve";
+import type { Caller } from "@protoport/gateway/serve";
 import type { HeaderFields } from "@plantstore/http";
 import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders, type ProtocolName } from "@plantstore/protocols";

@@ -12,7 +12,7 @@ import {
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
 import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
 import { messageBytesMax, type ExternalHttpRule } from "@plantstore/protocols";
-import { registerForwarder } from "@plantstore/serve";
+import { registerForwarder } from "@protoport/gateway/serve";
 import {
   requireRange,
   type ServiceOwners,

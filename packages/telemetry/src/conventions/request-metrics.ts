@@ -1,4 +1,4 @@
-import type { CompletedRequest } from "@plantstore/serve";
+import type { CompletedRequest } from "@protoport/gateway/serve";
 import { refuseUnknownOptions } from "@plantstore/http";
 import { durationBounds, type Instrument, type Instruments } from "./instruments.ts";
 import { httpAttributes, httpSeriesKey, isRpcProtocol, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";

@@ -1,4 +1,4 @@
-import type { Endpoint } from "@plantstore/serve";
+import type { Endpoint } from "@protoport/gateway/serve";
 import { readAccept } from "@plantstore/protocols";
 import type { MetricFamily } from "./metric-family.ts";
 import { type PrometheusFormat, prometheusMediaTypes, formatPrometheus } from "./prometheus-text.ts";

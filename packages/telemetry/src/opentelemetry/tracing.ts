@@ -12,7 +12,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
-import { type AdmitRequest, type CompletedRequest, wrapMessages } from "@plantstore/serve";
+import { type AdmitRequest, type CompletedRequest, wrapMessages } from "@protoport/gateway/serve";
 import {
   type Attributes,
   callEndAttributes,

@@ -6,7 +6,7 @@ import type {
   CompletedRequest,
   Endpoint,
   ServingOptions,
-} from "@plantstore/serve";
+} from "@protoport/gateway/serve";
 import {
   createCallDurations,
   createRequestDurations,

@@ -4,7 +4,7 @@ import {
   createServer,
   servingOptionNames,
   type ServingOptions,
-} from "@plantstore/serve";
+} from "../serve/index.ts";
 import { describeUnusedLabels } from "@plantstore/protobuf";
 import { refuseUnknownOptions } from "@plantstore/http";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";

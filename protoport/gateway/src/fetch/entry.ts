@@ -14,7 +14,7 @@ export {
   type FailedRequest,
   type OnFault,
   type ServingOptions,
-} from "@plantstore/serve";
+} from "../serve/index.ts";
 export { errorCodeOf } from "@plantstore/protobuf";
 export { type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "@plantstore/http";
 export {

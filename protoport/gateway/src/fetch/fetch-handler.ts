@@ -9,7 +9,7 @@ import {
   type Server,
   type Target,
   unmatchedTarget,
-} from "@plantstore/serve";
+} from "../serve/index.ts";
 import {
   bodyConsumedProblem,
   type HttpProblem,

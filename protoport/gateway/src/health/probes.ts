@@ -1,4 +1,4 @@
-import type { CompletedRequest, Endpoint } from "@plantstore/serve";
+import type { CompletedRequest, Endpoint } from "../serve/index.ts";
 import { Health } from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
 import type { Readiness } from "./readiness.ts";
 

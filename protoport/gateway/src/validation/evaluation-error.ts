@@ -3,7 +3,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { Validator } from "@bufbuild/protovalidate";
 import { problem } from "@plantstore/protobuf";
 import { toShortLine } from "@plantstore/http";
-import { toFault } from "@plantstore/serve";
+import { toFault } from "../serve/index.ts";
 import type { Rules } from "./rules.ts";
 import { sampleMessages } from "./sample-message.ts";
 

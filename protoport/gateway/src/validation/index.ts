@@ -1,3 +1,3 @@
 /** Validates requests with protovalidate, by the `buf.validate` rules in the definition. */
 export { openValidation, type ValidationOptions } from "./open-validation.ts";
-export type { Validation } from "@plantstore/serve";
+export type { Validation } from "../serve/index.ts";

@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { problem } from "@plantstore/protobuf";
 import { withCode } from "@plantstore/http";
-import type { MessageCheck } from "@plantstore/serve";
+import type { MessageCheck } from "../serve/index.ts";
 import type { Rules } from "./rules.ts";
 
 /** Maximum fields, oneofs and messages with rules. Compiling this many rules takes less than a second. */

@@ -2,7 +2,7 @@ import { create, type DescMessage, type DescService, type Registry } from "@bufb
 import type { Validator } from "@bufbuild/protovalidate";
 import { toShortLine, withCode, refuseUnknownOptions } from "@plantstore/http";
 import type { FieldRules } from "../openapi/index.ts";
-import type { Validation } from "@plantstore/serve";
+import type { Validation } from "../serve/index.ts";
 import { compileProblems } from "./compile-problems.ts";
 import { FailedRules, findTypeErrors } from "./evaluation-error.ts";
 import { DescribedRules } from "./field-rules.ts";

@@ -1,6 +1,6 @@
 import { EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { takeFault } from "../../../../packages/serve/src/to-connect-error.ts";
+import { takeFault } from "../../src/serve/to-connect-error.ts";
 import { FailedRules } from "../../src/validation/evaluation-error.ts";
 
 beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));

@@ -1,0 +1,287 @@
+import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { AdmitProcedure, CompletedRequest } from "../../src/index.ts";
+import { createMcp } from "../../src/mcp/index.ts";
+import { expectNoUnhandledRejections, type Form, forms } from "../../../../packages/testing/src/callback-forms.ts";
+import { rowsFor } from "../../../../packages/testing/src/combinations.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
+import {
+  getReadingProcedure as read,
+  startGreenhouse,
+  waterBedProcedure as water,
+} from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { createJsonRpcGateway, jsonRpcPath } from "../../../../packages/testing/src/gateway/json-rpc.ts";
+import { initializedRequest, postMcp, statelessRequest, toolNameOf } from "../../../../packages/testing/src/gateway/mcp.ts";
+import { rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+
+const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
+const challenge = 'Bearer error="insufficient_scope"';
+const json: Field = ["content-type", "application/json"];
+// No format decodes these bytes, so the test cases show whether the check or the decoding happens first.
+const malformed = Buffer.from("{");
+
+function post(path: string, contentType: string, body: Uint8Array): HttpRequest {
+  return { httpMethod: "POST", path, header: [["content-type", contentType]], body };
+}
+
+function callTool(procedure: string, args: object): HttpRequest {
+  return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: args });
+}
+
+/** A request that names a procedure in its path or in its body. */
+interface NamedRequest {
+  readonly name: string;
+  readonly procedure: string;
+  readonly request: HttpRequest;
+  /** The status for a refusal. Default 403. */
+  readonly refusedStatus?: number;
+  /** The error if the request is admitted. Default InvalidArgument, because the message is malformed. */
+  readonly admittedCode?: Code | undefined;
+  /** Whether the request needs HTTP/2. */
+  readonly http2?: boolean;
+}
+
+const named: readonly NamedRequest[] = [
+  { name: "a REST call", procedure: water, request: post("/beds/7:water", "application/json", malformed) },
+  {
+    name: "a REST call by another method",
+    procedure: water,
+    request: { httpMethod: "PUT", path: water, header: [json] },
+    admittedCode: Code.Unimplemented,
+  },
+  { name: "a Connect call", procedure: water, request: rpcRequest(wireFormats["connect-json"], malformed, [], water) },
+  {
+    name: "a Connect call by GET",
+    procedure: read,
+    request: { httpMethod: "GET", path: `${read}?encoding=json&message=%7B`, header: [] },
+  },
+  {
+    name: "a Connect stream",
+    procedure: watch,
+    request: post(watch, "application/connect+json", encodeEnvelope(0, malformed)),
+    refusedStatus: 200,
+  },
+  {
+    name: "a gRPC-Web call",
+    procedure: water,
+    request: rpcRequest(wireFormats["grpc-web-json"], malformed, [], water),
+    refusedStatus: 200,
+  },
+  {
+    name: "a gRPC call",
+    procedure: water,
+    request: rpcRequest(wireFormats["grpc-json"], malformed, [], water),
+    refusedStatus: 200,
+    http2: true,
+  },
+  {
+    name: "a gRPC stream",
+    procedure: watch,
+    request: rpcRequest(wireFormats["grpc-json"], malformed, [], watch),
+    refusedStatus: 200,
+    http2: true,
+  },
+  { name: "a tool call", procedure: water, request: callTool(water, { liters: "many" }) },
+  {
+    name: "a tool call after initialize",
+    procedure: water,
+    request: initializedRequest("tools/call", { name: toolNameOf(water), arguments: { liters: "many" } }),
+  },
+  { name: "a tool call of a stream", procedure: watch, request: callTool(watch, { count: "many" }) },
+];
+
+const http2Transports: readonly string[] = ["the engine's HTTP/2", "node's HTTP/2", "a handler in node:http2"];
+const namedByTransport = named.flatMap((row) =>
+  transportNames
+    .filter((transport) => row.http2 !== true || http2Transports.includes(transport))
+    .map((transport) => ({ ...row, transport })),
+);
+
+const unnamed: readonly { readonly name: string; readonly request: HttpRequest }[] = [
+  { name: "a list of tools", request: statelessRequest("tools/list") },
+  { name: "a tool that does not exist", request: statelessRequest("tools/call", { name: "none", arguments: {} }) },
+  { name: "a notification", request: postMcp('{"jsonrpc":"2.0","method":"notifications/initialized"}') },
+  { name: "a body that is not JSON", request: postMcp("{") },
+  { name: "an unknown path", request: { httpMethod: "GET", path: "/nothing", header: [] } },
+  { name: "an endpoint", request: { httpMethod: "GET", path: "/closed", header: [] } },
+];
+
+const subjectKey = createContextKey("nobody");
+const refusal = new ConnectError("not yours", Code.PermissionDenied, { "www-authenticate": challenge });
+const checks: Readonly<Record<Form, AdmitProcedure>> = {
+  returns: () => {},
+  resolves: async () => {},
+  throws: () => {
+    throw refusal;
+  },
+  rejects: async () => {
+    throw refusal;
+  },
+};
+/** How `admit` returns its function. */
+const admits = ["returns", "resolves"] as const;
+
+expectNoUnhandledRejections();
+
+describe.each(admits)("the function that admit %s", (admitForm) => {
+  let gateway: EveryTransport;
+  let check: AdmitProcedure;
+  const ran: string[] = [];
+  const completed: CompletedRequest[] = [];
+
+  beforeAll(async () => {
+    gateway = await openEveryTransport({
+      routes: (router) =>
+        router.service(GreenhouseService, { waterBed: () => ({}), getReading: () => ({}), async *watchReadings() {} }),
+      mcp: createMcp({ tools: ["greenhouse.v1.*"] }),
+      endpoints: [{ path: "/closed", open: false, handle: () => ({ httpStatus: 200, body: "ok" }) }],
+      onResponse: (request) => void completed.push(request),
+      // The failing functions are faults.
+      onFault: () => {},
+      admit: ({ procedure, contextValues }) => {
+        ran.push(`admit ${procedure}`);
+        contextValues.set(subjectKey, "alice");
+        const counted: AdmitProcedure = (name) => {
+          ran.push(`check ${name} of ${contextValues.get(subjectKey)}`);
+          return check(name);
+        };
+        return admitForm === "returns" ? counted : Promise.resolve(counted);
+      },
+    });
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+  beforeEach(() => {
+    ran.length = 0;
+    completed.length = 0;
+  });
+
+  const lastCompleted = async (): Promise<CompletedRequest> => {
+    await expect.poll(() => completed).toHaveLength(1);
+    const [request] = completed;
+    if (request === undefined) throw new Error("no request was completed");
+    return request;
+  };
+
+  test.each(rowsFor(admitForm, admits, namedByTransport))(
+    "over $transport, gets the procedure once before $name is decoded",
+    async ({ transport, request, procedure, refusedStatus = 403, admittedCode = Code.InvalidArgument }) => {
+      const isInBody = request.path === "/mcp";
+      const wanted = [`admit ${isInBody ? undefined : procedure}`, `check ${procedure} of alice`];
+      for (const form of forms) {
+        ran.length = 0;
+        completed.length = 0;
+        check = checks[form];
+        const isRefused = form === "throws" || form === "rejects";
+        const response = await within(gateway.ask(transport, request), "the response");
+        const { error, procedure: reported, httpStatus } = await lastCompleted();
+        expect.soft([form, error?.code]).toEqual([form, isRefused ? Code.PermissionDenied : admittedCode]);
+        expect.soft([form, ran, reported]).toEqual([form, wanted, procedure]);
+        expect.soft(httpStatus).toBe(response.httpStatus);
+        if (!isRefused) continue;
+        expect.soft([form, response.httpStatus]).toEqual([form, refusedStatus]);
+        if (refusedStatus === 200) continue;
+        expect.soft([form, fieldValue(response.header, "www-authenticate")]).toEqual([form, challenge]);
+      }
+    },
+  );
+
+  test.each(unnamed)("is not called for $name", async ({ request }) => {
+    check = () => {
+      throw refusal;
+    };
+    for (const transport of transportNames) {
+      await within(gateway.ask(transport, request), `the response by ${transport}`);
+    }
+    expect(ran).toEqual(transportNames.map(() => "admit undefined"));
+  });
+
+  test("refuses a tool call with a JSON-RPC error for the call's id", async () => {
+    check = () => {
+      throw refusal;
+    };
+    const { body } = await gateway.ask("node's HTTP/1.1", callTool(water, {}));
+    expect(JSON.parse(String(body))).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32_600, message: "not yours" } });
+  });
+
+  test("hides the message of an unexpected error in a 500", async () => {
+    check = () => {
+      throw new TypeError("secret");
+    };
+    for (const request of [callTool(water, {}), post("/beds/7:water", "application/json", Buffer.from("{}"))]) {
+      const { httpStatus, body } = await gateway.ask("node's HTTP/1.1", request);
+      expect([httpStatus, String(body).includes("secret")]).toEqual([500, false]);
+    }
+  });
+});
+
+describe("a call that admit checks", () => {
+  const call = Buffer.from('{"bed":"7"}');
+  const inPath = post("/beds/7:water", "application/json", call);
+  const params = { bed: "7" };
+  const jsonRpc = JSON.stringify({ jsonrpc: "2.0", id: 7, method: water.slice(1), params });
+  const inBody = post(jsonRpcPath, "application/json", Buffer.from(jsonRpc));
+
+  test.each([
+    { name: "the procedure in its path", request: inPath },
+    { name: "the procedure in its body", request: inBody },
+    // Without the disconnect, the response would be 405.
+    { name: "a wrong HTTP method", request: { ...inPath, httpMethod: "PUT", path: water } },
+  ])("with $name does not reach its handler after a disconnect", async ({ request }) => {
+    const handled: string[] = [];
+    const [begun, decided] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const admit = (): AdmitProcedure => async () => {
+      begun.resolve();
+      await decided.promise;
+    };
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: ({ bed }) => {
+          handled.push(String(bed));
+          return {};
+        },
+      },
+      { admit },
+      {},
+      createJsonRpcGateway,
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(request);
+    await within(begun.promise, "the check");
+    connection.socket.resetAndDestroy();
+    await expect.poll(() => greenhouse.openRequests()).toBe(0);
+    decided.resolve();
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(handled).toEqual([]);
+    expect(greenhouse.completedRequests).toHaveLength(1);
+  });
+
+  test("is refused before its body arrives when the path names its procedure", async () => {
+    const admit = (): AdmitProcedure => () => {
+      throw refusal;
+    };
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { admit });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request({ httpMethod: "POST", path: "/beds/7:water", header: [json, ["content-length", "11"]] });
+    expect((await connection.readResponse()).httpStatus).toBe(403);
+  });
+
+  test("reaches its interceptors in the same turn if admit is synchronous", async () => {
+    const order: string[] = [];
+    const admit = (): AdmitProcedure => {
+      queueMicrotask(() => order.push("microtask"));
+      return () => {};
+    };
+    const interceptor: Interceptor = (next) => (request) => {
+      order.push("interceptor");
+      return next(request);
+    };
+    await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, { admit, interceptors: [interceptor] });
+    await greenhouse.gateway.fetch(new Request("http://orders.example/sensors/7/reading"));
+    expect(order).toEqual(["interceptor", "microtask"]);
+  });
+});

@@ -1,0 +1,261 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { WaterBedResponseSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { waysFor } from "../../../../packages/testing/src/combinations.ts";
+import { errorOf } from "../../../../packages/testing/src/gateway/call-end.ts";
+import { callings, greenhouseClient, startGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+
+const noteKey = createContextKey("none");
+
+describe.each(waysFor(callings))("a unary call by $name", (calling) => {
+  const start = (
+    implementation: Parameters<typeof startGreenhouse>[0],
+    options?: Parameters<typeof startGreenhouse>[1],
+  ) => startGreenhouse(implementation, options, calling.listen);
+
+  describe("the handler", () => {
+    test("gets a context that can be destructured", async () => {
+      await using greenhouse = await start({
+        waterBed: ({ bed }, context) => {
+          const { method, service, protocolName, requestMethod, url, timeoutMs, values, ...rest } = context;
+          const { signal, requestHeader, responseHeader, responseTrailer } = rest;
+          responseHeader.set("x-header", requestHeader.get("x-sent") ?? "");
+          responseTrailer.set("x-trailer", "last");
+          const remainingMs = timeoutMs() ?? 0;
+          const reported = [method.name, service.typeName, requestMethod, new URL(url).pathname, values.get(noteKey)];
+          const known = [protocolName.length > 0, signal.aborted, remainingMs > 10_000 && remainingMs <= 20_000];
+          return { bed, note: [...reported, ...known].join(" ") };
+        },
+      });
+      const received: Record<string, Headers> = {};
+      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
+        { bed: 7n },
+        {
+          headers: { "x-sent": "by the client" },
+          timeoutMs: 20_000,
+          onHeader: (header) => (received["header"] = header),
+          onTrailer: (trailer) => (received["trailer"] = trailer),
+        },
+      );
+      const path = "/greenhouse.v1.GreenhouseService/WaterBed";
+      expect(response.note).toBe(`WaterBed greenhouse.v1.GreenhouseService POST ${path} none true false true`);
+      expect(received["header"]?.get("x-header")).toBe("by the client");
+      expect(received["trailer"]?.get("x-trailer")).toBe("last");
+    });
+
+    test("gets binary metadata and repeated values", async () => {
+      await using greenhouse = await start({
+        waterBed: (_, { requestHeader, responseHeader, responseTrailer }) => {
+          responseHeader.append("x-twice", "a");
+          responseHeader.append("x-twice", "b");
+          responseTrailer.set("x-bytes-bin", requestHeader.get("x-bytes-bin") ?? "");
+          return { note: requestHeader.get("x-twice") ?? "" };
+        },
+      });
+      const headers = new Headers([
+        ["x-twice", "1"],
+        ["x-twice", "2"],
+        ["x-bytes-bin", "AAEC/w"],
+      ]);
+      const received: string[] = [];
+      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
+        {},
+        {
+          headers,
+          onHeader: (header) => received.push(header.get("x-twice") ?? ""),
+          onTrailer: (trailer) => received.push(trailer.get("x-bytes-bin") ?? ""),
+        },
+      );
+      expect(response.note).toBe("1, 2");
+      expect(received).toEqual(["a, b", "AAEC/w"]);
+    });
+
+    test.each<{ name: string; interceptor: Interceptor; want: string }>([
+      {
+        name: "a copy of the request",
+        interceptor: (next) => (request) => next({ ...request }),
+        want: "sent none false",
+      },
+      {
+        name: "a header changed in place",
+        interceptor: (next) => (request) => {
+          request.header.set("x-sent", "changed");
+          return next(request);
+        },
+        want: "changed none false",
+      },
+      {
+        name: "a new header",
+        interceptor: (next) => (request) => next({ ...request, header: new Headers({ "x-sent": "replaced" }) }),
+        want: "replaced none false",
+      },
+      {
+        name: "a context value",
+        interceptor: (next) => (request) => {
+          request.contextValues.set(noteKey, "set");
+          return next(request);
+        },
+        want: "sent set false",
+      },
+      {
+        name: "new context values",
+        interceptor: (next) => (request) =>
+          next({ ...request, contextValues: createContextValues().set(noteKey, "replaced") }),
+        want: "sent replaced false",
+      },
+      {
+        name: "a new signal",
+        interceptor: (next) => (request) => next({ ...request, signal: otherSignal }),
+        want: "sent none true",
+      },
+      {
+        name: "a second call",
+        interceptor: (next) => async (request) => {
+          await next(request);
+          request.contextValues.set(noteKey, "again");
+          return await next(request);
+        },
+        want: "sent again false",
+      },
+    ])("gets $name from an interceptor", async ({ interceptor, want }) => {
+      await using greenhouse = await start(
+        {
+          waterBed: (_, { requestHeader, values, signal }) => ({
+            note: `${requestHeader.get("x-sent") ?? ""} ${values.get(noteKey)} ${String(signal === otherSignal)}`,
+          }),
+        },
+        { interceptors: [interceptor] },
+      );
+      const client = greenhouseClient(calling, greenhouse.address);
+      const response = await client.waterBed({}, { headers: { "x-sent": "sent" } });
+      expect(response.note).toBe(want);
+    });
+
+    test("can pass its remaining time on to another call", async () => {
+      await using behind = await start({ waterBed: (_, { timeoutMs }) => ({ note: String(timeoutMs()) }) });
+      const client = greenhouseClient(calling, behind.address);
+      await using greenhouse = await start({
+        waterBed: (_, { timeoutMs }) => client.waterBed({}, { timeoutMs: Number(timeoutMs()) }),
+      });
+      const { note } = await greenhouseClient(calling, greenhouse.address).waterBed({}, { timeoutMs: 20_000 });
+      expect(note).toMatch(/^1[0-9]{4}$/);
+    });
+
+    test("gets a changed message from an interceptor", async () => {
+      await using greenhouse = await start({ waterBed: ({ bed }) => ({ bed }) }, { interceptors: [changeBed] });
+      expect(await greenhouseClient(calling, greenhouse.address).waterBed({ bed: 7n })).toMatchObject({ bed: 8n });
+    });
+  });
+
+  describe("an interceptor", () => {
+    test("can replace the response's header, trailer and message", async () => {
+      await using greenhouse = await start(
+        {
+          waterBed: (_, { responseHeader }) => {
+            responseHeader.set("x-first", "lost");
+            return { note: "first" };
+          },
+        },
+        { interceptors: [respond] },
+      );
+      const received: unknown[] = [];
+      const response = await greenhouseClient(calling, greenhouse.address).waterBed(
+        {},
+        {
+          onHeader: (header) => received.push(header.get("x-header"), header.get("x-first")),
+          onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
+        },
+      );
+      expect(response.note).toBe("replaced");
+      expect(received).toEqual(["replaced", null, "replaced"]);
+    });
+
+    test("can respond without calling the handler", async () => {
+      let ran = false;
+      await using greenhouse = await start(
+        {
+          waterBed: () => {
+            ran = true;
+            return {};
+          },
+        },
+        { interceptors: [answerItself] },
+      );
+      expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("cached");
+      expect(ran).toBe(false);
+    });
+
+    test("can throw an error with metadata", async () => {
+      await using greenhouse = await start({}, { interceptors: [refuse] });
+      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      expect(error).toMatchObject({ code: Code.FailedPrecondition, rawMessage: "no more water" });
+      expect(error.metadata.get("x-tank")).toBe("empty");
+    });
+
+    test("that creates a request instead of copying it causes an internal error", async () => {
+      await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [makeUp] });
+      expect(await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).toMatchObject({
+        code: Code.Internal,
+      });
+    });
+
+    test.each([
+      { name: "null", returned: "null" },
+      { name: "an empty object", returned: "{}" },
+      { name: "a number", returned: "5" },
+    ])("that returns $name causes an internal error", async ({ returned }) => {
+      // JSON.parse returns any, which the compiler does not check.
+      const untyped: Interceptor = () => () => JSON.parse(returned);
+      await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [untyped] });
+      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      expect(error.code).toBe(Code.Internal);
+    });
+
+    test("wraps the interceptors listed after it", async () => {
+      const order: string[] = [];
+      const named =
+        (name: string): Interceptor =>
+        (next) =>
+        async (request) => {
+          order.push(name);
+          const response = await next(request);
+          order.push(`${name} after`);
+          return response;
+        };
+      await using greenhouse = await start({ waterBed: () => ({}) }, { interceptors: [named("a"), named("b")] });
+      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      expect(order).toEqual(["a", "b", "b after", "a after"]);
+    });
+  });
+});
+
+const respond: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  if (response.stream) return response;
+  const message = create(WaterBedResponseSchema, { note: "replaced" });
+  const header = new Headers({ "x-header": "replaced" });
+  return { ...response, message, header, trailer: new Headers({ "x-trailer": "replaced" }) };
+};
+
+const makeUp: Interceptor = (next) => (request) => {
+  if (request.stream) return next(request);
+  const { service, method, requestMethod, url, signal, header, contextValues, message } = request;
+  return next({ stream: false, service, method, requestMethod, url, signal, header, contextValues, message });
+};
+
+const changeBed: Interceptor = (next) => (request) =>
+  request.stream ? next(request) : next({ ...request, message: Object.assign(request.message, { bed: 8n }) });
+
+const answerItself: Interceptor = () => async (request) => {
+  if (request.stream) throw new Error("not a stream");
+  const { service, method } = request;
+  const message = create(WaterBedResponseSchema, { note: "cached" });
+  return { stream: false, service, method, header: new Headers(), trailer: new Headers(), message };
+};
+
+const refuse: Interceptor = () => () => {
+  throw new ConnectError("no more water", Code.FailedPrecondition, { "x-tank": "empty" });
+};
+
+const otherSignal = new AbortController().signal;

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createHttpEngine } from "../../../../packages/http-engine/src/index.ts";
+import { type Field, fieldValue, type HttpResponse, type HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import type { GatewayOptions } from "../../src/index.ts";
+import { nodeEngine } from "../../../../packages/http/src/node/index.ts";
+
+// A page can read a response only if it has the CORS fields (Fetch §3.2.5), including responses that are sent before
+// routing. Without them, scripts get a network error instead of the status.
+
+const shop = "https://shop.example";
+const limits = { headerBytes: 2_000, urlBytes: 200, headerTimeoutMs: 300, requestTimeoutMs: 600 };
+
+/** A response's CORS fields, including duplicates. */
+function corsFields({ header }: Pick<HttpResponse, "header">): Field[] {
+  return header.filter(([name]) => /^(?:access-control-allow-origin|vary)$/i.test(name));
+}
+
+const policies = [
+  {
+    origins: "*" as const,
+    want: [["access-control-allow-origin", "*"]],
+  },
+  {
+    origins: [shop],
+    want: [
+      ["access-control-allow-origin", shop],
+      ["vary", "origin"],
+    ],
+  },
+];
+
+interface Case {
+  readonly name: string;
+  readonly httpStatus: number;
+  readonly request: HttpRequest;
+  readonly transports: readonly (typeof transportNames)[number][];
+}
+
+const requests: readonly Case[] = [
+  {
+    name: "a URL over the limit",
+    httpStatus: 414,
+    transports: transportNames,
+    request: { httpMethod: "GET", path: `/${"x".repeat(400)}`, header: [["origin", shop]] },
+  },
+  {
+    name: "header fields over the limit",
+    httpStatus: 431,
+    // If the gateway is mounted, the limit of the application's server applies.
+    transports: transportNames.filter((name) => !name.startsWith("a handler")),
+    request: {
+      httpMethod: "GET",
+      path: "/beds/7",
+      header: [
+        ["origin", shop],
+        ["x-large", "y".repeat(2_100)],
+      ],
+    },
+  },
+];
+
+describe.each(policies)("with the origins $origins", ({ origins, want }) => {
+  let transports: EveryTransport;
+  beforeAll(async () => {
+    transports = await openEveryTransport({ routes: () => {}, cors: { origins }, limits });
+  });
+  afterAll(() => transports[Symbol.asyncDispose]());
+
+  test.each(requests.flatMap((row) => row.transports.map((transport) => ({ ...row, transport }))))(
+    "over $transport, the $httpStatus response to $name can be read by pages",
+    async ({ transport, request, httpStatus }) => {
+      const response = await transports.ask(transport, request);
+      expect(response.httpStatus).toBe(httpStatus);
+      expect(corsFields(response)).toEqual(want);
+    },
+  );
+});
+
+const origin = `Origin: ${shop}\r\n`;
+const unread = [
+  {
+    name: "an expectation that cannot be met",
+    httpStatus: 417,
+    sent: "GET /beds/7 HTTP/1.1\r\nhost: x\r\nexpect: x\r\n",
+  },
+  {
+    name: "an unknown transfer coding",
+    httpStatus: 400,
+    sent: "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ntransfer-encoding: tar\r\n",
+  },
+  { name: "a malformed field", httpStatus: 400, sent: "GET /beds/7 HTTP/1.1\r\nhost: x\r\nfo o: bar\r\n" },
+  { name: "a missing Host", httpStatus: 400, sent: "GET /beds/7 HTTP/1.1\r\n" },
+  { name: "an unsupported version of HTTP", httpStatus: 400, sent: "GET /beds/7 HTTP/4.0\r\nhost: x\r\n" },
+  {
+    name: "a header over every limit",
+    httpStatus: 431,
+    sent: `GET /beds/7 HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(5_000)}\r\n`,
+  },
+  {
+    name: "a body that does not arrive",
+    httpStatus: 408,
+    sent: "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n",
+  },
+];
+const engines = [
+  { name: "http-engine", engine: createHttpEngine() },
+  { name: "node:http", engine: nodeEngine },
+];
+
+describe.each(engines)("on $name", ({ engine }) => {
+  const options: Partial<GatewayOptions> = { engine, cors: { origins: [shop] }, limits };
+  let greenhouse: TestGreenhouse;
+  beforeAll(async () => {
+    greenhouse = await startGreenhouse({}, options);
+  });
+  afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+  async function responseTo(sent: string): Promise<HttpResponse> {
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(sent);
+    return await connection.readResponse();
+  }
+
+  const allowed = [
+    ["access-control-allow-origin", shop],
+    ["vary", "origin"],
+  ];
+
+  // In the first case the Origin field precedes the invalid part, in the second it follows.
+  test.each(unread.flatMap((row) => [true, false].map((originFirst) => ({ ...row, originFirst }))))(
+    "pages can read the $httpStatus response to $name (Origin field first: $originFirst)",
+    async ({ sent, httpStatus, originFirst }) => {
+      const [line = "", ...fields] = sent.split(/(?<=\r\n)/);
+      const lines = originFirst ? [line, origin, ...fields] : [line, ...fields, origin];
+      const response = await responseTo(`${lines.join("")}\r\n`);
+      expect(response.httpStatus).toBe(httpStatus);
+      expect(corsFields(response)).toEqual(allowed);
+    },
+  );
+
+  test("pages of other origins cannot read the response", async () => {
+    const response = await responseTo(
+      `GET /beds/7 HTTP/1.1\r\nhost: x\r\nfo o: bar\r\nOrigin: https://evil.example\r\n\r\n`,
+    );
+    expect(corsFields(response)).toEqual([["vary", "origin"]]);
+  });
+});
+
+test.each(engines)("on $name, all pages can read a 400 if origins is *", async ({ engine }) => {
+  await using greenhouse = await startGreenhouse({}, { engine, cors: { origins: "*" }, limits });
+  using connection = await openHttp1(greenhouse.address);
+  connection.write("NOT HTTP\r\n\r\n");
+  const response = await connection.readResponse();
+  expect(response.httpStatus).toBe(400);
+  expect(corsFields(response)).toEqual([["access-control-allow-origin", "*"]]);
+});
+
+test("pages can read the 408 for an incomplete header on http-engine", async () => {
+  const options = { engine: createHttpEngine(), cors: { origins: [shop] }, limits };
+  await using greenhouse = await startGreenhouse({}, options);
+  using connection = await openHttp1(greenhouse.address);
+  connection.write(`GET /beds/7 HTTP/1.1\r\n${origin}`);
+  const response = await connection.readResponse();
+  expect(response.httpStatus).toBe(408);
+  expect(fieldValue(response.header, "access-control-allow-origin")).toBe(shop);
+});

@@ -1,0 +1,350 @@
+import { inspect } from "node:util";
+import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Admit, Endpoint, GatewayOptions } from "../../src/index.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import {
+  acceptedSocket,
+  callings,
+  getReadingProcedure,
+  greenhouseClient,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { decodeBase64Parts, readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
+import { wires, exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { type Http2Server, http2Servers } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";
+
+const empty = Buffer.alloc(0);
+const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+/** The HTTP versions that each kind of server supports. */
+const versionsBy: Readonly<Record<Http2Server, readonly HttpVersion[]>> = { listening: ["1.1", "2"], mounted: ["2"] };
+const fail = (): Promise<never> => Promise.reject(new TypeError("no compression"));
+const brokenGzip: Compression = { name: "gzip", compress: fail, decompress: fail };
+
+function rpc(format: keyof typeof wireFormats, procedure: string, body: Uint8Array = empty): HttpRequest {
+  return rpcRequest(wireFormats[format], body, [], procedure);
+}
+
+function get(path: string): HttpRequest {
+  return { httpMethod: "GET", path, header: [] };
+}
+
+// If a fault of the program prevents any response, only the affected request ends without a response.
+describe.each(http2Servers)("a failed response on %s", (http2) => {
+  const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
+  const refuse = (): never => {
+    throw new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable);
+  };
+  const connectCall = rpc("connect-json", waterBedProcedure, Buffer.from("{}"));
+  test.each<{ name: string; request: HttpRequest; waterBed?: () => never; options?: Partial<GatewayOptions> }>([
+    { name: "a refusal by admit", request: connectCall, options: { admit: refuse } },
+    { name: "an asynchronous refusal by admit", request: connectCall, options: { admit: async () => refuse() } },
+    { name: "an error thrown by a handler", request: connectCall, waterBed: refuse },
+    {
+      name: "an error that cannot be compressed",
+      request: { ...connectCall, header: [...connectCall.header, ["accept-encoding", "gzip"]] },
+      waterBed: () => {
+        throw new ConnectError("not you ".repeat(200), Code.PermissionDenied);
+      },
+      options: { acceptCompression: [brokenGzip] },
+    },
+  ])("for $name ends only its own request", async ({ request, waterBed, options = {} }) => {
+    await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
+    for (const version of versionsBy[http2]) {
+      const before = greenhouse.completedRequests.length;
+      const end = version === "1.1" ? "the peer closed" : "with error code 2";
+      await expect(exchange(greenhouse.address, version, request)).rejects.toThrow(end);
+      expect(await greenhouse.completed(before + 1)).toMatchObject({ httpStatus: 0 });
+    }
+  });
+
+  test("for an endpoint that throws is sent with status 500", async () => {
+    const page: Endpoint = {
+      path: "/page",
+      open: true,
+      handle: () => {
+        throw new TypeError("secret");
+      },
+    };
+    await using greenhouse = await startGreenhouse({}, { endpoints: [page] }, { http2 });
+    for (const version of versionsBy[http2]) {
+      const { httpStatus, body } = await exchange(greenhouse.address, version, get("/page"));
+      expect(httpStatus).toBe(500);
+      expect(String(body)).not.toContain("secret");
+    }
+  });
+});
+
+function later(handle: Endpoint["handle"]): Endpoint {
+  return { path: "/page", open: true, handle };
+}
+
+describe.each(http2Servers)("an asynchronous endpoint on %s", (http2) => {
+  test.each<{ name: string; handle: Endpoint["handle"]; want: { httpStatus: number; text: string } }>([
+    {
+      name: "is awaited, and gets the request header",
+      handle: async ({ header }) => ({ httpStatus: 200, body: `for ${header.get("X-Name") ?? ""}` }),
+      want: { httpStatus: 200, text: "for ada" },
+    },
+    {
+      name: "may reject with a ConnectError",
+      handle: () => Promise.reject(new ConnectError("not now", Code.Unavailable)),
+      want: { httpStatus: 503, text: '{"code":14,"status":"UNAVAILABLE","message":"not now","details":[]}' },
+    },
+    {
+      name: "hides the cause of an unexpected error",
+      handle: () => Promise.reject(new TypeError("secret")),
+      want: { httpStatus: 500, text: '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}' },
+    },
+  ])("$name", async ({ handle, want }) => {
+    const options = { endpoints: [later(handle)], onFault: () => {} };
+    await using greenhouse = await startGreenhouse({}, options, { http2 });
+    for (const version of versionsBy[http2]) {
+      const request: HttpRequest = { ...get("/page"), header: [["x-name", "ada"]] };
+      const { httpStatus, body } = await exchange(greenhouse.address, version, request);
+      expect({ httpStatus, text: String(body) }).toEqual(want);
+    }
+    const completed = await greenhouse.completed(versionsBy[http2].length);
+    expect(completed).toMatchObject({ httpStatus: want.httpStatus, httpRoute: "/page" });
+  });
+
+  test.each(versionsBy[http2])("is reported as cancelled after its HTTP/%s client disconnects", async (version) => {
+    const called = Promise.withResolvers<void>();
+    const disconnected = Promise.withResolvers<void>();
+    const admit: Admit = () => {
+      acceptedSocket().once("close", disconnected.resolve);
+      called.resolve();
+    };
+    const handle: Endpoint["handle"] = async () => {
+      await disconnected.promise;
+      return { httpStatus: 200, body: "late" };
+    };
+    const endpoints = [{ ...later(handle), open: false }];
+    await using greenhouse = await startGreenhouse({}, { admit, endpoints }, { http2 });
+    if (version === "1.1") {
+      using connection = await openHttp1(greenhouse.address);
+      connection.request(get("/page"));
+      await within(called.promise, "the endpoint");
+      // A client that only closes its side is disconnected seconds later.
+      connection.socket.resetAndDestroy();
+    } else {
+      using connection = await openHttp2(greenhouse.address);
+      connection.open(get("/page"), { endStream: true }).on("error", () => undefined);
+      await within(called.promise, "the endpoint");
+    }
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+  });
+});
+
+describe("a completed request", () => {
+  const page: Endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
+  const root: Endpoint = { ...page, path: "/.well-known/page", atRoot: true };
+
+  test.each([
+    { path: "/api/sensors/kitchen/reading?at=now", httpRoute: "/api/sensors/{sensor}/reading" },
+    { path: "/api/page", httpRoute: "/api/page" },
+    { path: "/.well-known/page", httpRoute: "/.well-known/page" },
+    { path: "/api/nothing", httpRoute: undefined },
+    { path: `/api${getReadingProcedure}?encoding=json&message=%7B%7D`, httpRoute: undefined },
+  ])("with the path $path has $httpRoute as its route", async ({ path, httpRoute }) => {
+    const options = { requestPathPrefix: "/api", endpoints: [page, root] };
+    await using greenhouse = await startGreenhouse({ getReading: () => ({}) }, options);
+    for (const version of versionsBy.listening) await exchange(greenhouse.address, version, get(path));
+    const versions = await Promise.all([1, 2].map((count) => greenhouse.completed(count)));
+    expect(versions.map((response) => ({ route: response.httpRoute, version: response.httpVersion }))).toEqual([
+      { route: httpRoute, version: "1.1" },
+      { route: httpRoute, version: "2.0" },
+    ]);
+  });
+
+  test("has one route, because a rule cannot use an endpoint's path", async () => {
+    const selector = "greenhouse.v1.GreenhouseService.WaterBed";
+    const rest: GatewayOptions["rest"] = { rules: [{ selector, pattern: { case: "post", value: root.path } }] };
+    const options = { requestPathPrefix: "/api", rest };
+    await using _ = await startGreenhouse({}, { ...options, endpoints: [root] });
+    const below = startGreenhouse({}, { ...options, endpoints: [{ ...root, atRoot: false }] });
+    await expect(below).rejects.toThrow("the path is already used by an RPC or an endpoint");
+  });
+
+  test("has no credential in any member", async () => {
+    const logged: string[] = [];
+    const onResponse: GatewayOptions["onResponse"] = (response) => {
+      logged.push(inspect(response, { depth: Infinity }), JSON.stringify(response));
+    };
+    await using greenhouse = await startGreenhouse({}, { onResponse });
+    const request = { ...get("/nothing"), header: [["authorization", "Bearer s3cret"]] satisfies Field[] };
+    for (const version of versionsBy.listening) await exchange(greenhouse.address, version, request);
+    expect(logged).toHaveLength(4);
+    expect(logged.filter((text) => text.includes("s3cret"))).toEqual([]);
+  });
+});
+
+test("onRequest runs before admit, and sets context values for later hooks", async () => {
+  const noteKey = createContextKey("");
+  const received: string[] = [];
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    {
+      onRequest: ({ procedure, contextValues }) => void contextValues.set(noteKey, `note of ${procedure}`),
+      admit: ({ contextValues }) => void received.push(contextValues.get(noteKey)),
+      interceptors: [
+        (next) => (request) => {
+          received.push(request.contextValues.get(noteKey));
+          return next(request);
+        },
+      ],
+      onResponse: ({ contextValues }) => void received.push(contextValues.get(noteKey)),
+    },
+  );
+  await exchange(greenhouse.address, "2", rpc("connect-json", waterBedProcedure, Buffer.from("{}")));
+  expect(received).toEqual(Array(3).fill(`note of ${waterBedProcedure}`));
+});
+
+describe("CORS", () => {
+  const origin: Field = ["origin", "https://shop.example"];
+  let greenhouse: TestGreenhouse;
+  let admitCalls = 0;
+  beforeAll(async () => {
+    greenhouse = await startGreenhouse(
+      { waterBed: () => ({}), getReading: () => ({}) },
+      {
+        cors: { origins: ["https://shop.example"] },
+        admit: ({ header }) => {
+          admitCalls += 1;
+          if (header.get("x-refuse") !== null) throw new ConnectError("no", Code.Unauthenticated);
+        },
+      },
+    );
+  });
+  afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+  const calls: readonly { name: string; request: HttpRequest }[] = [
+    { name: "gRPC-Web", request: rpc("grpc-web", waterBedProcedure) },
+    { name: "gRPC-Web-Text", request: rpc("grpc-web-text", waterBedProcedure) },
+    { name: "Connect", request: rpc("connect-json", waterBedProcedure, Buffer.from("{}")) },
+    { name: "Connect GET", request: get(`${getReadingProcedure}?encoding=json&message=%7B%7D`) },
+    { name: "REST", request: get("/sensors/s/reading") },
+    { name: "404", request: get("/nothing") },
+  ];
+
+  test.each(calls)("lets pages of an allowed origin read $name responses and refusals", async ({ request }) => {
+    for (const version of versionsBy.listening) {
+      for (const more of [[], [["x-refuse", "1"] as const]]) {
+        const header = [...request.header, origin, ...more];
+        const response = await exchange(greenhouse.address, version, { ...request, header });
+        expect(fieldValue(response.header, "access-control-allow-origin")).toBe("https://shop.example");
+        expect(fieldValue(response.header, "access-control-expose-headers")).toMatch(/grpc-status/i);
+        expect(fieldValue(response.header, "vary")).toMatch(/origin/);
+      }
+    }
+  });
+
+  test.each(calls)("does not let pages of other origins read $name responses", async ({ request }) => {
+    const header = [...request.header, ["origin", "https://other.example"] as const];
+    const response = await exchange(greenhouse.address, "1.1", { ...request, header });
+    expect(fieldValue(response.header, "access-control-allow-origin")).toBeUndefined();
+  });
+
+  test.each(calls)("responds to the preflight of $name without calling admit", async ({ request }) => {
+    admitCalls = 0;
+    for (const version of versionsBy.listening) {
+      const header: Field[] = [origin, ["access-control-request-method", request.httpMethod], ["x-refuse", "1"]];
+      const response = await exchange(greenhouse.address, version, {
+        httpMethod: "OPTIONS",
+        path: request.path,
+        header,
+      });
+      expect(response).toMatchObject({ httpStatus: 204, body: empty });
+      expect(fieldValue(response.header, "access-control-allow-origin")).toBe("https://shop.example");
+      expect(fieldValue(response.header, "access-control-allow-headers")).toMatch(/authorization/i);
+      expect(fieldValue(response.header, "access-control-allow-headers")).toMatch(/connect-protocol-version/i);
+      expect(fieldValue(response.header, "access-control-allow-headers")).toMatch(/x-grpc-web/i);
+    }
+    expect(admitCalls).toBe(0);
+  });
+});
+
+test("a gRPC call to an unknown RPC gets a gRPC error", async () => {
+  await using greenhouse = await startGreenhouse({});
+  const response = await exchange(greenhouse.address, "2", rpc("grpc", "/a.B/C"));
+  expect(readOutcome(wireFormats.grpc, response).code).toBe(Code.Unimplemented);
+});
+
+describe("an error received from another server", () => {
+  let upstream: TestGreenhouse;
+  let greenhouse: TestGreenhouse;
+  beforeAll(async () => {
+    const secret = { "x-upstream": "secret" };
+    upstream = await startGreenhouse({
+      waterBed: () => {
+        throw new ConnectError("dry", Code.FailedPrecondition, secret);
+      },
+    });
+    const [calling] = callings;
+    if (calling === undefined) throw new Error("there is no client");
+    const client = greenhouseClient(calling, upstream.address);
+    greenhouse = await startGreenhouse(
+      { waterBed: () => client.waterBed({}) },
+      {
+        admit: async ({ header }) => {
+          if (header.get("x-ask-upstream") !== null) await client.waterBed({});
+        },
+      },
+    );
+  });
+  afterAll(async () => {
+    await greenhouse[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  test.each(wires)("is passed on over $name without its metadata", async ({ format, httpVersion }) => {
+    const message = Buffer.from(format.codec === "proto" ? "" : "{}");
+    const call =
+      format.protocol === "rest"
+        ? {
+            httpMethod: "POST",
+            path: "/beds/1:water",
+            header: [["content-type", "application/json"] as const],
+            body: message,
+          }
+        : rpcRequest(format, message, [], waterBedProcedure);
+    for (const more of [[], [["x-ask-upstream", "1"] as const]]) {
+      const { header, trailer, body } = await exchange(greenhouse.address, httpVersion, {
+        ...call,
+        header: [...call.header, ...more],
+      });
+      const output = JSON.stringify([header, trailer, String(body), decodeBase64Parts(body).toString("latin1")]);
+      expect(output).toContain("dry");
+      expect(output).not.toContain("secret");
+    }
+  });
+});
+
+test("onRequest gets stream: true only for streaming RPCs", async () => {
+  const received: boolean[] = [];
+  const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+  await using greenhouse = await startGreenhouse(
+    {},
+    {
+      rest: { rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*" }] },
+      onRequest: ({ stream }) => void received.push(stream),
+    },
+  );
+  for (const [path, contentType] of [
+    [waterBedProcedure, "application/json"],
+    ["/beds/1:water", "application/json"],
+    [recordReadingsProcedure, "application/connect+json"],
+    ["/readings", "application/x-ndjson"],
+  ] as const) {
+    const header: readonly Field[] = [["content-type", contentType]];
+    await exchange(greenhouse.address, "1.1", { httpMethod: "POST", path, header, body: Buffer.from("{}") });
+  }
+  expect(received).toEqual([false, false, true, true]);
+});

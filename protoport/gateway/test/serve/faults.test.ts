@@ -1,0 +1,437 @@
+import { once } from "node:events";
+import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { describe, expect, test, vi } from "vitest";
+import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { GatewayOptions } from "../../src/index.ts";
+import { rowsFor } from "../../../../packages/testing/src/combinations.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
+import { grpcHeader } from "../../../../packages/testing/src/http/grpc-frames.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../../packages/testing/src/http/http2-frames.ts";
+import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { createFaultReporter, guardCallback } from "../../src/serve/faults.ts";
+import { transportNames, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
+import {
+  emptyMessage,
+  exchange,
+  rpcRequest,
+  type WireFormat,
+  wireFormats,
+} from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { settingFrame } from "../../../../packages/testing/src/http2/http2-requests.ts";
+
+const json: Field = ["content-type", "application/json"];
+const water: HttpRequest = {
+  httpMethod: "POST",
+  path: "/beds/7:water",
+  header: [json],
+  body: Buffer.from('{"unknown":1}'),
+};
+const tenantKey = createContextKey<string | undefined>(undefined);
+const both: readonly HttpVersion[] = ["1.1", "2"];
+
+interface Fault {
+  readonly error: unknown;
+  readonly what: string;
+}
+
+/** Returns options that collect the reported faults. */
+function collecting(faults: Fault[]): Pick<GatewayOptions, "onFault"> {
+  return { onFault: (error, what) => void faults.push({ error, what }) };
+}
+
+function throws(error: unknown): () => never {
+  return () => {
+    throw error;
+  };
+}
+
+async function* yielding(message: object): AsyncGenerator<object> {
+  yield message;
+}
+
+/** Returns a function that rejects, which the callbacks' types allow. */
+function rejects(error: Error): () => unknown {
+  return () => Promise.reject(error);
+}
+
+const failure = new Error("no metrics today");
+
+const secret = throws(new Error("secret"));
+const unreadableErrors = [
+  { name: "name", create: () => Object.defineProperty(new Error(), "name", { get: secret }) },
+  { name: "message", create: () => Object.defineProperty(new Error(), "message", { get: secret }) },
+  { name: "stack", create: () => Object.defineProperty(new Error(), "stack", { get: secret }) },
+  { name: "class", create: () => new Proxy(new Error(), { getPrototypeOf: secret }) },
+];
+const service = () => ({ lenient: true });
+
+describe("a callback that fails", () => {
+  test.each<[name: string, options: Partial<GatewayOptions>, what: string]>([
+    ["onResponse throws", { rest: { service }, onResponse: throws(failure) }, "onResponse failed"],
+    ["onResponse rejects", { rest: { service }, onResponse: rejects(failure) }, "onResponse failed"],
+    ["onRequest throws", { rest: { service }, onRequest: throws(failure) }, "onRequest failed"],
+    ["onIgnored throws", { rest: { service, onIgnored: throws(failure) } }, "rest.onIgnored failed"],
+    ["onIgnored rejects", { rest: { service, onIgnored: rejects(failure) } }, "rest.onIgnored failed"],
+  ])("is reported once and changes no response (%s)", async (_, options, what) => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { ...options, ...collecting(faults) });
+    for (const version of [...both, ...both]) {
+      expect(await exchange(greenhouse.address, version, water)).toMatchObject({ httpStatus: 200 });
+    }
+    expect(faults).toMatchObject([{ what, error: { message: "no metrics today" } }]);
+  });
+
+  test("is reported once for each different error", async () => {
+    const faults: Fault[] = [];
+    let received = 0;
+    const onResponse = (): never => {
+      throw received++ % 2 === 0 ? new Error("one") : new TypeError("another");
+    };
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, ...collecting(faults) });
+    for (const version of [...both, ...both])
+      await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+    expect(faults).toMatchObject([{ error: { message: "one" } }, { error: { message: "another" } }]);
+  });
+
+  test.each<{ name: string; failures: readonly (() => never)[]; reports: number }>([
+    {
+      name: "at most 64 times with different messages",
+      failures: Array.from({ length: 100 }, (_, n) => throws(new Error(`order ${n}`))),
+      reports: 64,
+    },
+    {
+      name: "once per line that throws the same message",
+      failures: [throws(new Error("a")), throws(new Error("a"))],
+      reports: 2,
+    },
+    {
+      name: "once per type of thrown value",
+      failures: [1, 2, "a", "b"].map(throws),
+      reports: 2,
+    },
+    {
+      name: "once for unreadable errors",
+      failures: unreadableErrors.slice(1).map(({ create }) => throws(create())),
+      reports: 1,
+    },
+  ])("is reported $name when it fails repeatedly", ({ failures, reports }) => {
+    const faults: Fault[] = [];
+    const guarded = guardCallback(
+      "f",
+      (fail: () => never) => fail(),
+      (error, { what }) => faults.push({ error, what }),
+    );
+    for (const fail of [...failures, ...failures]) guarded?.(fail);
+    expect(faults).toHaveLength(reports);
+  });
+
+  test.each([
+    { name: "throws", onFault: throws(failure) },
+    { name: "rejects", onFault: rejects(failure) },
+  ])("is printed before onFault's error if onFault $name too", async ({ onFault }) => {
+    using printing = vi.spyOn(console, "error").mockReturnValue();
+    const onResponse = throws(new Error("the error to print"));
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { onResponse, onFault });
+    expect(await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() })).toMatchObject({ httpStatus: 200 });
+    await expect.poll(() => printing.mock.calls.length).toBe(2);
+    expect(printing.mock.calls).toMatchObject([
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onResponse failed\n {4}Error: the error to print\n/)],
+      [expect.stringMatching(/^\[ERR_CALLBACK_FAILED\] onFault failed\n {4}Error: no metrics today\n/)],
+    ]);
+  });
+});
+
+describe("the request id of a reported fault", () => {
+  test.each<{ name: string; header?: readonly Field[]; onError?: GatewayOptions["onError"]; want: string | undefined }>(
+    [
+      { name: "is undefined if none is sent", want: undefined },
+      { name: "is read from the request", header: [["x-request-id", "r-1"]], want: "r-1" },
+      {
+        name: "is read from the response first",
+        header: [["x-request-id", "r-1"]],
+        onError: (request) => request.addResponseHeader("X-Request-Id", "r-2"),
+        want: "r-2",
+      },
+      { name: "may have 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
+      {
+        name: "may not exceed 128 characters",
+        header: [["x-request-id", "r".repeat(129)]],
+        want: undefined,
+      },
+      { name: "may not contain a space", header: [["x-request-id", "r 1"]], want: undefined },
+      { name: "may not contain a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
+    ],
+  )("$name", async ({ header = [], onError, want }) => {
+    const reported: unknown[] = [];
+    const onFault: GatewayOptions["onFault"] = (_, what, request) =>
+      reported.push([what, request?.procedure, request?.requestId, request?.contextValues.get(tenantKey)]);
+    const request = { ...water, header: [...water.header, ...header] };
+    const onRequest: GatewayOptions["onRequest"] = ({ contextValues }) => void contextValues.set(tenantKey, "k");
+    for (const options of [{}, { admit: throws(failure) }]) {
+      const more = { onRequest, ...options, ...(onError && { onError }) };
+      await using greenhouse = await startGreenhouse({ waterBed: throws(failure) }, { ...more, onFault });
+      await exchange(greenhouse.address, "1.1", { ...request, body: Buffer.of() });
+    }
+    expect(reported).toEqual([
+      ["a handler or an interceptor failed", waterBedProcedure, want, "k"],
+      ["cannot process the request", waterBedProcedure, want, "k"],
+    ]);
+  });
+});
+
+test("an error's grpc-retry-pushback-ms is kept if it also has Retry-After", async () => {
+  const full = new ConnectError("full", Code.ResourceExhausted, { "retry-after": "3", "grpc-retry-pushback-ms": "50" });
+  await using greenhouse = await startGreenhouse({ waterBed: throws(full) });
+  const { header } = await exchange(
+    greenhouse.address,
+    "2",
+    rpcRequest(wireFormats.grpc, Buffer.of(), [], waterBedProcedure),
+  );
+  expect([fieldValue(header, "retry-after"), fieldValue(header, "grpc-retry-pushback-ms")]).toEqual(["3", "50"]);
+});
+
+test("a ConnectError reported as a fault is not reported again when thrown", async () => {
+  const faults: Fault[] = [];
+  const shared = new ConnectError("not now", Code.Unavailable);
+  const gzip: Compression = { name: "gzip", compress: () => Promise.reject(shared), decompress: throws(failure) };
+  await using greenhouse = await startGreenhouse(
+    { getReading: () => ({ sensor: "s" }), waterBed: throws(shared) },
+    { acceptCompression: [gzip], compressMinBytes: 0, ...collecting(faults) },
+  );
+  const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/s/reading", header: [["accept-encoding", "gzip"]] };
+  for (const request of [reading, { ...water, body: Buffer.of() }]) {
+    expect((await exchange(greenhouse.address, "1.1", request)).httpStatus).toBe(503);
+    expect(faults).toHaveLength(1);
+  }
+});
+
+const toError: GatewayOptions["toError"] = (thrown, { method }) =>
+  new ConnectError(`${method.name} without ${String(thrown)}`, Code.Aborted);
+const passing: Interceptor = (next) => (request) => next(request);
+
+describe("toError", () => {
+  const failing: Interceptor = () => throws("rain");
+  const unreadable = {
+    get note(): never {
+      throw "rain";
+    },
+  };
+  test.each<{ name: string; waterBed: () => object; interceptors: readonly Interceptor[] }>([
+    { name: "converts an error thrown by a handler", waterBed: throws("rain"), interceptors: [] },
+    { name: "converts the error of a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
+    {
+      name: "converts a handler's error that passed an interceptor",
+      waterBed: throws("rain"),
+      interceptors: [passing],
+    },
+    { name: "converts an error thrown by an interceptor", waterBed: () => ({}), interceptors: [failing] },
+    { name: "converts the error of an unreadable response message", waterBed: () => unreadable, interceptors: [] },
+    {
+      name: "converts the error of an unreadable response message that passed an interceptor",
+      waterBed: () => unreadable,
+      interceptors: [passing],
+    },
+  ])("$name", async ({ waterBed, interceptors }) => {
+    await using greenhouse = await startGreenhouse({ waterBed }, { toError, interceptors: [...interceptors] });
+    for (const version of both) {
+      const response = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+      expect(response.body.toString()).toContain('"message":"WaterBed without rain"');
+    }
+  });
+
+  const unreadableReading = {
+    get sensor(): never {
+      throw "rain";
+    },
+  };
+  test.each<{ name: string; watchReadings: () => AsyncIterable<object>; interceptors: readonly Interceptor[] }>([
+    { name: "converts an error thrown by a stream", watchReadings: throws("rain"), interceptors: [] },
+    {
+      name: "converts the error of an unreadable stream message",
+      watchReadings: () => yielding(unreadableReading),
+      interceptors: [],
+    },
+    {
+      name: "converts the error of an unreadable stream message that passed an interceptor",
+      watchReadings: () => yielding(unreadableReading),
+      interceptors: [passing],
+    },
+  ])("$name", async ({ watchReadings, interceptors }) => {
+    await using greenhouse = await startGreenhouse({ watchReadings }, { toError, interceptors: [...interceptors] });
+    const request: HttpRequest = {
+      httpMethod: "POST",
+      path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      header: [["content-type", "application/connect+json"]],
+      body: encodeEnvelope(0, Buffer.from("{}")),
+    };
+    for (const version of both) {
+      const response = await exchange(greenhouse.address, version, request);
+      expect(response.body.toString()).toContain('"message":"WatchReadings without rain"');
+    }
+  });
+
+  test("is reported as a fault when it throws", async () => {
+    const faults: Fault[] = [];
+    const options = { toError: throws(failure), ...collecting(faults) };
+    await using greenhouse = await startGreenhouse({ waterBed: throws("rain") }, options);
+    const response = await exchange(greenhouse.address, "2", { ...water, body: Buffer.of() });
+    expect(response.body.toString()).toContain('"message":"internal error"');
+    expect(faults).toMatchObject([{ what: "toError failed", error: failure }]);
+  });
+});
+
+test("a response is reported once even if writing it closes the stream", async () => {
+  const slow = Promise.withResolvers<{ note: string }>();
+  await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise });
+  using connection = await openFrames(greenhouse.address);
+  const body = dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream);
+  connection.send(settingFrame(4, 10), headersFrame(1, grpcHeader(waterBedProcedure)), body);
+  connection.socket.end();
+  // The PING shows that the server has read the end of the client's side, so the window stays closed.
+  await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === 0);
+  slow.resolve({ note: "n".repeat(1000) });
+  await once(connection.socket, "close");
+  expect(greenhouse.completedRequests).toHaveLength(1);
+});
+
+/** A value that the types do not allow, but that an application in JavaScript may return. */
+const withoutTypes = (): object => ({ note: 7 });
+
+const unwritable = [{ desc: WaterBedRequestSchema, value: { liters: 1.5 } }];
+
+describe("the fault for an unwritable response", () => {
+  const what = "cannot write the response";
+
+  test("is reported for a message, and an error is sent instead", async () => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse({ waterBed: withoutTypes }, collecting(faults));
+    for (const version of both) {
+      const response = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
+      expect(response.httpStatus).toBe(500);
+    }
+    expect(faults).toMatchObject([{ what }, { what }]);
+  });
+
+  const unary = rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure);
+  const stream: HttpRequest = {
+    httpMethod: "POST",
+    path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+    header: [["content-type", "application/connect+json"]],
+    body: encodeEnvelope(0, Buffer.from("{}")),
+  };
+  const refuse = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
+  test.each([
+    { name: "an error", handlers: { waterBed: refuse }, options: {}, request: unary },
+    { name: "a stream's error", handlers: { watchReadings: refuse }, options: {}, request: stream },
+    { name: "a refusal by admit", handlers: {}, options: { admit: refuse }, request: unary },
+    {
+      name: "a refusal of an unknown path",
+      handlers: {},
+      options: { admit: refuse },
+      request: { ...unary, path: "/nowhere" },
+    },
+  ])("is reported for $name, and the exchange is reset", async ({ handlers, options, request }) => {
+    const faults: Fault[] = [];
+    await using greenhouse = await startGreenhouse(handlers, { ...options, ...collecting(faults) });
+    for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();
+    expect(faults).toMatchObject([{ what }, { what }]);
+    expect(greenhouse.completedRequests).toMatchObject([{ httpStatus: 0 }, { httpStatus: 0 }]);
+  });
+
+  const forbidden = [
+    { name: "name", field: ["x user", "a"] },
+    { name: "name that starts with a colon", field: [":x", "a"] },
+    { name: "name of a pseudo-header field", field: [":status", "201"] },
+    { name: "name that is empty", field: ["", "a"] },
+    { name: "line break", field: ["x-user", "a\r\nb"] },
+    { name: "null octet", field: ["x-user", "a\0b"] },
+    { name: "character above U+00FF", field: ["x-user", "\u010a"] },
+  ] as const;
+  const forbiddenFields = transportNames.flatMap((transport) =>
+    rowsFor(transport, transportNames, forbidden).map((row) => ({ transport, ...row })),
+  );
+  test.each(forbiddenFields)(
+    "is reported over $transport if a field's $name is forbidden by HTTP",
+    async ({ transport, field: [name, value] }) => {
+      const faults: Fault[] = [];
+      const statuses: number[] = [];
+      await using gateway = await openEveryTransport({
+        routes: (router) => router.service(GreenhouseService, { waterBed: () => ({}) }),
+        onRequest: (request) => request.addResponseHeader(name, value),
+        onResponse: ({ httpStatus }) => statuses.push(httpStatus),
+        ...collecting(faults),
+      });
+      const responded = gateway.ask(transport, { ...water, body: Buffer.of() });
+      // Callers of a Fetch handler always get a response.
+      if (transport === "Fetch") expect(await responded).toMatchObject({ httpStatus: 500 });
+      else await expect(responded).rejects.toThrow();
+      // Neither the response nor an error can be written.
+      expect(faults).toMatchObject([{ what }, { what }]);
+      expect(statuses).toEqual([0]);
+    },
+  );
+});
+
+test("an error thrown by admit is reported but not sent", async () => {
+  const faults: Fault[] = [];
+  await using greenhouse = await startGreenhouse({}, { admit: throws(new TypeError("secret")), ...collecting(faults) });
+  const response = await exchange(greenhouse.address, "2", water);
+  expect(response.httpStatus).toBe(500);
+  expect(String(response.body)).not.toContain("secret");
+  expect(faults).toMatchObject([{ error: { message: "secret" } }]);
+});
+
+describe.each([0, 99, "NotFound", "5"])("an error with the invalid code %j", (code) => {
+  const fail = (): never => {
+    throw Reflect.construct(ConnectError, ["from elsewhere", code]);
+  };
+  const unknown = { code: Code.Unknown, message: "from elsewhere" };
+
+  test.each(Object.values(wireFormats))("is sent as UNKNOWN in a $name call", async (format: WireFormat) => {
+    for (const options of [{}, { admit: fail }]) {
+      await using greenhouse = await startGreenhouse({ waterBed: fail }, options);
+      const message = emptyMessage(format);
+      const request = format.protocol === "rest" ? water : rpcRequest(format, message, [], waterBedProcedure);
+      const sent = format.protocol === "rest" ? { ...request, body: Buffer.of() } : request;
+      const response = await exchange(greenhouse.address, "2", sent);
+      if (format.protocol === "rest") {
+        expect(response.httpStatus).toBe(500);
+        expect(JSON.parse(String(response.body))).toMatchObject(unknown);
+      } else expect(readOutcome(format, response)).toMatchObject(unknown);
+    }
+  });
+
+  test.each([wireFormats.grpc, wireFormats["grpc-web"]])("is sent as UNKNOWN in a $name stream", async (format) => {
+    const fails = [
+      fail,
+      async function* () {
+        yield {};
+        fail();
+      },
+    ];
+    for (const watchReadings of fails) {
+      await using greenhouse = await startGreenhouse({ watchReadings });
+      const procedure = "/greenhouse.v1.GreenhouseService/WatchReadings";
+      const response = await exchange(greenhouse.address, "2", rpcRequest(format, Buffer.of(), [], procedure));
+      expect(readOutcome(format, response)).toMatchObject(unknown);
+    }
+  });
+});
+
+test("at most 20 faults are printed in 10 seconds", () => {
+  let nowMs = 1000;
+  using _ = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  using printing = vi.spyOn(console, "error").mockReturnValue();
+  const report = createFaultReporter();
+  const printed = [0, 9_999, 1].map((afterMs) => {
+    nowMs += afterMs;
+    printing.mockClear();
+    for (let count = 0; count < 30; count += 1) report("again", { errorCode: "ERR_HANDLER_FAILED", what: "it failed" });
+    return printing.mock.calls.map(([text]) => String(text).includes("\nfurther errors are not printed for 10 s"));
+  });
+  const twentyLines = [...Array<boolean>(19).fill(false), true];
+  expect(printed).toEqual([twentyLines, [], twentyLines]);
+});

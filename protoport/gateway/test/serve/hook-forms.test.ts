@@ -1,0 +1,195 @@
+import { Code, ConnectError, type ConnectRouter, createContextValues } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createProxy } from "../../../../packages/proxy/src/create-proxy.ts";
+import { createGateway, type GatewayOptions } from "../../src/index.ts";
+import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../../../packages/testing/src/callback-forms.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { transportNames, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
+
+// A hook may return a value, return a promise, throw or reject. Its type does not always forbid a promise, because
+// TypeScript accepts an async function where nothing is returned, and JavaScript everywhere. A rejection that nobody
+// handles would exit the process.
+
+/** The gateway options that are functions. An option without a test case does not compile. */
+type Hook = Exclude<
+  {
+    [Name in keyof GatewayOptions]-?: NonNullable<GatewayOptions[Name]> extends (...args: never[]) => unknown
+      ? Name
+      : never;
+  }[keyof GatewayOptions],
+  // Excludes the application's node:http handler, and `routes`, which has tests below.
+  "fallback" | "routes"
+>;
+
+/** The response's status, and the reported fault. */
+type Outcome = readonly [httpStatus: number, ...faults: string[]];
+
+interface Row {
+  /** The value that the hook returns or resolves with. */
+  readonly value?: unknown;
+  /** The handler. Without one, the call succeeds. */
+  readonly handle?: () => never;
+  /** The transports over which the hook is called. By default, all. */
+  readonly transports?: readonly (typeof transportNames)[number][];
+  readonly wants: Readonly<Record<Form, Outcome>>;
+}
+
+const refusal = new ConnectError("not yours", Code.PermissionDenied);
+const converted = new ConnectError("converted", Code.Aborted);
+
+function fail(): never {
+  throw new ConnectError("no such bed", Code.NotFound);
+}
+
+function fault(): never {
+  throw new Error("a defect");
+}
+
+const requestFailed = "cannot process the request";
+
+/** Hooks that decide about a request. Their error is the response. */
+const deciding: Row["wants"] = { returns: [200], resolves: [200], throws: [403], rejects: [403] };
+
+/** Hooks that observe a request. Their failure is reported, and does not change the response. */
+function observing(name: string, httpStatus: number): Row["wants"] {
+  const failed: Outcome = [httpStatus, `${name} failed`];
+  return { returns: [httpStatus], resolves: [httpStatus], throws: failed, rejects: failed };
+}
+
+const hooks: Readonly<Record<Hook, Row>> = {
+  admit: { wants: deciding },
+  requestGate: { wants: deciding },
+  onRequest: { wants: observing("onRequest", 200) },
+  onError: { handle: fail, wants: observing("onError", 404) },
+  onResponse: { wants: observing("onResponse", 200) },
+  // If `onFault` itself fails, the failure is only printed.
+  onFault: { handle: fault, wants: { returns: [500], resolves: [500], throws: [500], rejects: [500] } },
+  toError: {
+    value: converted,
+    handle: fail,
+    wants: {
+      returns: [409],
+      resolves: [500, "toError failed"],
+      throws: [403, "toError failed"],
+      rejects: [500, "toError failed"],
+    },
+  },
+  contextValues: {
+    value: createContextValues(),
+    transports: ["a handler in node:http", "a handler in node:http2"],
+    wants: { returns: [200], resolves: [500, requestFailed], throws: [403], rejects: [500, requestFailed] },
+  },
+};
+
+const hookOf = (form: Form, value: unknown): (() => unknown) => callbackOf(form, value, refusal);
+
+expectNoUnhandledRejections();
+
+function routesOf(handle: () => object): Pick<GatewayOptions, "routes"> {
+  return { routes: (router) => router.service(GreenhouseService, { waterBed: handle }) };
+}
+
+const water = { httpMethod: "POST", path: "/beds/7:water", header: [] };
+
+describe.each(Object.entries(hooks))("the hook %s", (name, { value, handle = () => ({}), transports, wants }) => {
+  test.each(forms.map((form) => ({ form, want: wants[form] })))(
+    "that $form leads to $want (status, faults)",
+    async ({ form, want }) => {
+      using printed = vi.spyOn(console, "error").mockReturnValue();
+      const faults: string[] = [];
+      await using gateway = await openEveryTransport({
+        ...routesOf(handle),
+        onFault: (_, what) => void faults.push(what),
+        [name]: hookOf(form, value),
+      });
+      const reported = new Set<string>();
+      for (const transport of transports ?? transportNames) {
+        const { httpStatus } = await within(gateway.ask(transport, water), `the response by ${transport}`);
+        expect.soft([transport, httpStatus]).toEqual([transport, want[0]]);
+        // Faults are reported after the response.
+        await new Promise(setImmediate);
+        for (const what of faults.splice(0)) reported.add(what);
+      }
+      expect([...reported]).toEqual(want.slice(1));
+      const isPrinted = name === "onFault" && (form === "throws" || form === "rejects");
+      expect(printed.mock.calls.flat().join("\n").includes("onFault failed")).toBe(isPrinted);
+    },
+  );
+});
+
+const failing = new Error("the registry is away");
+const greenhouse = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(GreenhouseService.file) };
+
+describe("routes", () => {
+  const promised = "routes must register the services synchronously, got a promise";
+
+  test.each<{ name: string; register: (router: ConnectRouter) => unknown; error: string }>([
+    { name: "that throws", register: fault, error: "a defect" },
+    {
+      name: "that returns a promise",
+      register: async (router) => router.service(GreenhouseService, {}),
+      error: promised,
+    },
+    { name: "that rejects", register: () => Promise.reject(failing), error: promised },
+  ])("a function $name is rejected at start", async ({ register, error }) => {
+    const routes: GatewayOptions["routes"] = register;
+    expect(() => createGateway({ routes })).toThrow(error);
+    await expect(createProxy({ upstreams: [greenhouse], routes })).rejects.toThrow(error);
+  });
+});
+
+describe("an option of REST", () => {
+  const internalError = '{"code":13,"status":"INTERNAL","message":"internal error","details":[]}';
+  const throwFailing = (): never => {
+    throw failing;
+  };
+  const asynchronous = async (): Promise<never> => {
+    throw failing;
+  };
+
+  test("rest.service is rejected at start if it returns a promise", () => {
+    const rest: object = { service: asynchronous };
+    expect(() => createGateway({ ...routesOf(() => ({})), rest })).toThrow(
+      "rest.service must be synchronous, got a promise",
+    );
+  });
+
+  test.each<{ name: string; errorRecord: () => unknown; cause: string }>([
+    { name: "throws", errorRecord: throwFailing, cause: "Error: the registry is away" },
+    { name: "returns a promise", errorRecord: asynchronous, cause: "rest.errorRecord must be synchronous" },
+    { name: "returns undefined", errorRecord: () => undefined, cause: "httpStatus must be an integer" },
+    { name: "returns no body", errorRecord: () => ({ httpStatus: 418 }), cause: "body must be JSON, got undefined" },
+    { name: "returns no status", errorRecord: () => ({ body: {} }), cause: "httpStatus must be an integer" },
+    {
+      name: "returns the status 42",
+      errorRecord: () => ({ httpStatus: 42, body: {} }),
+      cause: "httpStatus must be an integer between 200 and 599, got 42",
+    },
+    { name: "returns a BigInt", errorRecord: () => ({ httpStatus: 418, body: 1n }), cause: "BigInt" },
+    {
+      name: "returns a line break in the content type",
+      errorRecord: () => ({ httpStatus: 418, contentType: "a\nb", body: {} }),
+      cause: "content-type",
+    },
+  ])("rest.errorRecord is reported and replaced by a 500 when it $name", async ({ errorRecord, cause }) => {
+    const faults: string[] = [];
+    const rest: object = { errorRecord };
+    await using gateway = await openEveryTransport({
+      ...routesOf(fail),
+      rest,
+      onFault: (error, what) => void faults.push(`${what}: ${String(error)}`),
+    });
+    for (const transport of transportNames) {
+      // The second request is sent on the same connection as the first request.
+      for (const request of [water, { ...water, path: "/no/such/path" }]) {
+        const response = await within(gateway.ask(transport, request), `the response by ${transport}`);
+        expect.soft([transport, response.httpStatus, String(response.body)]).toEqual([transport, 500, internalError]);
+      }
+      await new Promise(setImmediate);
+      const reported = expect.stringMatching(new RegExp(`^rest.errorRecord failed: .*${cause}`));
+      expect.soft(faults.splice(0)).toEqual([reported, reported]);
+    }
+  });
+});

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { exchangeHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+
+// The strict reader, which replaces Connect's codec in streams, must not lose any fields.
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startKitchenSink();
+});
+afterAll(() => gateway[Symbol.asyncDispose]());
+
+async function exchangeStream(...messages: readonly string[]): Promise<unknown[]> {
+  return await exchangeStreamWith(gateway, ...messages);
+}
+
+async function exchangeStreamWith({ address }: TestGateway, ...messages: readonly string[]): Promise<unknown[]> {
+  const { body } = await exchangeHttp2(address, {
+    httpMethod: "POST",
+    path: "/kitchensink.v1.LegacySink/KeepAll",
+    header: [["content-type", "application/connect+json"]],
+    body: Buffer.concat(messages.map((json) => encodeEnvelope(0, Buffer.from(json)))),
+  });
+  return decodeEnvelopes(body).map(({ bytes }): unknown => JSON.parse(bytes.toString()));
+}
+
+test.each<object>([
+  { name: "a", "[kitchensink.v1.note]": "b", "[kitchensink.v1.codes]": ["9007199254740993"] },
+  { name: "a", any: { "@type": "type.googleapis.com/kitchensink.v1.Legacy", name: "b" } },
+])("the JSON message %j is preserved in a stream", async (message) => {
+  expect(await exchangeStream(JSON.stringify(message), '{"name":"c"}')).toEqual([message, { name: "c" }, {}]);
+});
+
+test.each([
+  { json: '{"number":7}', message: "name: is required" },
+  { json: '{"name":"a","[kitchensink.v1.note]":1}', message: "[kitchensink.v1.note]: must be a string" },
+])("a JSON stream fails at $json ($message)", async ({ json, message }) => {
+  expect(await exchangeStream('{"name":"c"}', json)).toEqual([
+    { name: "c" },
+    { error: { code: "invalid_argument", message } },
+  ]);
+});
+
+test.each([
+  { canonicalIntegers: false, want: { name: "a", "[kitchensink.v1.codes]": ["7"] } },
+  {
+    canonicalIntegers: true,
+    want: { error: { code: "invalid_argument", message: expect.stringMatching(/"7\.0" is not an int64/) } },
+  },
+])("the option canonicalIntegers $canonicalIntegers applies to JSON streams", async ({ want, ...json }) => {
+  await using own = await startKitchenSink({ rest: { json } });
+  const [first] = await exchangeStreamWith(own, '{"name":"a","[kitchensink.v1.codes]":["7.0"]}');
+  expect(first).toEqual(want);
+});

@@ -1,0 +1,151 @@
+import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { afterAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { waysFor } from "../../../../packages/testing/src/combinations.ts";
+import { type Field, fieldValue } from "../../../../packages/testing/src/http/exchange.ts";
+import { transportNames, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { readOutcome, readWebTrailer } from "../../../../packages/testing/src/gateway/outcome.ts";
+import { rpcRequest, type WireFormatName, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+
+// Metadata with names that a protocol reserves cannot change a call's status.
+
+/** Metadata that a handler sets. Each would turn an error into OK, or OK into an error. */
+const statusOf = (code: string): readonly Field[] => [
+  ["grpc-status", code],
+  ["grpc-message", "forged"],
+  ["grpc-status-details-bin", "CAUSBmZvcmdlZA"],
+  ["grpc-encoding", "gzip"],
+  ["connect-content-encoding", "gzip"],
+  ["x-kept", "kept"],
+];
+
+/** The places where metadata can be set. An interceptor may also replace a unary call's response. */
+const places = ["header", "trailer", "removed", "replaced header", "replaced trailer"] as const;
+type Place = (typeof places)[number];
+
+/** Changes a response's metadata as the request's header specifies. */
+function forge({ requestHeader, responseHeader, responseTrailer }: HandlerContext): void {
+  const place = requestHeader.get("x-place");
+  const fields = statusOf(requestHeader.get("x-status") ?? "");
+  if (place === "header") for (const [name, value] of fields) responseHeader.set(name, value);
+  if (place === "trailer") for (const [name, value] of fields) responseTrailer.set(name, value);
+  if (place === "removed") for (const [name] of fields) responseTrailer.delete(name);
+  if (requestHeader.has("x-fails")) throw new ConnectError("the bed is away", Code.NotFound);
+}
+
+const replace: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  const [replaced, place = ""] = request.header.get("x-place")?.split(" ") ?? [];
+  if (replaced !== "replaced") return response;
+  return {
+    ...response,
+    [place]: new Headers(statusOf(request.header.get("x-status") ?? "").map(([name, value]) => [name, value])),
+  };
+};
+
+const gateway = await openEveryTransport({
+  routes: (router) =>
+    router.service(GreenhouseService, {
+      waterBed: (_, context) => {
+        forge(context);
+        return {};
+      },
+      watchReadings: async function* (_, context) {
+        forge(context);
+        yield {};
+      },
+    }),
+  interceptors: [replace],
+});
+
+afterAll(async () => await gateway[Symbol.asyncDispose]());
+
+const formatNames = ["grpc", "grpc-web", "grpc-web-text", "connect-proto"] satisfies readonly WireFormatName[];
+const procedures = { unary: waterBedProcedure, stream: "/greenhouse.v1.GreenhouseService/WatchReadings" } as const;
+
+// A handler mounted in a node server uses the same code as node's HTTP server.
+const transports = waysFor(transportNames).filter((name) => !name.startsWith("a handler"));
+
+const rows = transports.flatMap((transport) =>
+  formatNames
+    // Fetch has no trailers, which gRPC needs.
+    .filter((name) => transport !== "Fetch" || name !== "grpc")
+    .flatMap((name) => [
+      { transport, name, kind: "unary" as const },
+      // Connect streams have a different content type.
+      ...(name === "connect-proto" ? [] : [{ transport, name, kind: "stream" as const }]),
+    ]),
+);
+
+describe.each(rows)("the status of a $kind $name call over $transport", ({ transport, name, kind }) => {
+  const format = wireFormats[name];
+  const ask = async (place: Place, status: string, fails: boolean) => {
+    const header: readonly Field[] = [
+      ["x-place", place],
+      ["x-status", status],
+      ...(fails ? [["x-fails", "1"] as const] : []),
+    ];
+    return await gateway.ask(transport, rpcRequest(format, Buffer.alloc(0), header, procedures[kind]));
+  };
+
+  test.each(places)("stays OK despite a forged error in metadata (%s)", async (place) => {
+    const response = await ask(place, "7", false);
+    expect(readOutcome(format, response)).toEqual({ code: 0, message: "" });
+    if (name === "connect-proto") return;
+    const trailer = name === "grpc" ? response.trailer : readWebTrailer(format, response);
+    expect([...response.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"))).toEqual([
+      ["grpc-status", "0"],
+    ]);
+    const all = [...response.header, ...trailer];
+    expect(fieldValue(all, "grpc-message")).toBeUndefined();
+    for (const field of ["grpc-encoding", "connect-content-encoding"])
+      expect.soft(fieldValue(response.header, field), field).toBeUndefined();
+    if (place !== "removed") expect(all).toContainEqual(["x-kept", "kept"]);
+  });
+
+  test.each(["header", "trailer"] as const)("stays an error despite a forged OK in metadata (%s)", async (place) => {
+    const response = await ask(place, "0", true);
+    expect(readOutcome(format, response)).toEqual({ code: Code.NotFound, message: "the bed is away" });
+    if (name === "connect-proto") return;
+    const trailer = name === "grpc" ? response.trailer : readWebTrailer(format, response);
+    const statuses = [...response.header, ...trailer].filter(([field]) => field.startsWith("grpc-status"));
+    expect(statuses).toEqual([["grpc-status", "5"]]);
+  });
+});
+
+describe.each(transports)("the end of a Connect stream over %s", (transport) => {
+  const ask = async (place: Place, status: string, fails: boolean) => {
+    const header: readonly Field[] = [
+      ["content-type", "application/connect+proto"],
+      ["x-place", place],
+      ["x-status", status],
+      ...(fails ? [["x-fails", "1"] as const] : []),
+    ];
+    const body = encodeEnvelope(0, Buffer.alloc(0));
+    const response = await gateway.ask(transport, { httpMethod: "POST", path: procedures.stream, header, body });
+    const end: unknown = JSON.parse(String(decodeEnvelopes(response.body).at(-1)?.bytes));
+    return { response, end };
+  };
+
+  test.each(["header", "trailer", "removed"] as const)(
+    "has no error despite a forged error in metadata (%s)",
+    async (place) => {
+      const { response, end } = await ask(place, "7", false);
+      expect(response.httpStatus).toBe(200);
+      expect(end).not.toHaveProperty("error");
+      expect(fieldValue(response.header, "connect-content-encoding")).toBeUndefined();
+      if (place === "header") expect(response.header).toContainEqual(["x-kept", "kept"]);
+      if (place === "trailer") expect(end).toMatchObject({ metadata: { "x-kept": ["kept"] } });
+    },
+  );
+
+  test.each(["header", "trailer"] as const)(
+    "has the thrown error despite a forged OK in metadata (%s)",
+    async (place) => {
+      const { end } = await ask(place, "0", true);
+      expect(end).toMatchObject({ error: { code: "not_found", message: "the bed is away" } });
+    },
+  );
+});

@@ -1,0 +1,469 @@
+import { getEventListeners } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import { ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { waysFor } from "../../../../packages/testing/src/combinations.ts";
+import { errorOf, reasonOf } from "../../../../packages/testing/src/gateway/call-end.ts";
+import { emptyMessage, grpcHeader } from "../../../../packages/testing/src/http/grpc-frames.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../packages/testing/src/http/http2-frames.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import {
+  callings,
+  getReadingProcedure,
+  greenhouseClient,
+  startGreenhouse,
+  waterBedProcedure,
+} from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
+import { wiresOf, exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+
+const noteKey = createContextKey("none");
+
+/** Fields that would break a response if they were copied to it. */
+const copied = [
+  { name: "connection", value: "close" },
+  { name: "content-length", value: "5" },
+  { name: "transfer-encoding", value: "gzip" },
+  { name: "keep-alive", value: "timeout=5" },
+  { name: "upgrade", value: "h2c" },
+  { name: "te", value: "gzip" },
+  { name: "trailer", value: "x" },
+  { name: "x-control", value: "a\u0001b" },
+];
+
+/**
+ * Calls with a deadline that only the server measures. A client with its own clock may time out before its request has
+ * arrived. On a busy machine the deadline may pass before the call has reached the tested state, so it is longer then.
+ */
+async function passDeadline(client: ReturnType<typeof greenhouseClient>, isThere: () => boolean): Promise<void> {
+  for (let ms = 30; ; ms *= 10) {
+    const headers = { "connect-timeout-ms": String(ms), "grpc-timeout": `${String(ms)}m` };
+    expect((await errorOf(client.waterBed({}, { headers }))).code).toBe(Code.DeadlineExceeded);
+    if (isThere()) return;
+  }
+}
+
+describe.each(waysFor(callings))("a unary call by $name", (calling) => {
+  const start = (
+    implementation: Parameters<typeof startGreenhouse>[0],
+    options?: Parameters<typeof startGreenhouse>[1],
+  ) => startGreenhouse(implementation, options, calling.listen);
+
+  test.each([{ length: 65_531 }, { length: 65_532 }, { length: 65_533 }, { length: 1_000_000 }])(
+    "echoes a string with $length characters, a header and a trailer",
+    async ({ length }) => {
+      await using greenhouse = await start({
+        getReading: ({ sensor }, { responseHeader, responseTrailer }) => {
+          responseHeader.set("x-header", "first");
+          responseTrailer.set("x-trailer", "last");
+          return { sensor };
+        },
+      });
+      const received: (string | null)[] = [];
+      const sensor = "0123456789abcdef-".repeat(length / 17 + 1).slice(0, length);
+      const reading = await greenhouseClient(calling, greenhouse.address).getReading(
+        { sensor },
+        {
+          onHeader: (header) => received.push(header.get("x-header")),
+          onTrailer: (trailer) => received.push(trailer.get("x-trailer")),
+        },
+      );
+      expect(reading.sensor === sensor).toBe(true);
+      expect(received).toEqual(["first", "last"]);
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: undefined });
+    },
+  );
+
+  describe("the signal of its handler", () => {
+    test("is aborted after the response", async () => {
+      let signal: AbortSignal | undefined;
+      await using greenhouse = await start({
+        waterBed: (_, context) => {
+          ({ signal } = context);
+          expect(signal.aborted).toBe(false);
+          return {};
+        },
+      });
+      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      await greenhouse.completed(1);
+      expect(signal?.aborted).toBe(true);
+    });
+
+    test("is aborted if it is first read after the response", async () => {
+      let context: HandlerContext | undefined;
+      await using greenhouse = await start({
+        waterBed: (_, handlerContext) => {
+          context = handlerContext;
+          return {};
+        },
+      });
+      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      await greenhouse.completed(1);
+      expect(context?.signal.aborted).toBe(true);
+    });
+
+    test("is aborted with DEADLINE_EXCEEDED at the deadline", async () => {
+      let reason: unknown;
+      await using greenhouse = await start({
+        waterBed: async (_, { signal }) => {
+          reason = await reasonOf(signal);
+          throw reason;
+        },
+      });
+      await passDeadline(greenhouseClient(calling, greenhouse.address), () => reason !== undefined);
+      expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
+      expect(reason).toMatchObject({ code: Code.DeadlineExceeded });
+    });
+
+    test("is aborted when the client cancels", async () => {
+      const controller = new AbortController();
+      const ended = Promise.withResolvers<unknown>();
+      await using greenhouse = await start({
+        waterBed: async (_, { signal }) => {
+          controller.abort();
+          ended.resolve(await reasonOf(signal));
+          return {};
+        },
+      });
+      const call = greenhouseClient(calling, greenhouse.address).waterBed({}, { signal: controller.signal });
+      expect((await errorOf(call)).code).toBe(Code.Canceled);
+      expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+      expect((await greenhouse.completed(1)).error?.code).toBe(Code.Canceled);
+    });
+
+    test("is aborted with the shutdown reason when the server shuts down", async () => {
+      const shutdown = new AbortController();
+      let runs = 0;
+      await using greenhouse = await start(
+        {
+          waterBed: async (_, { signal }) => {
+            runs += 1;
+            shutdown.abort(new ConnectError("closing time", Code.Unavailable));
+            throw await reasonOf(signal);
+          },
+        },
+        { shutdownSignal: shutdown.signal },
+      );
+      const client = greenhouseClient(calling, greenhouse.address);
+      const error = await errorOf(client.waterBed({}));
+      expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "closing time" });
+      // From now on, new calls' signals are already aborted, and no handler runs.
+      expect((await errorOf(client.waterBed({}))).code).toBe(Code.Unavailable);
+      expect(runs).toBe(1);
+    });
+
+    test("does not listen to the shutdown signal after the call", async () => {
+      const shutdown = new AbortController();
+      await using greenhouse = await start({ waterBed: () => ({}) }, { shutdownSignal: shutdown.signal });
+      await greenhouseClient(calling, greenhouse.address).waterBed({});
+      await greenhouse.completed(1);
+      expect(getEventListeners(shutdown.signal, "abort")).toEqual([]);
+    });
+  });
+
+  describe("in an interceptor", () => {
+    test("never reaches the handler after the client cancels it", async () => {
+      let ran = false;
+      const controller = new AbortController();
+      const passed = Promise.withResolvers<void>();
+      const slow: Interceptor = (next) => async (request) => {
+        controller.abort();
+        await reasonOf(request.signal);
+        passed.resolve();
+        return await next(request);
+      };
+      await using greenhouse = await start(
+        {
+          waterBed: () => {
+            ran = true;
+            return {};
+          },
+        },
+        { interceptors: [slow] },
+      );
+      await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}, { signal: controller.signal }));
+      await within(passed.promise, "the interceptor");
+      await nextTurn();
+      expect(ran).toBe(false);
+    });
+
+    test("never reaches the handler after its deadline", async () => {
+      let ran = false;
+      let intercepted = false;
+      const passed = Promise.withResolvers<void>();
+      const slow: Interceptor = (next) => async (request) => {
+        intercepted = true;
+        await reasonOf(request.signal);
+        passed.resolve();
+        return await next({ ...request });
+      };
+      await using greenhouse = await start(
+        {
+          waterBed: () => {
+            ran = true;
+            return {};
+          },
+        },
+        { interceptors: [slow] },
+      );
+      await passDeadline(greenhouseClient(calling, greenhouse.address), () => intercepted);
+      await within(passed.promise, "the interceptor");
+      await nextTurn();
+      expect(ran).toBe(false);
+    });
+  });
+
+  describe("the response of a handler", () => {
+    test.each(copied)("arrives although the handler copies the field $name: $value", async ({ name, value }) => {
+      const copy = ({ responseHeader, responseTrailer }: HandlerContext): void => {
+        for (const fields of [responseHeader, responseTrailer]) fields.set(name, value);
+      };
+      await using greenhouse = await start({
+        waterBed: (_, context) => {
+          copy(context);
+          return { note: "watered" };
+        },
+        getReading: () => {
+          throw new ConnectError("as asked", Code.NotFound, { [name]: value });
+        },
+        async *watchReadings(_, context) {
+          copy(context);
+          yield { sensor: "one" };
+        },
+      });
+      const client = greenhouseClient(calling, greenhouse.address);
+      expect((await within(client.waterBed({}), "a response")).note).toBe("watered");
+      expect(await errorOf(client.getReading({}))).toMatchObject({ code: Code.NotFound, rawMessage: "as asked" });
+      const sensors: string[] = [];
+      for await (const { sensor } of client.watchReadings({})) sensors.push(sensor);
+      expect(sensors).toEqual(["one"]);
+    });
+
+    test.each([
+      { name: "a string", thrown: "secret" },
+      { name: "null", thrown: null },
+      { name: "undefined", thrown: undefined },
+      { name: "an Error", thrown: new Error("secret") },
+      { name: "an Error with lone surrogates", thrown: new Error("\ud800 secret") },
+      { name: "an object that cannot be read", thrown: unreadable() },
+    ])("hides a thrown value behind an internal error ($name)", async ({ thrown }) => {
+      await using greenhouse = await start({
+        waterBed: () => {
+          throw thrown;
+        },
+        getReading: () => Promise.reject(thrown),
+      });
+      const client = greenhouseClient(calling, greenhouse.address);
+      for (const call of [client.waterBed({}), client.getReading({})]) {
+        expect(await errorOf(call)).toMatchObject({ code: Code.Internal, rawMessage: "internal error" });
+      }
+    });
+
+    test.each([
+      { name: "a non-ASCII message", message: "jeden 🌱 ä%\n", want: "jeden 🌱 ä%\n" },
+      { name: "lone surrogates", message: "a\ud800b", want: "a\ufffdb" },
+      { name: "an empty message", message: "", want: "" },
+    ])("has the text of a thrown ConnectError with $name", async ({ message, want }) => {
+      await using greenhouse = await start({
+        waterBed: () => {
+          throw new ConnectError(message, Code.ResourceExhausted, { "x-tank": "empty" }, [
+            { desc: ReadingSchema, value: { sensor: "tank" } },
+          ]);
+        },
+      });
+      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      expect(error).toMatchObject({ code: Code.ResourceExhausted, rawMessage: want });
+      expect(error.metadata.get("x-tank")).toBe("empty");
+    });
+
+    test("has the details of a thrown ConnectError", async () => {
+      await using greenhouse = await start({
+        waterBed: () => {
+          const details = [{ desc: ReadingSchema, value: { sensor: "tank", degreesCelsius: 4.5 } }];
+          throw new ConnectError("no", Code.ResourceExhausted, undefined, details);
+        },
+      });
+      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      expect(error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "tank", degreesCelsius: 4.5 }]);
+    });
+
+    test("is DEADLINE_EXCEEDED at the client's deadline when the handler never returns", async () => {
+      await using greenhouse = await start({ waterBed: () => new Promise(() => {}) });
+      await passDeadline(greenhouseClient(calling, greenhouse.address), () => true);
+      expect((await greenhouse.completed(1)).error?.code).toBe(Code.DeadlineExceeded);
+    });
+
+    test("is DEADLINE_EXCEEDED at the default deadline when the handler never returns", async () => {
+      await using greenhouse = await start(
+        { waterBed: () => new Promise(() => {}) },
+        { limits: { defaultTimeoutMs: 30 } },
+      );
+      const error = await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}));
+      expect(error.code).toBe(Code.DeadlineExceeded);
+    });
+
+    test.each([
+      { name: "the client's shorter timeout", timeoutMs: 20_000, want: /^1[0-9]{4}$/ },
+      { name: "the client's longer timeout", timeoutMs: 400_000, want: /^3[0-9]{5}$/ },
+      { name: "the default timeout", timeoutMs: undefined, want: /^[45][0-9]{4}$/ },
+    ])("is limited by $name alone", async ({ timeoutMs, want }) => {
+      await using greenhouse = await start(
+        { waterBed: (_, context) => ({ note: String(context.timeoutMs()) }) },
+        { limits: { defaultTimeoutMs: 60_000 } },
+      );
+      const client = greenhouseClient(calling, greenhouse.address);
+      const { note } = await client.waterBed({}, timeoutMs === undefined ? {} : { timeoutMs });
+      expect(note).toMatch(want);
+    });
+
+    test("is dropped when the handler returns after the deadline", async () => {
+      const late = Promise.withResolvers<Record<string, never>>();
+      await using greenhouse = await start({ waterBed: () => late.promise, getReading: () => ({ sensor: "s" }) });
+      const client = greenhouseClient(calling, greenhouse.address);
+      await passDeadline(client, () => true);
+      late.resolve({});
+      expect(await client.getReading({})).toMatchObject({ sensor: "s" });
+      await greenhouse.completed(2);
+      expect(greenhouse.completedRequests).toHaveLength(2);
+    });
+
+    test("is an internal error when its message cannot be serialized", async () => {
+      await using greenhouse = await start({ waterBed: () => ({ liters: 2 ** 40 }) });
+      expect((await errorOf(greenhouseClient(calling, greenhouse.address).waterBed({}))).code).toBe(Code.Internal);
+    });
+  });
+
+  describe("with a request gate", () => {
+    test("is refused before its message is read", async () => {
+      const calls: string[] = [];
+      await using greenhouse = await start(
+        {
+          waterBed: () => {
+            calls.push("handler");
+            return {};
+          },
+        },
+        {
+          readMaxBytes: 10,
+          requestGate: ({ requestHeader, responseHeader }) => {
+            calls.push(requestHeader.get("x-sent") ?? "");
+            responseHeader.set("x-gate", "closed");
+            throw new ConnectError("not now", Code.Unavailable);
+          },
+        },
+      );
+      const client = greenhouseClient(calling, greenhouse.address);
+      const call = client.waterBed({ note: "more than ten bytes" }, { headers: { "x-sent": "sent" } });
+      const error = await errorOf(call);
+      expect(error).toMatchObject({ code: Code.Unavailable, rawMessage: "not now" });
+      expect(error.metadata.get("x-gate")).toBe("closed");
+      expect(calls).toEqual(["sent"]);
+    });
+
+    test.each([
+      { name: "immediately", wait: undefined },
+      { name: "later", wait: nextTurn },
+    ])("that resolves $name sets context values for interceptors and handler", async ({ wait }) => {
+      const notes: string[] = [];
+      await using greenhouse = await start(
+        { waterBed: (_, { values }) => ({ note: values.get(noteKey) }) },
+        {
+          requestGate: (context) => {
+            context.values.set(noteKey, "from the gate");
+            return wait?.().then(() => undefined);
+          },
+          interceptors: [
+            (next) => (request) => {
+              notes.push(request.contextValues.get(noteKey));
+              return next(request);
+            },
+          ],
+        },
+      );
+      expect((await greenhouseClient(calling, greenhouse.address).waterBed({})).note).toBe("from the gate");
+      expect(notes).toEqual(["from the gate"]);
+    });
+  });
+});
+
+const binaryFormats = [
+  { format: "connect-proto", httpStatus: 400 },
+  { format: "grpc", httpStatus: 200 },
+  { format: "grpc-web", httpStatus: 200 },
+] as const;
+
+const binaryCallings = binaryFormats.flatMap(({ format, httpStatus }) =>
+  wiresOf(format).flatMap((wire) =>
+    (wire.httpVersion === "2" ? (["listening", "mounted"] as const) : (["listening"] as const)).map((http2) => ({
+      ...wire,
+      http2,
+      httpStatus,
+    })),
+  ),
+);
+
+test.each(binaryCallings)(
+  "by $name over HTTP/2 ($http2), a call with an invalid message fails",
+  async ({ format, httpVersion, http2, httpStatus }) => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
+    const request = rpcRequest(format, Buffer.of(0xff), [], waterBedProcedure);
+    const response = await exchange(greenhouse.address, httpVersion, request);
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(readOutcome(format, response).code).toBe(Code.InvalidArgument);
+  },
+);
+
+test("a Connect GET whose message is not base64 is refused", async () => {
+  await using greenhouse = await startGreenhouse({});
+  const path = `${getReadingProcedure}?encoding=proto&base64=1&message=***`;
+  const { httpStatus, body } = await exchange(greenhouse.address, "2", { httpMethod: "GET", path, header: [] });
+  expect(httpStatus).toBe(400);
+  expect(JSON.parse(String(body))).toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining("base64"),
+  });
+});
+
+test("timeoutMs() rounds a gRPC timeout in microseconds down to milliseconds", async () => {
+  const remaining: (number | undefined)[] = [];
+  await using greenhouse = await startGreenhouse({
+    waterBed: (_, { timeoutMs }) => {
+      remaining.push(timeoutMs());
+      return {};
+    },
+  });
+  const timeout = ["grpc-timeout", "10000900u"] as const;
+  await exchange(greenhouse.address, "2", rpcRequest(wireFormats.grpc, Buffer.of(), [timeout], waterBedProcedure));
+  expect(remaining).toEqual([expect.toSatisfy((ms) => Number.isInteger(ms) && ms <= 10_000)]);
+});
+
+test("a gRPC call with a timeout of one nanosecond reaches its handler", async () => {
+  const called = Promise.withResolvers<void>();
+  await using greenhouse = await startGreenhouse({
+    waterBed: () => {
+      called.resolve();
+      return {};
+    },
+  });
+  using connection = await openFrames(greenhouse.address);
+  const header = [...grpcHeader("/greenhouse.v1.GreenhouseService/WaterBed"), ["grpc-timeout", "1n"]] as const;
+  const reached = within(called.promise, "the handler");
+  // Fake timers keep the timeout from passing on a busy machine.
+  using timers = new DisposableStack();
+  timers.defer(() => void vi.useRealTimers());
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  connection.send(headersFrame(1, header), dataFrame(1, emptyMessage, frameFlag.endStream));
+  await reached;
+});
+
+function unreadable(): unknown {
+  return new Proxy(
+    {},
+    {
+      get() {
+        throw new Error("secret");
+      },
+    },
+  );
+}

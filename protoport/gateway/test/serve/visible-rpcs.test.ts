@@ -1,0 +1,83 @@
+import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway } from "../../src/index.ts";
+import { waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { isGreenhouse, restrictedServices } from "../../../../packages/testing/src/gateway/restricted.ts";
+import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+
+const greenhouse = restrictedServices().find(isGreenhouse) ?? GreenhouseService;
+
+test.each([
+  { name: "a hidden field in a binary request does not reach the handler", allow: [], want: { bed: 1n, note: "" } },
+  {
+    name: "an allowed field in a binary request reaches the handler",
+    allow: ["INTERNAL"],
+    want: { bed: 1n, note: "mine" },
+  },
+])("$name", async ({ allow, want }) => {
+  const received: object[] = [];
+  const gateway = createGateway({
+    visibility: { allow },
+    routes: (router) =>
+      router.service(greenhouse, {
+        waterBed: ({ bed, note }) => {
+          received.push({ bed, note });
+          return {};
+        },
+      }),
+  });
+  const { input } = greenhouse.method.waterBed;
+  const body = new Uint8Array(toBinary(input, create(input, { bed: 1n, note: "mine" })));
+  const headers = { "content-type": "application/proto" };
+  const response = await gateway.fetch(new Request(`http://a${waterBedProcedure}`, { method: "POST", headers, body }));
+  expect([response.status, received]).toEqual([200, [want]]);
+});
+
+test.each([
+  { name: "no label", allow: [], status: 400 },
+  { name: "the label", allow: ["INTERNAL"], status: 200 },
+])("JSON gets status $status for a hidden Any field with $name allowed", async ({ allow, status }) => {
+  const gateway = createGateway({
+    visibility: { allow },
+    jsonOptions: { registry: createRegistry(greenhouse.file), ignoreUnknownFields: false },
+    routes: (router) => router.service(KitchenSink, { types: () => ({}) }),
+  });
+  const headers = { "content-type": "application/json" };
+  const any = { "@type": "type.googleapis.com/greenhouse.v1.WaterBedRequest", note: "mine" };
+  const url = "http://a/kitchensink.v1.KitchenSink/Types";
+  const response = await gateway.fetch(new Request(url, { method: "POST", headers, body: JSON.stringify({ any }) }));
+  expect(response.status).toBe(status);
+});
+
+test("hiding fields in details does not change the thrown error", async () => {
+  const value = { bed: 1n, note: "mine" };
+  const thrown = new ConnectError("no bed", Code.NotFound, { "x-bed": "1" }, [
+    { desc: greenhouse.method.waterBed.output, value },
+  ]);
+  const reported: ConnectError[] = [];
+  const gateway = createGateway({
+    visibility: { allow: [] },
+    onError: (_request, error) => void reported.push(error),
+    routes: (router) =>
+      router.service(greenhouse, {
+        waterBed: () => {
+          throw Object.freeze(thrown);
+        },
+      }),
+  });
+  const response = await gateway.fetch(
+    new Request(`http://a${waterBedProcedure}`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    }),
+  );
+  expect([response.status, response.headers.get("x-bed")]).toEqual([404, "1"]);
+  expect(await response.json()).toMatchObject({ message: "no bed", details: [{ value: "CAE" }] });
+  expect(thrown.details).toMatchObject([{ value }]);
+  expect(reported).toMatchObject([
+    { code: Code.NotFound, stack: thrown.stack, details: [{ value: Uint8Array.of(8, 1) }] },
+  ]);
+});

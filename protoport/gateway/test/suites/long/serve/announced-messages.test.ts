@@ -1,0 +1,38 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { grpcHeader } from "../../../../../../packages/testing/src/http/grpc-frames.ts";
+import { retainedBytes } from "../../../../../../packages/testing/src/http/retained-bytes.ts";
+import { dataFrame, headersFrame, openFrames } from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import { encodeEnvelope } from "../../../../../../packages/testing/src/gateway/envelope.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { http2Servers } from "../../../../../../packages/testing/src/gateway/listen-for-tests.ts";
+
+test.each(http2Servers)("over HTTP/2 (%s), announced messages take no memory before they arrive", async (http2) => {
+  const streams = 64;
+  let waiting = 0;
+  await using greenhouse = await startGreenhouse(
+    {
+      recordReadings: async (readings) => {
+        const first = readings[Symbol.asyncIterator]().next();
+        waiting += 1;
+        await first;
+        return {};
+      },
+    },
+    {},
+    { http2 },
+  );
+  using connection = await openFrames(greenhouse.address);
+  const beforeBytes = await retainedBytes();
+  for (let at = 0; at < streams; at++) {
+    const id = 2 * at + 1;
+    const announced = encodeEnvelope(0, Buffer.of(), 4 * 1024 * 1024);
+    connection.send(
+      headersFrame(id, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")),
+      dataFrame(id, announced),
+    );
+  }
+  await expect.poll(() => waiting).toBe(streams);
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  expect((await retainedBytes()) - beforeBytes).toBeLessThan(16 * 1024 * 1024);
+});
