@@ -5,7 +5,7 @@
  * The program runs in one process without sockets, whose cost would hide the cost of routing. Run the program alone, as
  * `npx node bench/routes.ts`.
  */
-import { compileRestRoutes, type RestRoutes } from "../packages/protocols/src/rest/rules/index.ts";
+import { compileRestRoutes, type RestRoutes } from "../protoport/gateway/src/protocols/rest/rules/index.ts";
 import { Health } from "../protoport/gateway/src/health/index.ts";
 import { median } from "./summary.ts";
 

@@ -53,7 +53,7 @@ export const suites: readonly Suite[] = [
       "protoport/gateway/test/wire/rest-http.test.ts",
       "packages/http/test/listen/request-trailers.test.ts",
       "protoport/gateway/test/mcp/requests.test.ts",
-      "packages/protocols/test/shared/error-metadata.test.ts",
+      "protoport/gateway/test/protocols/shared/error-metadata.test.ts",
       "protoport/gateway/test/serve/admit-procedure.test.ts",
       "protoport/gateway/test/serve/call-view.test.ts",
       "protoport/gateway/test/serve/endpoints.test.ts",

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import type { Endpoint } from "@protoport/gateway/serve";
-import { negotiateCoding } from "@plantstore/protocols";
+import { negotiateCoding } from "@protoport/gateway/protocols";
 
 /** A resource that does not change while the process runs. */
 export interface Resource {

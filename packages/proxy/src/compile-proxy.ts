@@ -3,7 +3,7 @@ import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { compileNodeRoutes, type GatewayOptions } from "@protoport/gateway/create-gateway";
 import type { FaultReporter, Routes } from "@protoport/gateway/serve";
 import { refusePromise } from "@plantstore/http";
-import { type RestOptions, selectorOf, withoutRpcs } from "@plantstore/protocols";
+import { type RestOptions, selectorOf, withoutRpcs } from "@protoport/gateway/protocols";
 import {
   assignServices,
   type LocalTypes,

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { createFaultReporter } from "@protoport/gateway/serve";
-import type { RestOptions } from "@plantstore/protocols";
+import type { RestOptions } from "@protoport/gateway/protocols";
 import type { HttpEngine } from "@plantstore/http/node";
 import {
   assembleGateway,

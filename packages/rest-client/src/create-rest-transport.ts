@@ -31,7 +31,7 @@ import {
   required,
 } from "@plantstore/http";
 import { ignoredJsonOptions, jsonOptionNames, memoize } from "@plantstore/protobuf";
-import { selectorOf, withDetailTypes } from "@plantstore/protocols";
+import { selectorOf, withDetailTypes } from "@protoport/gateway/protocols";
 import type { ReadErrorBody } from "./response-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
 import { pageLocation } from "./page.ts";

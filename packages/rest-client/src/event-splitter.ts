@@ -1,4 +1,4 @@
-import { type MessageSplitter, messageTooLargeError } from "@plantstore/protocols";
+import { type MessageSplitter, messageTooLargeError } from "@protoport/gateway/protocols";
 
 /** A server-sent event. */
 export interface ServerEvent {

@@ -9,7 +9,7 @@ import {
   type JsonStyle,
   loadField,
 } from "@plantstore/protobuf";
-import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@plantstore/protocols";
+import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@protoport/gateway/protocols";
 import { RefusalError, refuseUnwritable } from "./refusal.ts";
 import type { RestRule } from "./rest-rule.ts";
 

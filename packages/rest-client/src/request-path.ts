@@ -7,7 +7,7 @@
  */
 import type { Message } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, loadField } from "@plantstore/protobuf";
-import { leafOf, printTemplateLiteral, type TemplateSegment } from "@plantstore/protocols";
+import { leafOf, printTemplateLiteral, type TemplateSegment } from "@protoport/gateway/protocols";
 import { RefusalError } from "./refusal.ts";
 import type { RestRule, RuleVariable } from "./rest-rule.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";

@@ -8,7 +8,7 @@ import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { findField, readJsonExactly } from "@plantstore/protobuf";
-import { codeNames } from "@plantstore/protocols";
+import { codeNames } from "@protoport/gateway/protocols";
 
 /**
  * Returns the error for an error body. If the function returns `undefined`, the body is read as one of the known

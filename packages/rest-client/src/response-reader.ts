@@ -3,7 +3,7 @@ import { create, type DescField } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { readJsonExactly, type ReadJsonOptions } from "@plantstore/protobuf";
-import { createRawReader, findProtoField } from "@plantstore/protocols";
+import { createRawReader, findProtoField } from "@protoport/gateway/protocols";
 import { isJsonType, contentTypeError } from "./response-body.ts";
 import type { RestRule } from "./rest-rule.ts";
 

@@ -5,7 +5,7 @@
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findField } from "@plantstore/protobuf";
-import { JsonValueReader, readMessages, findProtoField } from "@plantstore/protocols";
+import { JsonValueReader, readMessages, findProtoField } from "@protoport/gateway/protocols";
 import { readPieces, contentTypeError } from "./response-body.ts";
 import { type ErrorStyle, readResponseError } from "./response-error.ts";
 import type { ResponseReader } from "./response-reader.ts";

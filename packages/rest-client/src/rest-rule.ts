@@ -17,7 +17,7 @@ import {
   selectorOf,
   type TemplateVariable,
   toHttpPatterns,
-} from "@plantstore/protocols";
+} from "@protoport/gateway/protocols";
 
 /** A variable in a path template, with the resolved field path. */
 export interface RuleVariable extends TemplateVariable {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { Backlog, BacklogBudget } from "../../http/src/exchange/backlog.ts";
 import { ReceiveFlow } from "../../http-engine/src/http2/receive-flow.ts";
-import { reserveWindow, windowBytesMax } from "../../protocols/src/compression/window-budget.ts";
+import { reserveWindow, windowBytesMax } from "../../../protoport/gateway/src/protocols/compression/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 

@@ -39,7 +39,7 @@ import {
   type NodeServerResponse,
 } from "./node-handler.ts";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runSteps } from "@plantstore/http";
-import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
+import { brotli, gzip, zstd } from "./protocols/compression/index.ts";
 
 export type { CurrentNodeServer } from "./node-handler.ts";
 

@@ -35,7 +35,7 @@ export {
   type AcceptItem,
   type ProtocolName as Protocol,
   readAccept,
-} from "@plantstore/protocols";
+} from "./protocols/index.ts";
 export {
   type Admit,
   type AdmitProcedure,

@@ -72,4 +72,4 @@ export {
   templatesOverlap,
   createNameFilter,
   unmatchedPatterns,
-} from "@plantstore/protocols";
+} from "./protocols/index.ts";

@@ -16,7 +16,7 @@ const connect = "node_modules/@connectrpc/connect/dist/esm";
 const declared = [
   { file: "protoport/gateway/src/create-gateway.ts", type: "GatewayOptions", prefix: "" },
   { file: "protoport/gateway/src/serve/create-server.ts", type: "ServingOptions", prefix: "" },
-  { file: "packages/protocols/src/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
+  { file: "protoport/gateway/src/protocols/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
   { file: "packages/protobuf/src/messages/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
   { file: "protoport/gateway/src/serve/cors.ts", type: "CorsOptions", prefix: "cors." },
   { file: "packages/http/src/listen/listener.ts", type: "ListenOptions", prefix: "" },
@@ -42,7 +42,7 @@ const options = declared.flatMap(({ file, type, prefix }) => {
   return names.map((name) => `${prefix}${name}`).filter((name) => !elsewhere.has(name));
 });
 
-const serviceOptions = optionsOf("packages/protocols/src/rest/rules/service-options.ts", "RestServiceOptions");
+const serviceOptions = optionsOf("protoport/gateway/src/protocols/rest/rules/service-options.ts", "RestServiceOptions");
 
 /** The table rows, with the names in the first cell, and the default. */
 const rows = new Map(

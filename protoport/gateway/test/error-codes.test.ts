@@ -13,7 +13,7 @@ import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { HealthCheckRequestSchema } from "../../../packages/protobuf/src/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
-import { reserveWindow } from "../../../packages/protocols/src/compression/window-budget.ts";
+import { reserveWindow } from "../src/protocols/compression/window-budget.ts";
 import { exchangeHttp1, openHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
 import { exchangeHttp2 } from "../../../packages/testing/src/http/http2-connection.ts";
 import type { Address, Field, HttpRequest } from "../../../packages/testing/src/http/exchange.ts";

@@ -1,6 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
 import { reservedResponseFields, fieldsNotSentAsMetadata } from "@plantstore/http";
-import { LazyHeaders } from "@plantstore/protocols";
+import { LazyHeaders } from "@protoport/gateway/protocols";
 
 // The header fields that handlers do not get: those that grpc-js omits, and the Connect protocol's own fields.
 const excludedFields: ReadonlySet<string> = new Set([

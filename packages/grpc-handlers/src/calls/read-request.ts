@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Envelope, type ForwardedMessage } from "@plantstore/protocols";
+import { Envelope, type ForwardedMessage } from "@protoport/gateway/protocols";
 import { toFault } from "@protoport/gateway/serve";
 import type { AnyDefinition } from "./base-call.ts";
 

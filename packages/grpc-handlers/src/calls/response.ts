@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Envelope } from "@plantstore/protocols";
+import { Envelope } from "@protoport/gateway/protocols";
 import type { Caller, Reply } from "@protoport/gateway/serve";
 import type { Message } from "@bufbuild/protobuf";
 

@@ -1,6 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { LazyHeaders } from "../../../protocols/src/index.ts";
+import { LazyHeaders } from "../../../../protoport/gateway/src/protocols/index.ts";
 import { appendMetadata, toMetadata } from "../../src/calls/metadata.ts";
 
 test.each(["grpc-status", "grpc-message", "grpc-status-details-bin", "grpc-encoding", "content-type"])(

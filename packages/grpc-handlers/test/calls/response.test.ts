@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toEnvelope } from "../../../protocols/src/index.ts";
+import { toEnvelope } from "../../../../protoport/gateway/src/protocols/index.ts";
 import { SingleResponse } from "../../src/calls/response.ts";
 
 const messages = ["a", "b"].map((text) => toEnvelope(Buffer.from(text)));

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { errorCodeOf, problem, withMessage } from "../../src/errors/problem.ts";
-import { httpStatusOf } from "../../../protocols/src/rest/rules/index.ts";
+import { httpStatusOf } from "../../../../protoport/gateway/src/protocols/rest/rules/index.ts";
 
 const cause = new TypeError("why");
 

@@ -3,7 +3,7 @@ import type { CommandOf, CommandOutput, ParsedFlags } from "@plantstore/command-
 import { readFlag, textOf, textsOf, UsageError } from "@plantstore/command-line";
 import { formatted, oneOf } from "@plantstore/command-line/settings";
 import { messageOf } from "@plantstore/http";
-import { createNameFilter, describeBinding, selectorOf, withoutRpcs } from "@plantstore/protocols";
+import { createNameFilter, describeBinding, selectorOf, withoutRpcs } from "@protoport/gateway/protocols";
 import { writeAnnotations, writeChanges } from "../compare/index.ts";
 import { compareWith } from "./compare-with.ts";
 import { readAgainst } from "./read-against.ts";

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { unsupportedOpenApiOptions } from "@plantstore/protobuf";
 import { messageOf } from "@plantstore/http";
-import { type RestBinding, type RestOptions, checkRestRoutes } from "@plantstore/protocols";
+import { type RestBinding, type RestOptions, checkRestRoutes } from "@protoport/gateway/protocols";
 import { checkTools, type CheckedTools } from "./check-tools.ts";
 
 /** The routes and problems that a gateway with some services would have. */

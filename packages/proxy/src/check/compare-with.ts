@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { messageOf } from "@plantstore/http";
 import { filesOf } from "@plantstore/protobuf";
-import type { RestOptions } from "@plantstore/protocols";
+import type { RestOptions } from "@protoport/gateway/protocols";
 import {
   compareServices,
   loadRules,

@@ -1,5 +1,5 @@
 import { nearestName, toShortLine } from "@plantstore/http";
-import type { ExternalHttpRule } from "@plantstore/protocols";
+import type { ExternalHttpRule } from "@protoport/gateway/protocols";
 import { readSelectorPlaces } from "./read-rules.ts";
 import { lettersPerEdit } from "./unused-names.ts";
 

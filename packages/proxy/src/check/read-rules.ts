@@ -1,4 +1,4 @@
-import type { ExternalHttpRule } from "@plantstore/protocols";
+import type { ExternalHttpRule } from "@protoport/gateway/protocols";
 import { locateSelectors, parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
 import { messageOf } from "@plantstore/http";
 import { InputError } from "./input-error.ts";

@@ -1,4 +1,4 @@
-import type { RestOptions, RestProfile, RestServiceOptions } from "@plantstore/protocols";
+import type { RestOptions, RestProfile, RestServiceOptions } from "@protoport/gateway/protocols";
 import { readValue } from "@plantstore/command-line";
 import { oneOf } from "@plantstore/command-line/settings";
 

@@ -1,5 +1,5 @@
 import { nearestName } from "@plantstore/http";
-import type { ExternalHttpRule } from "@plantstore/protocols";
+import type { ExternalHttpRule } from "@protoport/gateway/protocols";
 
 /** A suggestion may correct one typo per 10 letters. RPC names share many letters, so more typos match other names. */
 export const lettersPerEdit = 10;

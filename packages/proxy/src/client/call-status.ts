@@ -3,7 +3,7 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { ErrorCode, type HeaderFields, readHeaderField } from "@plantstore/http";
 import { connectionLost, serverUnresponsive } from "@plantstore/http-engine/client";
 import { problem } from "@plantstore/protobuf";
-import { LazyHeaders } from "@plantstore/protocols";
+import { LazyHeaders } from "@protoport/gateway/protocols";
 
 /**
  * Reads a call status from its trailer, or from the header of a "Trailers-Only" response.

@@ -4,7 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "@plantstore/protobuf";
 import type { BodyMemory } from "@plantstore/http";
 import { StableFields } from "@plantstore/http-engine/client";
-import { compressedFlag, type Envelope, procedureOf, toEnvelope, writeEnvelope } from "@plantstore/protocols";
+import { compressedFlag, type Envelope, procedureOf, toEnvelope, writeEnvelope } from "@protoport/gateway/protocols";
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";
 

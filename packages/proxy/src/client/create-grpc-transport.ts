@@ -26,7 +26,7 @@ import {
   required,
   stringOr,
 } from "@plantstore/http";
-import { messageBytesMax } from "@plantstore/protocols";
+import { messageBytesMax } from "@protoport/gateway/protocols";
 import {
   createUpstream,
   requireRange,
@@ -34,7 +34,7 @@ import {
   type UpstreamOptions,
   type UpstreamTls,
 } from "../upstreams/index.ts";
-import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
+import { brotli, gzip, zstd } from "@protoport/gateway/protocols/compression";
 import { type CallSettings, MessageMethod } from "./client-method.ts";
 import type { CallInit } from "./outgoing-call.ts";
 import { type HeadersInit, readRequestFields } from "./request-fields.ts";

@@ -8,7 +8,7 @@ import {
   type ResponseSection,
   sectionTooLarge,
 } from "@plantstore/http-engine/client";
-import { type CallSignal, type Envelope, EnvelopeReader } from "@plantstore/protocols";
+import { type CallSignal, type Envelope, EnvelopeReader } from "@protoport/gateway/protocols";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
 import { type ResponseCoding, readResponseHead } from "./response-head.ts";
 import { readStatus, requestHeaderTooLargeError, resetError, responseHeaderTooLargeError } from "./call-status.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { noBytes, fieldsSetByGrpcClient, copyIfPooled } from "@plantstore/http";
 import { encodeVarying } from "@plantstore/http-engine/client";
-import { formatGrpcTimeout } from "@plantstore/protocols";
+import { formatGrpcTimeout } from "@protoport/gateway/protocols";
 
 /** Header fields in any type that `new Headers()` accepts. */
 export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;

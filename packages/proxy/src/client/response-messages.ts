@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RequestBody } from "@plantstore/http";
-import { type EnvelopeReader, readMessages } from "@plantstore/protocols";
+import { type EnvelopeReader, readMessages } from "@protoport/gateway/protocols";
 import { responseError } from "./call-status.ts";
 
 /** The call whose response is read. */

@@ -3,7 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, copyIfPooled } from "@plantstore/http";
 import type { ClientStream } from "@plantstore/http-engine/client";
-import { LazyHeaders } from "@plantstore/protocols";
+import { LazyHeaders } from "@protoport/gateway/protocols";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";
 

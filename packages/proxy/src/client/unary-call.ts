@@ -8,7 +8,7 @@ import {
   isLargeEnvelope,
   LazyHeaders,
   readSingleEnvelope,
-} from "@plantstore/protocols";
+} from "@protoport/gateway/protocols";
 import { responseError } from "./call-status.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";

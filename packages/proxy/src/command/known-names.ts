@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { readRegularFile } from "@plantstore/command-line";
 import { noBytes } from "@plantstore/http";
 import { type DeclaredNames, declaredNames } from "@plantstore/protobuf";
-import { createNameFilter, unmatchedPatterns } from "@plantstore/protocols";
+import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/protocols";
 import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";
 import type { ProxiedUpstreamOptions } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";

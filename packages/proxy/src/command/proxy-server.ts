@@ -21,7 +21,7 @@ import {
   measureUpstreams,
   Metrics,
 } from "@plantstore/telemetry/metrics";
-import { checkRestRoutes } from "@plantstore/protocols";
+import { checkRestRoutes } from "@protoport/gateway/protocols";
 import { SettingsProblem } from "../settings/index.ts";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";

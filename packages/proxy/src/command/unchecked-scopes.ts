@@ -1,7 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@plantstore/auth";
 import type { Admit } from "@protoport/gateway";
-import { procedureOf, selectorOf } from "@plantstore/protocols";
+import { procedureOf, selectorOf } from "@protoport/gateway/protocols";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";
 import { createRequiredScopes } from "./required-scopes.ts";

@@ -12,7 +12,7 @@ import {
   routesOverlap,
   selectorOf,
   type TemplateSegment,
-} from "@plantstore/protocols";
+} from "@protoport/gateway/protocols";
 import type { ChangeList } from "./change.ts";
 import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 

@@ -12,7 +12,7 @@ import {
   selectorOf,
   templatesOverlap,
   toHttpPatterns,
-} from "@plantstore/protocols";
+} from "@protoport/gateway/protocols";
 import { RouteIndex } from "./route-index.ts";
 import type { ServiceOwners } from "../upstreams/index.ts";
 

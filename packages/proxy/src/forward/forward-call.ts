@@ -11,7 +11,7 @@ import {
   OutgoingStream,
   OutgoingUnary,
 } from "../client/index.ts";
-import { Envelope, envelopeBytes, type ForwardedMessage, type ProtocolName, toEnvelope } from "@plantstore/protocols";
+import { Envelope, envelopeBytes, type ForwardedMessage, type ProtocolName, toEnvelope } from "@protoport/gateway/protocols";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
 import type { Caller, Forwarder, Reply } from "@protoport/gateway/serve";
 import type { ForwardedFields } from "./forward-rules.ts";

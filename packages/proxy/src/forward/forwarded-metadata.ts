@@ -1,7 +1,7 @@
 import type { Caller } from "@protoport/gateway/serve";
 import type { HeaderFields } from "@plantstore/http";
 import type { RequestFields } from "../client/index.ts";
-import { LazyHeaders, type ProtocolName } from "@plantstore/protocols";
+import { LazyHeaders, type ProtocolName } from "@protoport/gateway/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 
 /** Whether callers' credentials are forwarded. A credential for an MCP server must not be passed on. */

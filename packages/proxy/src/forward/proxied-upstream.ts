@@ -11,7 +11,7 @@ import {
 } from "@plantstore/http";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
 import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
-import { messageBytesMax, type ExternalHttpRule } from "@plantstore/protocols";
+import { messageBytesMax, type ExternalHttpRule } from "@protoport/gateway/protocols";
 import { registerForwarder } from "@protoport/gateway/serve";
 import {
   requireRange,
@@ -20,7 +20,7 @@ import {
   type UpstreamOptions,
   upstreamOptionNames,
 } from "../upstreams/index.ts";
-import { brotli, gzip, zstd } from "@plantstore/protocols/compression";
+import { brotli, gzip, zstd } from "@protoport/gateway/protocols/compression";
 import { readInTime, toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { ForwardedMethod, type ForwardTarget, UpstreamForwarder } from "./forward-call.ts";

@@ -3,7 +3,7 @@ import { serializeDocument } from "@plantstore/docs-page";
 import { createOpenApi, type OpenApiOptions } from "@protoport/gateway";
 import { type ParsedFlags, readFlag, textOf, textsOf } from "@plantstore/command-line";
 import { oneOf } from "@plantstore/command-line/settings";
-import { createNameFilter, type RestOptions, withoutRpcs } from "@plantstore/protocols";
+import { createNameFilter, type RestOptions, withoutRpcs } from "@protoport/gateway/protocols";
 import {
   InputError,
   profileNames,

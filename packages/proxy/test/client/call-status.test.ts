@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { gzip } from "../../../protocols/src/compression/index.ts";
+import { gzip } from "../../../../protoport/gateway/src/protocols/compression/index.ts";
 import { errorCodeOf } from "../../../../protoport/gateway/src/index.ts";
 import { codeOfHttpStatus, readStatus, resetError, responseError } from "../../src/client/call-status.ts";
 import { readResponseHead } from "../../src/client/response-head.ts";

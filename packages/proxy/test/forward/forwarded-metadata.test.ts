@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
-import { LazyHeaders, type ProtocolName } from "../../../protocols/src/index.ts";
+import { LazyHeaders, type ProtocolName } from "../../../../protoport/gateway/src/protocols/index.ts";
 import type { Caller } from "../../../../protoport/gateway/src/serve/index.ts";
 import { compileForwardRules, type ForwardRules } from "../../src/forward/forward-rules.ts";
 import { forwardHeader, ResponseMetadata } from "../../src/forward/forwarded-metadata.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePathTemplate, routesOverlap } from "../../../protocols/src/rest/rules/index.ts";
+import { parsePathTemplate, routesOverlap } from "../../../../protoport/gateway/src/protocols/rest/rules/index.ts";
 import { RouteIndex } from "../../src/forward/route-index.ts";
 
 /** Templates that overlap in every way, with literals, wildcards, verbs, and a literal that equals a verb. */

@@ -1,5 +1,5 @@
 import type { Endpoint } from "@protoport/gateway/serve";
-import { readAccept } from "@plantstore/protocols";
+import { readAccept } from "@protoport/gateway/protocols";
 import type { MetricFamily } from "./metric-family.ts";
 import { type PrometheusFormat, prometheusMediaTypes, formatPrometheus } from "./prometheus-text.ts";
 

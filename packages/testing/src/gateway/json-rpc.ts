@@ -4,7 +4,7 @@ import { createFaultReporter } from "../../../../protoport/gateway/src/serve/ind
 import { type Exchange, planBody, runSteps, toUtf8 } from "../../../http/src/exchange/index.ts";
 import { assembleGateway, compileNodeRoutes, createNodeServer } from "../../../../protoport/gateway/src/create-gateway.ts";
 import type { Gateway, GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
-import { metadataFields } from "../../../protocols/src/shared/error-metadata.ts";
+import { metadataFields } from "../../../../protoport/gateway/src/protocols/shared/error-metadata.ts";
 import {
   BodyCallWire,
   type BodyWire,
@@ -14,7 +14,7 @@ import {
   type Rpc,
   type CallTarget,
   type Wire,
-} from "../../../protocols/src/index.ts";
+} from "../../../../protoport/gateway/src/protocols/index.ts";
 
 /** The path for all JSON-RPC calls. */
 export const jsonRpcPath = "/json-rpc";

@@ -1,7 +1,7 @@
 import { create, type DescMessage, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import type { Protocol } from "../../../../protoport/gateway/src/index.ts";
-import type { FormatName } from "../../../protocols/src/index.ts";
+import type { FormatName } from "../../../../protoport/gateway/src/protocols/index.ts";
 import { encodeEnvelope } from "./envelope.ts";
 import { statelessRequest, toolNameOf } from "./mcp.ts";
 import type { Address, Field, HttpResponse, HttpRequest, HttpVersion } from "../http/exchange.ts";

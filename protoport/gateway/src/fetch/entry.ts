@@ -28,6 +28,6 @@ export {
   type RestFailure,
   type RestOptions,
   type RestProfile,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 export { createFetchGateway, type FetchGateway } from "./create-fetch-gateway.ts";
 export type { FetchContext, FetchHandler } from "./fetch-handler.ts";

@@ -1,6 +1,6 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
-import type { ProtocolName } from "@plantstore/protocols";
+import type { ProtocolName } from "../protocols/index.ts";
 import {
   type CurrentServer,
   findTarget,

@@ -1,6 +1,6 @@
 import { problem } from "@plantstore/protobuf";
 import { concatBytes } from "@plantstore/http";
-import { messageTooLargeError, type PieceDecompression } from "@plantstore/protocols";
+import { messageTooLargeError, type PieceDecompression } from "../protocols/index.ts";
 
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 

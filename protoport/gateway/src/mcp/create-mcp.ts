@@ -10,7 +10,7 @@ import {
   normalizeContentType,
   type Protocol,
   type ProtocolExtension,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { envelopeLengthMax } from "./envelope.ts";
 import { jsonRpcError, respondWithError, stringOf } from "./json-rpc.ts";
 import { readMcpMessage } from "./read-message.ts";

@@ -9,7 +9,7 @@ import {
   createMessageSchema,
   omittedSchema,
 } from "../openapi/index.ts";
-import { type ProtocolParts, selectorOf } from "@plantstore/protocols";
+import { type ProtocolParts, selectorOf } from "../protocols/index.ts";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";
 

@@ -1,5 +1,5 @@
 import { type HeaderFields, toUtf8 } from "@plantstore/http";
-import { serverSentEvents } from "@plantstore/protocols";
+import { serverSentEvents } from "../protocols/index.ts";
 
 /** Maximum characters in a progress notification's message. People read such messages while they wait. */
 const progressMax = 1_000;

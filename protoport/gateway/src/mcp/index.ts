@@ -8,4 +8,4 @@
  */
 export { createMcp } from "./create-mcp.ts";
 export type { McpOptions, McpStreamLimits, McpToolHints, McpToolOptions } from "./options.ts";
-export type { BodyCaller as McpCaller, ProtocolExtension } from "@plantstore/protocols";
+export type { BodyCaller as McpCaller, ProtocolExtension } from "../protocols/index.ts";

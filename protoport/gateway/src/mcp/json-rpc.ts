@@ -2,7 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "@plantstore/protobuf";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "@plantstore/http";
-import { metadataFields, httpStatusOf } from "@plantstore/protocols";
+import { metadataFields, httpStatusOf } from "../protocols/index.ts";
 
 /** The JSON texts of an object's members, by name. */
 export type JsonMembers = ReadonlyMap<string, string>;

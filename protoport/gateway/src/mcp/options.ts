@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Comments, FieldRules } from "../openapi/index.ts";
 import { withCode, type OptionNames, required } from "@plantstore/http";
-import type { BodyCaller } from "@plantstore/protocols";
+import type { BodyCaller } from "../protocols/index.ts";
 
 /** `createMcp` options. */
 export interface McpOptions {

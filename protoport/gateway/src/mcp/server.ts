@@ -5,7 +5,7 @@ import {
   type ProtocolParts,
   createErrorRecordWriter,
   type ErrorRecordWriter,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { createDefinitions } from "./definitions.ts";
 import { jsonFields, jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 import type { McpOptions, McpStreamLimits } from "./options.ts";

@@ -13,7 +13,7 @@ import {
   toRestHeader,
   codeNames,
   httpStatusOf,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { isId, jsonFields, type McpMessage, respondWithError } from "./json-rpc.ts";
 import { event, eventFields, heartbeat, progressEvent } from "./events.ts";
 import type { McpServer } from "./server.ts";

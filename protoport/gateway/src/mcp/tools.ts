@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { withCode, refusePromise, refuseUnknownOptions } from "@plantstore/http";
-import { type Rpc, createNameFilter, selectorOf, unmatchedPatterns } from "@plantstore/protocols";
+import { type Rpc, createNameFilter, selectorOf, unmatchedPatterns } from "../protocols/index.ts";
 import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./options.ts";
 
 /** Maximum characters in a tool name that all major clients accept. */

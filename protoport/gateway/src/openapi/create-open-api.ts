@@ -19,7 +19,7 @@ import {
   type RestBinding,
   type RestOptions,
   serviceOptionsOf,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { commentOf, type Comments, commentsOf } from "./comments.ts";
 import type {
   OpenApiDocument,

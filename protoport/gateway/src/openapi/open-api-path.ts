@@ -1,4 +1,4 @@
-import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "@plantstore/protocols";
+import { type PathTemplate, printTemplateLiteral, type TemplateVariable } from "../protocols/index.ts";
 
 /** A path parameter, which is a variable or a wildcard. */
 export interface PathParameter {

@@ -7,7 +7,7 @@ import {
   resolveProtoPath,
   type RestBinding,
   type StreamForm,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { trimComment } from "./comments.ts";
 import { fieldsOmittedNote, FieldBudget, operationFieldsMax } from "./field-budget.ts";
 import type {

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "@plantstore/protobuf";
-import { type FieldPath, leafOf, parameterNameOf, parameterNamesMax, resolveProtoPath } from "@plantstore/protocols";
+import { type FieldPath, leafOf, parameterNameOf, parameterNamesMax, resolveProtoPath } from "../protocols/index.ts";
 import type { FieldBudget } from "./field-budget.ts";
 import { isOutputOnly } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { openApiOptionsOf } from "@plantstore/protobuf";
-import { anyMethod, type RestBinding } from "@plantstore/protocols";
+import { anyMethod, type RestBinding } from "../protocols/index.ts";
 import { describeOperation, type OperationOptions } from "./operation.ts";
 import type { OpenApiMethod, OpenApiOperation, OpenApiPathItem, OpenApiVersion } from "./open-api-document.ts";
 import { type OpenApiPath, shapeOf, toOpenApiPath } from "./open-api-path.ts";

@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { openApiOptionsOf } from "@plantstore/protobuf";
-import type { RestBinding } from "@plantstore/protocols";
+import type { RestBinding } from "../protocols/index.ts";
 import { commentOf, type Comments } from "./comments.ts";
 import type { OpenApiInfo, OpenApiTag } from "./open-api-document.ts";
 

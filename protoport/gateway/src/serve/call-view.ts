@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
 import type { Exchange } from "@plantstore/http";
-import type { AdmitRequest, CallSignal, FaultReceiver, LazyHeaders, Rpc, Wire } from "@plantstore/protocols";
+import type { AdmitRequest, CallSignal, FaultReceiver, LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
 
 /** The request of a call, with the members that handlers use. */
 export interface ViewedRequest extends AdmitRequest, CallSignal, FaultReceiver {

@@ -13,7 +13,7 @@ import {
   type Rpc,
   type StreamWire,
   type Wire,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { CallView } from "./call-view.ts";
 import { ForwardedResponse } from "./forwarded-response.ts";
 import { type BodyReader, readBody } from "./read-message.ts";

@@ -30,7 +30,7 @@ import {
   type MethodCodecs,
   procedureOf,
   type Rpc,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "@plantstore/http";
 import { forwarderOf } from "./register-forwarder.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";

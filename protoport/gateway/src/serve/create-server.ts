@@ -38,7 +38,7 @@ import {
   type Admit,
   type AdmitRequest,
   type CompletedRequest,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { toConnectError, toFault } from "./to-connect-error.ts";
 import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
 import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";

@@ -14,7 +14,7 @@ import {
   requireObject,
 } from "@plantstore/http";
 import { problem } from "@plantstore/protobuf";
-import { httpError, messageTooLargeError, type RequestView } from "@plantstore/protocols";
+import { httpError, messageTooLargeError, type RequestView } from "../protocols/index.ts";
 
 /** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */
 export interface Endpoint {

@@ -1,5 +1,5 @@
 import type { Failure, GatewayErrorCode, RequestFailure } from "@plantstore/http";
-import type { FailedRequest } from "@plantstore/protocols";
+import type { FailedRequest } from "../protocols/index.ts";
 
 /**
  * Called with a fault on the server's side, and a description of what failed. No response reveals the fault.

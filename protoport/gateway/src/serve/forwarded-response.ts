@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
-import { Envelope, type Forwarder } from "@plantstore/protocols";
+import { Envelope, type Forwarder } from "../protocols/index.ts";
 import type { ViewedCall } from "./call-view.ts";
 
 /** A forwarded call's response for interceptors. The message is decoded at the first access. */

@@ -20,7 +20,7 @@ import {
   type Reply,
   takeEnvelopes,
   takeMessages,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { CallView, type ViewedCall } from "./call-view.ts";
 import type { Call } from "./call.ts";
 import { decodeCopy, ForwardedResponse } from "./forwarded-response.ts";

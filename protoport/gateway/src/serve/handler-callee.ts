@@ -18,7 +18,7 @@ import {
   type Reply,
   type ResponseParts,
   takeMessages,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import type { Call } from "./call.ts";
 import type { CallView } from "./call-view.ts";
 import { ConvertedMessages, isAsyncIterable, onlyMessage } from "./stream-messages.ts";

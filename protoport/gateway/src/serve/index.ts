@@ -34,4 +34,4 @@ export type {
   Forwarder,
   MessageCheck,
   Reply,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";

@@ -1,6 +1,6 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, Peer } from "@plantstore/http";
-import type { ProtocolName, AdmitRequest, CompletedRequest } from "@plantstore/protocols";
+import type { ProtocolName, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 
 /**
  * A completed request with members that are computed on demand. Metrics read four members, and an unsampled trace reads

@@ -1,4 +1,4 @@
-import { type PathTemplate, printPathTemplate } from "@plantstore/protocols";
+import { type PathTemplate, printPathTemplate } from "../protocols/index.ts";
 import { serverEndpoint } from "./endpoint.ts";
 import type { Routes } from "./routes.ts";
 

@@ -1,5 +1,5 @@
 import { type BodyReceiver, noBytes } from "@plantstore/http";
-import type { Wire } from "@plantstore/protocols";
+import type { Wire } from "../protocols/index.ts";
 import { ServedRequest } from "./request.ts";
 
 /** Reads a request body, either for a call or to find the call that the body names. */

@@ -1,5 +1,5 @@
 import type { Exchange, HttpProblem } from "@plantstore/http";
-import { httpError } from "@plantstore/protocols";
+import { httpError } from "../protocols/index.ts";
 import { addCorsFields } from "./cors.ts";
 import { errorToSend, type Server } from "./server.ts";
 

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions, MethodImpl } from "@connectrpc/connect";
-import type { Forwarder } from "@plantstore/protocols";
+import type { Forwarder } from "../protocols/index.ts";
 
 const forwarderKey = Symbol("forwarder");
 

@@ -19,7 +19,7 @@ import {
   type ProtocolName,
   type Rpc,
   type Wire,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { LazyCompletedRequest } from "./lazy-completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";

@@ -15,7 +15,7 @@ import {
   curlHint,
   httpStatusOf,
   type RestRoutes,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 

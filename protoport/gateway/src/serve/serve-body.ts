@@ -6,7 +6,7 @@ import {
   type CallTarget,
   messageTooLargeError,
   type AdmitProcedure,
-} from "@plantstore/protocols";
+} from "../protocols/index.ts";
 import { type BodyReader, readBody } from "./read-message.ts";
 import { type AnyCall, ServedRequest } from "./request.ts";
 

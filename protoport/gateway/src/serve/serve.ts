@@ -14,7 +14,7 @@
  */
 import type { ContextValues } from "@connectrpc/connect";
 import { type Exchange, fieldsNotSentAsMetadata, toUtf8 } from "@plantstore/http";
-import { type AdmitProcedure, clientGoneError } from "@plantstore/protocols";
+import { type AdmitProcedure, clientGoneError } from "../protocols/index.ts";
 import { serveCall } from "./call.ts";
 import { respondToPreflight } from "./cors.ts";
 import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";

@@ -2,7 +2,7 @@ import type { ConnectError, HandlerContext } from "@connectrpc/connect";
 import type { Limits, TrustedProxies } from "@plantstore/http";
 import { type OptionLabels, withOption } from "@plantstore/protobuf";
 import type { FaultReporter } from "./faults.ts";
-import type { Admit, AdmitRequest, CompletedRequest } from "@plantstore/protocols";
+import type { Admit, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 import type { Routes } from "./routes.ts";
 
 /** The state that all requests to a gateway share, such as the routes and the program's hooks. */

@@ -8,7 +8,7 @@ import {
   startDeadline,
   startInterval,
 } from "@plantstore/http";
-import type { Content, Rpc, StreamWire } from "@plantstore/protocols";
+import type { Content, Rpc, StreamWire } from "../protocols/index.ts";
 import { headersToSend, type ServedCall, ServedRequest } from "./request.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 

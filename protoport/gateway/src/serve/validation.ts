@@ -1,6 +1,6 @@
 import type { DescMessage, DescService, Message, Registry } from "@bufbuild/protobuf";
 import type { HandlerContext, MethodImplSpec } from "@connectrpc/connect";
-import type { MessageCheck } from "@plantstore/protocols";
+import type { MessageCheck } from "../protocols/index.ts";
 
 /** Checks request messages by the rules in their definitions, such as `buf.validate` rules. */
 export interface Validation {

@@ -1,7 +1,7 @@
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { memoize } from "@plantstore/protobuf";
-import { createMethodCodecs, type RestOptions } from "@plantstore/protocols";
+import { createMethodCodecs, type RestOptions } from "../protocols/index.ts";
 import type { RpcPlatform } from "./create-rpcs.ts";
 
 const noCodegen = { codegen: false } as const;

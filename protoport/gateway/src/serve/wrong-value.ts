@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, isMessage, ScalarType } from "@bufbuild/protobuf";
 import { integerRangeOf, localFormOf } from "@plantstore/protobuf";
-import type { Rpc } from "@plantstore/protocols";
+import type { Rpc } from "../protocols/index.ts";
 
 /**
  * Returns the error to report for a response that cannot be written. If a value in the response has a wrong type, the

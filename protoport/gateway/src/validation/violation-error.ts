@@ -4,7 +4,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import type { Validator, Violation } from "@bufbuild/protovalidate";
 import { problem } from "@plantstore/protobuf";
 import { toShortLine } from "@plantstore/http";
-import type { ProtocolName } from "@plantstore/protocols";
+import type { ProtocolName } from "../protocols/index.ts";
 import { BadRequestSchema } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
 import type { Protovalidate } from "./protovalidate.ts";
 

@@ -8,7 +8,7 @@ import { base64Pattern, durationPattern, fieldMaskPattern } from "../../src/open
 import type { OpenApiDocument, OpenApiOperation, OpenApiPathItem, OpenApiSchema } from "../../src/openapi/open-api-document.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { compileRestRoutes } from "../../../../packages/protocols/src/rest/rules/index.ts";
+import { compileRestRoutes } from "../../src/protocols/rest/rules/index.ts";
 import { Health } from "../../src/health/index.ts";
 import { messageIn, serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
 import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";

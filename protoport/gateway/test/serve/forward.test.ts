@@ -4,7 +4,7 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import { within } from "../../../../packages/testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
 import { createGateway } from "../../src/index.ts";
-import { type Caller, type Reply, toEnvelope } from "../../../../packages/protocols/src/index.ts";
+import { type Caller, type Reply, toEnvelope } from "../../src/protocols/index.ts";
 import { registerForwarder } from "../../src/serve/register-forwarder.ts";
 
 // The methods of greenhouse/v1/greenhouse.proto, forwarded through one interceptor.

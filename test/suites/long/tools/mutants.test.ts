@@ -99,7 +99,7 @@ describe("mutationsOf", () => {
 });
 
 test.each([
-  { file: "packages/protocols/src/rest/rules/route-table.ts", module: "protocols/rest/rules" },
+  { file: "protoport/gateway/src/protocols/rest/rules/route-table.ts", module: "protocols/rest/rules" },
   { file: "packages/rest-client/src/rest-calls.ts", module: "rest-client" },
   { file: "protoport/gateway/src/create-gateway.ts", module: "gateway" },
   { file: "src/stores/sqlite/sqlite-store.ts", module: "plantstore/stores/sqlite" },

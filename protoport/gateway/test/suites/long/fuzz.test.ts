@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { compileRestRoutes, type RestBinding } from "../../../../../packages/protocols/src/rest/rules/index.ts";
+import { compileRestRoutes, type RestBinding } from "../../../src/protocols/rest/rules/index.ts";
 import { KitchenSink, SinkSchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import type { HttpResponse, HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";

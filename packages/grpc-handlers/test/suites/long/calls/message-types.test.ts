@@ -9,7 +9,7 @@ import { generateTsProto, type TsProtoCode } from "../../../generate-ts-proto.ts
 import { includeDirs, loadGarden, startGarden, type TestGarden } from "../../../garden.ts";
 import { callGarden } from "../../../grpc-js-client.ts";
 import { readServices } from "../../../../src/grpc-js.ts";
-import type { Envelope } from "../../../../../protocols/src/index.ts";
+import type { Envelope } from "../../../../../../protoport/gateway/src/protocols/index.ts";
 
 // Responses have the bytes of the definition's `responseSerialize`, with and without `messages`.
 

@@ -7,7 +7,7 @@ import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchens
 import { Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
 import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../../../src/index.ts";
-import { restProfiles } from "../../../../../../packages/protocols/src/rest/rules/index.ts";
+import { restProfiles } from "../../../../src/protocols/rest/rules/index.ts";
 
 // Shows what each value of rest.profile and rest.service's profile sets, and that a single option overrides it.
 

@@ -1,0 +1,39 @@
+import { brotliCompressSync, zstdCompressSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { brotli, zstd } from "../../../src/protocols/compression/index.ts";
+import { windowBytesMax } from "../../../src/protocols/compression/window-budget.ts";
+import { collect } from "../../../../../packages/testing/src/collect.ts";
+
+async function* disconnectAfter(start: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield start;
+  throw new Error("the client has disconnected");
+}
+
+async function* invalid(): AsyncGenerator<Uint8Array> {
+  yield Buffer.alloc(100, 0xff);
+}
+
+/** One body more than the budget allows in zstd, whose windows have 8 MiB. Windows in br have 16 MiB. */
+const bodiesMin = windowBytesMax / (8 * 1024 * 1024) + 1;
+
+test.each([
+  { name: "invalid br bodies", compression: brotli, open: invalid, error: "the body is not valid br" },
+  { name: "invalid zstd bodies", compression: zstd, open: invalid, error: "the body is not valid zstd" },
+  {
+    name: "incomplete br bodies",
+    compression: brotli,
+    open: () => disconnectAfter(brotliCompressSync(Buffer.alloc(10)).subarray(0, 3)),
+    error: "the client has disconnected",
+  },
+  {
+    name: "incomplete zstd bodies",
+    compression: zstd,
+    open: () => disconnectAfter(zstdCompressSync(Buffer.alloc(10)).subarray(0, 3)),
+    error: "the client has disconnected",
+  },
+])("$name release their decompression windows", async ({ compression, open, error }) => {
+  for (let bodies = 0; bodies < bodiesMin; bodies++) {
+    const decoded = compression.decodePieces(open(), 0, new AbortController().signal);
+    await expect(collect(decoded)).rejects.toThrow(error);
+  }
+});

@@ -1,0 +1,17 @@
+import { inspect } from "node:util";
+import { expect, test } from "vitest";
+import { LazyHeaders } from "../../src/protocols/shared/lazy-headers.ts";
+
+test("util.inspect() prints a LazyHeaders like a Headers object", () => {
+  const fields = [":path", "/", "content-type", "text/plain", "x-a", "1"];
+  const shown = inspect(new LazyHeaders(fields));
+  expect(shown).toBe(
+    inspect(
+      new Headers([
+        ["content-type", "text/plain"],
+        ["x-a", "1"],
+      ]),
+    ),
+  );
+  expect(shown).toContain("text/plain");
+});

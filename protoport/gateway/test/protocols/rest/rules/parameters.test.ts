@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { parameterNamesMax, resolveParameter } from "../../../../src/protocols/rest/rules/parameters.ts";
+
+const binding = {
+  message: SinkSchema,
+  boundFields: new Map(),
+  lenient: false,
+  acceptsMaps: true,
+  acceptsStructs: false,
+  acceptsGoDurations: false,
+};
+
+/** Returns a field path with this many names, in which each message contains the next. */
+function pathOf(names: number): string {
+  return ["nested", ...Array.from({ length: names - 2 }, () => "inner"), "text"].join(".");
+}
+
+test(`a query parameter with ${parameterNamesMax} names sets a field`, () => {
+  expect(resolveParameter(binding, pathOf(parameterNamesMax))?.path).toHaveLength(parameterNamesMax);
+});
+
+test.each([
+  { name: "one name more than the limit", parameter: pathOf(parameterNamesMax + 1) },
+  { name: "an unknown last name", parameter: "nested.inner.color" },
+  { name: "a map key for a field that is not a map", parameter: "nested[a]" },
+])("a query parameter with $name does not set a field", ({ parameter }) => {
+  expect(resolveParameter(binding, parameter)).toBeUndefined();
+});

@@ -1,0 +1,135 @@
+import * as fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { HeaderFields } from "../../../../../packages/http/src/exchange/index.ts";
+import { LazyHeaders } from "../../../src/protocols/shared/lazy-headers.ts";
+
+const fields: HeaderFields = "Content-Type application/proto x-a 1 X-A 2 set-cookie a=1 set-cookie b=2".split(" ");
+
+describe("LazyHeaders", () => {
+  test("is an instance of Headers and prints like one", () => {
+    const headers = new LazyHeaders(fields);
+    expect(headers).toBeInstanceOf(Headers);
+    expect(Object.prototype.toString.call(headers)).toBe("[object Headers]");
+  });
+
+  const want = [
+    ...new Headers([
+      ["content-type", "application/proto"],
+      ["x-a", "1"],
+      ["x-a", "2"],
+      ["set-cookie", "a=1"],
+      ["set-cookie", "b=2"],
+    ]),
+  ];
+  test.each<{ name: string; read: (headers: Headers) => readonly (readonly string[])[] }>([
+    { name: "a spread", read: (headers) => [...headers] },
+    { name: "entries()", read: (headers) => [...headers.entries()] },
+    { name: "keys() and values()", read: (headers) => zip([...headers.keys()], [...headers.values()]) },
+    { name: "forEach()", read: forEachEntry },
+    { name: "new Headers(it)", read: (headers) => [...new Headers(headers)] },
+    { name: "a fetch Request", read: (headers) => [...new Request("http://localhost/", { headers }).headers] },
+    { name: "a fetch Response", read: (headers) => [...new Response(null, { headers }).headers] },
+    {
+      name: "a spread after getSetCookie()",
+      read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
+    },
+  ])("lets $name read all fields", ({ read }) => {
+    expect(read(new LazyHeaders(fields))).toEqual(want);
+  });
+
+  test.each(["cookie", "Cookie"])('get("%s") joins cookie fields with a semicolon', (name) => {
+    const headers = new LazyHeaders(["cookie", "a=1", "cookie", "b=2"]);
+    expect(headers.get(name)).toBe("a=1; b=2");
+    expect([...headers]).toEqual([["cookie", "a=1; b=2"]]);
+  });
+
+  test("omits pseudo-header fields", () => {
+    const headers = new LazyHeaders([":method", "POST", ":path", "/", "x-a", "1"]);
+    expect([...headers]).toEqual([["x-a", "1"]]);
+  });
+
+  test("returns the original list of fields until a field changes", () => {
+    const headers = new LazyHeaders(fields);
+    expect(headers.get("x-a")).toBe("1, 2");
+    expect(headers.has("x-b")).toBe(false);
+    expect(headers.isPristine).toBe(true);
+    expect(headers.fields).toBe(fields);
+    headers.set("x-a", "3");
+    expect(headers.isPristine).toBe(false);
+    expect(headers.fields).toEqual("content-type application/proto set-cookie a=1 set-cookie b=2 x-a 3".split(" "));
+  });
+
+  test.each<{ name: string; call: (headers: Headers) => unknown }>([
+    { name: "get()", call: (headers) => headers.get("no token") },
+    { name: 'get(":path")', call: (headers) => headers.get(":path") },
+    { name: "has()", call: (headers) => headers.has("") },
+    { name: "set()", call: (headers) => headers.set("x-a", "a\0b") },
+    { name: "append()", call: (headers) => headers.append("no token", "1") },
+    { name: "delete()", call: (headers) => headers.delete("no token") },
+  ])("throws a TypeError for an invalid argument of $name, like Headers", ({ call }) => {
+    expect(() => call(new Headers())).toThrow(TypeError);
+    expect(() => call(new LazyHeaders([":path", "/", ...fields]))).toThrow(TypeError);
+  });
+
+  test("behaves like Headers for any sequence of calls", () => {
+    const name = fc.constantFrom("x-a", "X-A", "x-b", "set-cookie", "Content-Type", "x-bin");
+    const value = fc.stringMatching(/^[!-~]([ -~]{0,6}[!-~])?$/);
+    const call = fc.oneof(
+      fc.record({ method: fc.constantFrom("append", "set"), name, value }),
+      fc.record({ method: fc.constantFrom("get", "has", "delete"), name, value: fc.constant("") }),
+      fc.record({
+        method: fc.constantFrom("entries", "getSetCookie", "forEach"),
+        name: fc.constant(""),
+        value: fc.constant(""),
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(name, value)), fc.array(call), (sent, calls) => {
+        const real = new Headers(sent);
+        const lazy = new LazyHeaders(sent.flat());
+        for (const step of calls) expect(perform(lazy, step)).toEqual(perform(real, step));
+        expect([...lazy]).toEqual([...real]);
+      }),
+    );
+  });
+});
+
+interface Call {
+  readonly method: string;
+  readonly name: string;
+  readonly value: string;
+}
+
+function perform(headers: Headers, { method, name, value }: Call): unknown {
+  switch (method) {
+    case "append":
+      return headers.append(name, value);
+    case "set":
+      return headers.set(name, value);
+    case "get":
+      return headers.get(name);
+    case "has":
+      return headers.has(name);
+    case "delete":
+      return headers.delete(name);
+    case "entries":
+      return [...headers.entries()];
+    case "getSetCookie":
+      return headers.getSetCookie();
+    default:
+      return forEachEntry(headers);
+  }
+}
+
+function forEachEntry(headers: Headers): string[][] {
+  const entries: string[][] = [];
+  headers.forEach((value, name, parent) => {
+    expect(parent).toBe(headers);
+    entries.push([name, value]);
+  });
+  return entries;
+}
+
+function zip(names: readonly string[], values: readonly string[]): string[][] {
+  return names.map((name, at) => [name, values[at] ?? ""]);
+}
