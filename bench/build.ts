@@ -29,7 +29,7 @@ export function buildPrograms(): Built {
     symlinkSync(join(project, "dist", name), join(outFolder, "node_modules/@plantstore", name));
   }
   // Without this link, generated code imports the annotations from the workspace, and node loads its type stripper.
-  symlinkSync(join(project, "dist/gateway/lib/protobuf"), join(outFolder, "node_modules/@plantstore/protobuf"));
+  symlinkSync(join(project, "dist/gateway/lib/protobuf"), join(outFolder, "node_modules/@protoport/gateway/protobuf"));
   return {
     command: join(project, "dist/plantstore/bin/command/main.js"),
     programOf: (name) => join(outFolder, "bench/starts", `${name}.js`),

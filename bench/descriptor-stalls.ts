@@ -15,8 +15,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { GreenhouseService } from "../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../protoport/gateway/src/index.ts";
-import { http } from "../packages/protobuf/src/gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../packages/protobuf/src/gen/google/api/http_pb.ts";
+import { http } from "../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { createReflectionService, ServerReflection } from "../protoport/gateway/src/reflection/index.ts";
 import { startProxyProcess } from "../packages/testing/src/gateway/proxy-process.ts";
 import { createTempFolder } from "../packages/testing/src/process/temp-folder.ts";

@@ -17,13 +17,13 @@ const testDefinitions = [
 
 /** The buf modules of the entry for HttpArena, and its definition. */
 const arena = [
-  "--config={version: v2, modules: [{path: packages/protobuf/proto}, {path: bench/arena}]}",
+  "--config={version: v2, modules: [{path: protoport/protobuf/proto}, {path: bench/arena}]}",
   "--path=bench/arena/benchmark.proto",
 ];
 
 /** The generated files and folders, relative to the project's folder. */
 const generated = [
-  "packages/protobuf/src/gen",
+  "protoport/gateway/src/protobuf/gen",
   "src/gen",
   "packages/testing/src/gen",
   "bench/arena/gen",
@@ -51,7 +51,7 @@ function write(folder: string, file: string, text: Buffer): void {
 
 /** Generates everything into a folder, with the same paths as in the project. */
 function generate(folder: string): void {
-  for (const template of ["buf.gen.yaml", "packages/protobuf/proto/buf.gen.yaml"]) {
+  for (const template of ["buf.gen.yaml", "protoport/gateway/proto/buf.gen.yaml"]) {
     run("buf", ["generate", "--template", template, "-o", folder]);
   }
   const definition = run("buf", ["build", "--path", "proto/plantstore", "--exclude-imports", "-o", "-"]);

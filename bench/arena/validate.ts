@@ -214,7 +214,7 @@ async function checkEnvelope({ plain }: Entry): Promise<void> {
 
 /** Calls the entry with grpc-js, which reads the definition without generated code. */
 async function checkCalls({ plain }: Entry, check: (client: GrpcJsClient) => Promise<void>): Promise<void> {
-  const includeDirs = [import.meta.dirname, join(projectFolder, "packages/protobuf/proto")];
+  const includeDirs = [import.meta.dirname, join(projectFolder, "protoport/gateway/proto")];
   const service = loadSync("benchmark.proto", { includeDirs })["benchmark.BenchmarkService"];
   // Only message definitions have a `format`, so a definition with `format` is not a service.
   if (service === undefined || "format" in service) throw new Error("benchmark.proto has no BenchmarkService");

@@ -13,7 +13,7 @@ import {
   file_google_api_httpbody,
   type HttpBody,
   HttpBodySchema,
-} from "../../packages/protobuf/src/gen/google/api/httpbody_pb.ts";
+} from "../../protoport/gateway/src/protobuf/gen/google/api/httpbody_pb.ts";
 import type { ExternalHttpRule } from "../../protoport/gateway/src/index.ts";
 
 // A service that does nothing with its messages, to measure the cost of the messages themselves.

@@ -9,7 +9,7 @@ if (BigInt.asIntN(64, BigInt(id)) !== BigInt(id)) throw new RangeError(`the id m
 
 const definition = loadSync("plantstore/v1/plant_service.proto", {
   // In this repository, and in a project that installs the package.
-  includeDirs: ["proto", "packages/protobuf/proto", "node_modules/plantstore/proto"],
+  includeDirs: ["proto", "protoport/gateway/proto", "node_modules/plantstore/proto"],
   // An int64 as a number would lose digits above 2^53.
   longs: String,
 });

@@ -74,7 +74,7 @@ Controller()(GreenhouseController);
 Module({ controllers: [GreenhouseController] })(AppModule);
 
 // In this repository, and in a project that installs the packages.
-const annotations = ["packages/protobuf/proto", "node_modules/@protoport/gateway/proto"];
+const annotations = ["protoport/gateway/proto", "node_modules/@protoport/gateway/proto"];
 const options: GrpcOptions["options"] = {
   package: "greenhouse.v1",
   protoPath: "greenhouse/v1/greenhouse.proto",

@@ -22,7 +22,7 @@ const initialPlants = [0n, 1n, 7n, 8n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n
 const notInt64 = (text: string): string => `id: ${JSON.stringify(text)} is not an int64`;
 const notUtf8 = "not valid JSON: the bytes are not UTF-8";
 
-// One test case per kind. packages/protobuf/test/messages/json covers the spellings.
+// One test case per kind. protoport/gateway/test/protobuf/messages/json covers the spellings.
 const acceptedCases: readonly TestCase[] = [
   { name: "an id as a string", text: '{"id":"7"}', want: 7n },
   { name: "an id as a number", text: '{"id":7}', want: 7n },

@@ -31,7 +31,7 @@ function blockOf(language: string): string {
 function compileService(definition: string): DescService {
   using folder = createTempFolder();
   mkdirSync(folder.file("shop"));
-  cpSync(join(projectFolder, "packages/protobuf/proto/google"), folder.file("google"), { recursive: true });
+  cpSync(join(projectFolder, "protoport/gateway/proto/google"), folder.file("google"), { recursive: true });
   writeFileSync(folder.file("buf.yaml"), "version: v2\n");
   writeFileSync(folder.file("shop/shop.proto"), definition);
   const output = folder.file("definition.binpb");

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { requiredScopesOf } from "../../packages/auth/src/index.ts";
-import { readDescriptorSet } from "../../packages/protobuf/src/descriptors/index.ts";
+import { readDescriptorSet } from "../../protoport/gateway/src/protobuf/descriptors/index.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";

@@ -18,7 +18,7 @@ const [definition = "", documentedError = ""] = blocksRunBy("test/examples/docum
 
 test("the documented definition refuses a request with the documented error", async () => {
   using folder = createTempFolder();
-  for (const name of ["packages/protobuf/proto/google", "packages/testing/proto/buf"])
+  for (const name of ["protoport/gateway/proto/google", "packages/testing/proto/buf"])
     cpSync(join(projectFolder, name), folder.file(join("proto", name.slice(name.lastIndexOf("/")))), {
       recursive: true,
     });

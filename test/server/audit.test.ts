@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../packages/auth/src/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import type { CallAudit } from "../../packages/telemetry/src/logs/index.ts";
-import { problem as gatewayProblem } from "../../packages/protobuf/src/errors/problem.ts";
+import { problem as gatewayProblem } from "../../protoport/gateway/src/protobuf/errors/problem.ts";
 import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
 import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../src/service/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";

@@ -1,7 +1,7 @@
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { HealthCheckResponse_ServingStatus as Status } from "../../packages/protobuf/src/gen/grpc/health/v1/health_pb.ts";
+import { HealthCheckResponse_ServingStatus as Status } from "../../protoport/gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { Health } from "../../protoport/gateway/src/health/index.ts";
 import { ServerReflection } from "../../protoport/gateway/src/reflection/index.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";

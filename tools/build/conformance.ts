@@ -13,9 +13,9 @@ const copies = {
   [`${folder}/proto`]: "proto",
   [`${folder}/README.md`]: "README.md",
   // The contract's imports, apart from protobuf's well-known types.
-  "packages/protobuf/proto/google/api/annotations.proto": "proto/google/api/annotations.proto",
-  "packages/protobuf/proto/google/api/http.proto": "proto/google/api/http.proto",
-  "packages/protobuf/proto/google/api/httpbody.proto": "proto/google/api/httpbody.proto",
+  "protoport/gateway/proto/google/api/annotations.proto": "proto/google/api/annotations.proto",
+  "protoport/gateway/proto/google/api/http.proto": "proto/google/api/http.proto",
+  "protoport/gateway/proto/google/api/httpbody.proto": "proto/google/api/httpbody.proto",
   LICENSE: "LICENSE",
 };
 for (const [from, to] of Object.entries(copies)) {

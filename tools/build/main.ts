@@ -52,7 +52,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
     included: gatewayParts,
     hasSharedChunks: true,
     hasSourceMaps: true,
-    files: { "packages/protobuf/proto/google": "proto/google" },
+    files: { "protoport/gateway/proto/google": "proto/google" },
   },
   auth: { files: { "packages/auth/proto": "proto" } },
   "docs-page": {
@@ -82,7 +82,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
       "openapi.json": "openapi.json",
       man: "man",
       proto: "proto",
-      "packages/protobuf/proto/google": "proto/google",
+      "protoport/gateway/proto/google": "proto/google",
       "src/README.md": "README.md",
       "node_modules/@opentelemetry/api/LICENSE": "bin/LICENSE-Apache-2.0",
     },

@@ -1,6 +1,6 @@
 """Deletes a plant over gRPC. In this folder, with `pip install -r requirements.txt`:
 
-    python -m grpc_tools.protoc -I ../../../proto -I ../../../packages/protobuf/proto --python_out=. --grpc_python_out=. plantstore/v1/plant_service.proto google/api/annotations.proto google/api/http.proto
+    python -m grpc_tools.protoc -I ../../../proto -I ../../../protoport/gateway/proto --python_out=. --grpc_python_out=. plantstore/v1/plant_service.proto google/api/annotations.proto google/api/http.proto
     python main.py 127.0.0.1:8080 TOKEN 42
 """
 

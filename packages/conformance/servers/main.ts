@@ -32,7 +32,7 @@ function folderOf({ folder }: Server): string {
   cpSync(join(import.meta.dirname, folder), copy, { recursive: true, preserveTimestamps: true });
   const modules = {
     version: "v2",
-    modules: [{ path: "packages/conformance/proto" }, { path: "packages/protobuf/proto" }],
+    modules: [{ path: "packages/conformance/proto" }, { path: "protoport/gateway/proto" }],
   };
   const contract = ["--path", "packages/conformance/proto/transcoding", "-o", join(copy, "echo.binpb")];
   call(["buf", "build", "--config", JSON.stringify(modules), ...contract], project);

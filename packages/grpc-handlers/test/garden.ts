@@ -10,7 +10,7 @@ import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
 /** The folders with the garden's definition and with what it imports. */
 export const includeDirs: readonly string[] = [
   join(projectFolder, "packages/grpc-handlers/test/proto"),
-  join(projectFolder, "packages/protobuf/proto"),
+  join(projectFolder, "protoport/gateway/proto"),
 ];
 
 /** Returns the garden's definition as proto-loader reads it. */

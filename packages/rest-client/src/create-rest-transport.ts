@@ -30,7 +30,7 @@ import {
   refuseUnknownOptions,
   required,
 } from "@plantstore/http";
-import { ignoredJsonOptions, jsonOptionNames, memoize } from "@plantstore/protobuf";
+import { ignoredJsonOptions, jsonOptionNames, memoize } from "@protoport/gateway/protobuf";
 import { selectorOf, withDetailTypes } from "@protoport/gateway/protocols";
 import type { ReadErrorBody } from "./response-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";

@@ -8,7 +8,7 @@ import {
   createMessageForms,
   type JsonStyle,
   loadField,
-} from "@plantstore/protobuf";
+} from "@protoport/gateway/protobuf";
 import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@protoport/gateway/protocols";
 import { RefusalError, refuseUnwritable } from "./refusal.ts";
 import type { RestRule } from "./rest-rule.ts";

@@ -6,7 +6,7 @@
  * segments are refused. The written path is parsed again with the server's rules.
  */
 import type { Message } from "@bufbuild/protobuf";
-import { asFieldValues, type FieldValues, loadField } from "@plantstore/protobuf";
+import { asFieldValues, type FieldValues, loadField } from "@protoport/gateway/protobuf";
 import { leafOf, printTemplateLiteral, type TemplateSegment } from "@protoport/gateway/protocols";
 import { RefusalError } from "./refusal.ts";
 import type { RestRule, RuleVariable } from "./rest-rule.ts";

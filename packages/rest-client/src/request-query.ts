@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message, Registry } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
-import { asFieldValues, type BoundFields, hasCustomJsonRepresentation, loadField, memoize } from "@plantstore/protobuf";
+import { asFieldValues, type BoundFields, hasCustomJsonRepresentation, loadField, memoize } from "@protoport/gateway/protobuf";
 import { RefusalError } from "./refusal.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 

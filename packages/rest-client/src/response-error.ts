@@ -7,7 +7,7 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
-import { findField, readJsonExactly } from "@plantstore/protobuf";
+import { findField, readJsonExactly } from "@protoport/gateway/protobuf";
 import { codeNames } from "@protoport/gateway/protocols";
 
 /**

@@ -4,7 +4,7 @@
  */
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { findField } from "@plantstore/protobuf";
+import { findField } from "@protoport/gateway/protobuf";
 import { JsonValueReader, readMessages, findProtoField } from "@protoport/gateway/protocols";
 import { readPieces, contentTypeError } from "./response-body.ts";
 import { type ErrorStyle, readResponseError } from "./response-error.ts";

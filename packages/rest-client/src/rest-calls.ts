@@ -1,7 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { fieldsSetByFetch } from "@plantstore/http";
-import { memoize } from "@plantstore/protobuf";
+import { memoize } from "@protoport/gateway/protobuf";
 import { oneMessage, formatGrpcTimeout, isHttpBodyType } from "@protoport/gateway/protocols";
 import { readBody } from "./response-body.ts";
 import type { ErrorStyle } from "./response-error.ts";

@@ -1,6 +1,6 @@
 import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { BoundFields, JsonStyle, ReadJsonOptions } from "@plantstore/protobuf";
+import type { BoundFields, JsonStyle, ReadJsonOptions } from "@protoport/gateway/protobuf";
 import { findProtoField, isHttpBodyType, selectorOf } from "@protoport/gateway/protocols";
 import { type BodyWriter, createBodyWriter, type EncodedBody } from "./request-body.ts";
 import { findVariableText, writePath } from "./request-path.ts";

@@ -1,6 +1,6 @@
 import type { DescFile, DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type BoundFields, memoize } from "@plantstore/protobuf";
+import { type BoundFields, memoize } from "@protoport/gateway/protobuf";
 import {
   anyMethod,
   bindBody,

@@ -6,7 +6,7 @@ import {
   createUrlTextParser,
   type FieldValues,
   type JsonStyle,
-} from "@plantstore/protobuf";
+} from "@protoport/gateway/protobuf";
 import { RefusalError, refuseUnwritable } from "./refusal.ts";
 
 /**

@@ -29,7 +29,7 @@ import {
   trustedProxiesNames,
   type TrustedProxiesOptions,
 } from "@plantstore/http/node";
-import { describeUnusedLabels } from "@plantstore/protobuf";
+import { describeUnusedLabels } from "./protobuf/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import {

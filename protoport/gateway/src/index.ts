@@ -62,7 +62,7 @@ export {
   isAddressOrNetwork,
   type TrustedProxiesOptions,
 } from "@plantstore/http/node";
-export { visibleServices, type VisibilityOptions, errorCodeOf, optionOf } from "@plantstore/protobuf";
+export { visibleServices, type VisibilityOptions, errorCodeOf, optionOf } from "./protobuf/index.ts";
 export { type NamedOption, type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "@plantstore/http";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";

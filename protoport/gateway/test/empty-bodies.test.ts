@@ -2,7 +2,7 @@ import { create, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { readDescriptorSet } from "../../../packages/protobuf/src/descriptors/index.ts";
+import { readDescriptorSet } from "../src/protobuf/descriptors/index.ts";
 import { createFetchGateway } from "../src/fetch/entry.ts";
 import { createOpenApi, parseHttpRules } from "../src/index.ts";
 

@@ -11,7 +11,7 @@ import { BacklogBudget, defaultLimits } from "../../../packages/http/src/exchang
 import { createUpstream, type Upstream } from "../../../packages/proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { HealthCheckRequestSchema } from "../../../packages/protobuf/src/gen/grpc/health/v1/health_pb.ts";
+import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
 import { reserveWindow } from "../src/protocols/compression/window-budget.ts";
 import { exchangeHttp1, openHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";

@@ -4,7 +4,7 @@ import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
 import { writeEnvelope } from "../src/protocols/shared/envelope.ts";
-import { type HttpBody, HttpBodySchema } from "../../../packages/protobuf/src/gen/google/api/httpbody_pb.ts";
+import { type HttpBody, HttpBodySchema } from "../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
 import { openHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../packages/testing/src/http/http2-frames.ts";

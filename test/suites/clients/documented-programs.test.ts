@@ -331,7 +331,7 @@ export const greetings: UntypedServiceImplementation = {
   );
   generateGreetCode(folder);
   // The published gateway contains these files.
-  cpSync(join(projectFolder, "packages/protobuf/proto"), join(folder, "proto"), { recursive: true });
+  cpSync(join(projectFolder, "protoport/gateway/proto"), join(folder, "proto"), { recursive: true });
   // The programs use paths below it.
   symlinkSync(join(projectFolder, "node_modules"), join(folder, "node_modules"));
   execFileSync("buf", ["build", "-o", join(folder, "definition.binpb")], { cwd: projectFolder });

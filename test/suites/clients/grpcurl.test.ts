@@ -16,7 +16,7 @@ const definitions = [
       "-import-path",
       "proto",
       "-import-path",
-      "packages/protobuf/proto",
+      "protoport/gateway/proto",
       "-proto",
       "plantstore/v1/plant_service.proto",
     ],

@@ -41,7 +41,7 @@ Controller()(GreetController);
 GrpcMethod("GreetService", "Greet")(prototype, "greet", Object.getOwnPropertyDescriptor(prototype, "greet"));
 Module({ controllers: [GreetController] })(AppModule);
 const app = await NestFactory.create(AppModule, { logger: false });
-const loader = { includeDirs: [".", ${JSON.stringify(join(projectFolder, "packages/protobuf/proto"))}] };
+const loader = { includeDirs: [".", ${JSON.stringify(join(projectFolder, "protoport/gateway/proto"))}] };
 `;
 /** What the first block declares. */
 const declared = `import { ServerGrpc } from "@nestjs/microservices";

@@ -9,8 +9,8 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@bufbuild/protobuf";
-import { http } from "../../../packages/protobuf/src/gen/google/api/annotations_pb.ts";
-import { type HttpRule, HttpRuleSchema } from "../../../packages/protobuf/src/gen/google/api/http_pb.ts";
+import { http } from "../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { type HttpRule, HttpRuleSchema } from "../../../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { clientServices, configRules } from "./definition.ts";
 import { MessageSampler } from "./sample-message.ts";
 

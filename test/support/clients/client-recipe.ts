@@ -7,7 +7,7 @@ import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.
 export const protoFolder: string = join(projectFolder, "proto");
 
 /** Google's definitions that the others import. */
-export const googleProtoFolder: string = join(projectFolder, "packages/protobuf/proto");
+export const googleProtoFolder: string = join(projectFolder, "protoport/gateway/proto");
 
 /** The definitions for tests. */
 export const testProtoFolder: string = join(projectFolder, "packages/testing/proto");

@@ -18,7 +18,7 @@ export function generateGreetCode(folder: string): void {
     mkdirSync(dirname(project.file(name)), { recursive: true });
     writeFileSync(project.file(name), text);
   }
-  const imports = "packages/protobuf/proto/google";
+  const imports = "protoport/gateway/proto/google";
   const installed = project.file("node_modules/@protoport/gateway/proto/google");
   cpSync(join(projectFolder, imports), installed, { recursive: true });
   execFileSync("buf", ["generate"], { cwd: project.path });

@@ -1,6 +1,6 @@
 import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
 import type { Message } from "@bufbuild/protobuf";
-import type { PlainConverter } from "@plantstore/protobuf";
+import type { PlainConverter } from "@protoport/gateway/protobuf";
 import { Envelope, type ForwardedMessage } from "@protoport/gateway/protocols";
 import { type Caller, toFault } from "@protoport/gateway/serve";
 import { appendMetadata, toMetadata } from "./metadata.ts";

@@ -1,5 +1,5 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { createBinaryReader, createBinaryWriter } from "@plantstore/protobuf";
+import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/protobuf";
 import { type Envelope, type ForwardedMessage, toEnvelope } from "@protoport/gateway/protocols";
 import { type Caller, type Forwarder, type Reply, toFault } from "@protoport/gateway/serve";
 import { BaseCall, type MethodCodec } from "./base-call.ts";

@@ -4,7 +4,7 @@ import {
   createBinaryWriter,
   createPlainConverter,
   type PlainConverter,
-} from "@plantstore/protobuf";
+} from "@protoport/gateway/protobuf";
 import { withCode } from "@plantstore/http";
 import type { AnyDefinition } from "./base-call.ts";
 import { sampleMessages } from "./sample-messages.ts";

@@ -1,6 +1,6 @@
 import { type DescFile, type DescMethod, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { readDescriptorSet } from "@plantstore/protobuf";
+import { readDescriptorSet } from "@protoport/gateway/protobuf";
 import { withCode } from "@plantstore/http";
 import { isDescribed, toDescriptorSet } from "./package-files.ts";
 

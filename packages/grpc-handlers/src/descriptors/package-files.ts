@@ -15,10 +15,10 @@ import {
   type ServiceDescriptorProto,
   ServiceDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import { joinNames } from "@plantstore/protobuf";
+import { joinNames } from "@protoport/gateway/protobuf";
 import { withCode } from "@plantstore/http";
-import { http } from "@plantstore/protobuf/gen/google/api/annotations_pb.js";
-import { type HttpRule, HttpRuleSchema } from "@plantstore/protobuf/gen/google/api/http_pb.js";
+import { http } from "@protoport/gateway/protobuf/gen/google/api/annotations_pb.js";
+import { type HttpRule, HttpRuleSchema } from "@protoport/gateway/protobuf/gen/google/api/http_pb.js";
 
 /** The members by which a `@grpc/proto-loader` definition describes a method. */
 export interface DescribedMethod {

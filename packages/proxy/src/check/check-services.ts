@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { unsupportedOpenApiOptions } from "@plantstore/protobuf";
+import { unsupportedOpenApiOptions } from "@protoport/gateway/protobuf";
 import { messageOf } from "@plantstore/http";
 import { type RestBinding, type RestOptions, checkRestRoutes } from "@protoport/gateway/protocols";
 import { checkTools, type CheckedTools } from "./check-tools.ts";

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { messageOf } from "@plantstore/http";
-import { filesOf } from "@plantstore/protobuf";
+import { filesOf } from "@protoport/gateway/protobuf";
 import type { RestOptions } from "@protoport/gateway/protocols";
 import {
   compareServices,

@@ -6,7 +6,7 @@ import {
   describeUnusedLabels,
   InvalidDescriptorSetError,
   readDescriptorSet,
-} from "@plantstore/protobuf";
+} from "@protoport/gateway/protobuf";
 import { messageOf } from "@plantstore/http";
 import { InputError } from "./input-error.ts";
 import { definitionMaxBytes, readDefinition } from "./read-definition.ts";

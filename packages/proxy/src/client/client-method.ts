@@ -1,7 +1,7 @@
 import { create, type DescMethod, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { createBinaryReader, createBinaryWriter } from "@plantstore/protobuf";
+import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/protobuf";
 import type { BodyMemory } from "@plantstore/http";
 import { StableFields } from "@plantstore/http-engine/client";
 import { compressedFlag, type Envelope, procedureOf, toEnvelope, writeEnvelope } from "@protoport/gateway/protocols";

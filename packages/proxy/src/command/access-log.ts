@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, principalKey } from "@plantstore/auth";
 import type { CompletedRequest } from "@protoport/gateway";
-import { errorCodeOf, optionOf } from "@plantstore/protobuf";
+import { errorCodeOf, optionOf } from "@protoport/gateway/protobuf";
 import type { ProxyConfiguration } from "../settings/index.ts";
 import { shownNames } from "./shown-names.ts";
 

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { readRegularFile } from "@plantstore/command-line";
 import { noBytes } from "@plantstore/http";
-import { type DeclaredNames, declaredNames } from "@plantstore/protobuf";
+import { type DeclaredNames, declaredNames } from "@protoport/gateway/protobuf";
 import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/protocols";
 import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";
 import type { ProxiedUpstreamOptions } from "../create-proxy.ts";

@@ -1,5 +1,5 @@
 import type { DescField } from "@bufbuild/protobuf";
-import { createUrlTextParser } from "@plantstore/protobuf";
+import { createUrlTextParser } from "@protoport/gateway/protobuf";
 import {
   anyMethod,
   describeBinding,

@@ -3,7 +3,7 @@ import {
   InvalidDescriptorSetError,
   readDescriptorSetInTurns,
   type VisibilityOptions,
-} from "@plantstore/protobuf";
+} from "@protoport/gateway/protobuf";
 import { messageOf, withCode } from "@plantstore/http";
 
 /** A descriptor source that may change. */

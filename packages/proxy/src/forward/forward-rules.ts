@@ -15,7 +15,7 @@ import type { RequestFields } from "../client/index.ts";
 import { isControlField } from "./control-fields.ts";
 import { isIdentityField } from "./identity-fields.ts";
 import { isProtocolField, isSettable } from "../upstreams/index.ts";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "@protoport/gateway/protobuf";
 
 /**
  * Rules for forwarding header fields in one direction. Names are case-insensitive.

@@ -10,7 +10,7 @@ import {
   stringOr,
 } from "@plantstore/http";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
-import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
+import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@protoport/gateway/protobuf";
 import { messageBytesMax, type ExternalHttpRule } from "@protoport/gateway/protocols";
 import { registerForwarder } from "@protoport/gateway/serve";
 import {

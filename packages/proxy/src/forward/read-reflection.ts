@@ -1,9 +1,9 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, type FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { ServerReflection } from "@plantstore/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionV1Alpha } from "@plantstore/protobuf/gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { isPlaceholder, knownFile, sortFiles } from "@plantstore/protobuf";
+import { ServerReflection } from "@protoport/gateway/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionV1Alpha } from "@protoport/gateway/protobuf/gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { isPlaceholder, knownFile, sortFiles } from "@protoport/gateway/protobuf";
 import { runInTurns, toShortLine } from "@plantstore/http";
 import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } from "./reflection-stream.ts";
 

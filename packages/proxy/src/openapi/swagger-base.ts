@@ -5,7 +5,7 @@ import {
   swaggerOptionsOf,
   type SwaggerRequirement,
   type SwaggerScheme,
-} from "@plantstore/protobuf";
+} from "@protoport/gateway/protobuf";
 import type { DocumentBase } from "./base-file.ts";
 
 /**

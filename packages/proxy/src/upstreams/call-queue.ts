@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { ClientConnection } from "@plantstore/http-engine/client";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "@protoport/gateway/protobuf";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 
 /** A call that needs a stream. */

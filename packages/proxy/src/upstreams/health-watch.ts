@@ -4,7 +4,7 @@ import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,
   HealthCheckResponseSchema,
-} from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
+} from "@protoport/gateway/protobuf/gen/grpc/health/v1/health_pb.js";
 import {
   type ResponseReceiver,
   type ResponseSection,

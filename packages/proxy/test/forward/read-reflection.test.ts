@@ -7,7 +7,7 @@ import { createGrpcTransport } from "../../src/client/index.ts";
 import type {
   ServerReflectionRequest,
   ServerReflectionResponseSchema,
-} from "../../../protobuf/src/gen/grpc/reflection/v1/reflection_pb.ts";
+} from "../../../../protoport/gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createGateway } from "../../../../protoport/gateway/src/index.ts";
 import {
   type ReadReflectionOptions,

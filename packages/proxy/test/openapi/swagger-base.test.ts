@@ -7,7 +7,7 @@ import { file_library_v1_library } from "../../../testing/src/gen/library/v1/lib
 import { file_orders_v1_orders, OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { createGateway } from "../../../../protoport/gateway/src/index.ts";
-import { readDescriptorSet } from "../../../protobuf/src/index.ts";
+import { readDescriptorSet } from "../../../../protoport/gateway/src/protobuf/index.ts";
 import { createProxyDocs } from "../../src/command/proxy-docs.ts";
 import { runOpenApi } from "../suites/long/openapi/run-openapi.ts";
 

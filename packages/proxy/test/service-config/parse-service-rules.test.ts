@@ -1,7 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { HttpRuleSchema } from "../../../protobuf/src/gen/google/api/http_pb.ts";
+import { HttpRuleSchema } from "../../../../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { parseServiceRules } from "../../src/service-config/index.ts";
 
 const rules = [

@@ -1,5 +1,5 @@
 import { toBinary } from "@bufbuild/protobuf";
-import { HealthCheckRequestSchema } from "../../../protobuf/src/gen/grpc/health/v1/health_pb.ts";
+import { HealthCheckRequestSchema } from "../../../../protoport/gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { dataFrame, type Frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 import { type GreenhouseClient, openGreenhouse, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {

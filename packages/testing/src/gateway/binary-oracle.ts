@@ -1,9 +1,9 @@
 import { type BinaryReadOptions, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { writeFast } from "../../../protobuf/src/messages/binary/binary-writer.ts";
-import { readFast } from "../../../protobuf/src/messages/binary/binary-reader.ts";
-import { messageReader } from "../../../protobuf/src/messages/binary/message-reader.ts";
-import { messageWriter } from "../../../protobuf/src/messages/binary/message-writer.ts";
-import { hasDeclaredWireTypes } from "../../../protobuf/src/messages/binary/wire-types.ts";
+import { writeFast } from "../../../../protoport/gateway/src/protobuf/messages/binary/binary-writer.ts";
+import { readFast } from "../../../../protoport/gateway/src/protobuf/messages/binary/binary-reader.ts";
+import { messageReader } from "../../../../protoport/gateway/src/protobuf/messages/binary/message-reader.ts";
+import { messageWriter } from "../../../../protoport/gateway/src/protobuf/messages/binary/message-writer.ts";
+import { hasDeclaredWireTypes } from "../../../../protoport/gateway/src/protobuf/messages/binary/wire-types.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
 import { putSomethingOdd } from "./odd-values.ts";

@@ -1,7 +1,7 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
-import { compileForm } from "../../../protobuf/src/messages/json/compiled-writer.ts";
-import { createMessageForms } from "../../../protobuf/src/messages/json/message-forms.ts";
-import type { JsonStyle } from "../../../protobuf/src/messages/json/write-context.ts";
+import { compileForm } from "../../../../protoport/gateway/src/protobuf/messages/json/compiled-writer.ts";
+import { createMessageForms } from "../../../../protoport/gateway/src/protobuf/messages/json/message-forms.ts";
+import type { JsonStyle } from "../../../../protoport/gateway/src/protobuf/messages/json/write-context.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
 import { putSomethingOdd } from "./odd-values.ts";

@@ -5,7 +5,7 @@ import {
   type BoundFields,
   type ReadServiceJsonOptions,
   readPartialJson,
-} from "../../../protobuf/src/messages/json/index.ts";
+} from "../../../../protoport/gateway/src/protobuf/messages/json/index.ts";
 import type { Dice } from "../dice.ts";
 import { rollJsonText } from "./random-json.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "./random-message.ts";

@@ -1,10 +1,10 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, JsonWriteOptions, Message } from "@bufbuild/protobuf";
 import { isMessage, toJson, toJsonString } from "@bufbuild/protobuf";
 import { type Any, AnySchema, anyUnpack, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { hasCustomJsonRepresentation } from "../../../protobuf/src/messages/json/custom-form.ts";
-import { printFieldMask } from "../../../protobuf/src/messages/json/field-mask.ts";
-import { asFieldValues, loadField, setOwn } from "../../../protobuf/src/messages/json/field-values.ts";
-import { memoize } from "../../../protobuf/src/messages/codegen/memoize.ts";
+import { hasCustomJsonRepresentation } from "../../../../protoport/gateway/src/protobuf/messages/json/custom-form.ts";
+import { printFieldMask } from "../../../../protoport/gateway/src/protobuf/messages/json/field-mask.ts";
+import { asFieldValues, loadField, setOwn } from "../../../../protoport/gateway/src/protobuf/messages/json/field-values.ts";
+import { memoize } from "../../../../protoport/gateway/src/protobuf/messages/codegen/memoize.ts";
 
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 

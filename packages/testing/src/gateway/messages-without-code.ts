@@ -1,9 +1,9 @@
 import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { createBinaryReader, createBinaryWriter } from "../../../protobuf/src/messages/binary/index.ts";
-import { canCompile } from "../../../protobuf/src/messages/codegen/index.ts";
-import { hasDeclaredWireTypes } from "../../../protobuf/src/messages/binary/wire-types.ts";
-import { createJsonMessageWriter, readPartialJson } from "../../../protobuf/src/messages/json/index.ts";
-import { createMessageForms } from "../../../protobuf/src/messages/json/message-forms.ts";
+import { createBinaryReader, createBinaryWriter } from "../../../../protoport/gateway/src/protobuf/messages/binary/index.ts";
+import { canCompile } from "../../../../protoport/gateway/src/protobuf/messages/codegen/index.ts";
+import { hasDeclaredWireTypes } from "../../../../protoport/gateway/src/protobuf/messages/binary/wire-types.ts";
+import { createJsonMessageWriter, readPartialJson } from "../../../../protoport/gateway/src/protobuf/messages/json/index.ts";
+import { createMessageForms } from "../../../../protoport/gateway/src/protobuf/messages/json/message-forms.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
 import { randomTypes } from "./random-types.ts";

@@ -6,7 +6,7 @@ import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { readDescriptorSet } from "../../../protobuf/src/descriptors/index.ts";
+import { readDescriptorSet } from "../../../../protoport/gateway/src/protobuf/descriptors/index.ts";
 import { parseHttpRules, type RestOptions } from "../../../../protoport/gateway/src/index.ts";
 
 // A definition whose JSON names are not identifiers, or are other fields' names. protoc accepts all these names.

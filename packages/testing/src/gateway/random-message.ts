@@ -22,9 +22,9 @@ import {
   file_google_protobuf_wrappers,
   isWrapperDesc,
 } from "@bufbuild/protobuf/wkt";
-import { isRequiredField } from "../../../protobuf/src/messages/json/index.ts";
-import { file_google_api_annotations } from "../../../protobuf/src/gen/google/api/annotations_pb.ts";
-import { file_google_api_http } from "../../../protobuf/src/gen/google/api/http_pb.ts";
+import { isRequiredField } from "../../../../protoport/gateway/src/protobuf/messages/json/index.ts";
+import { file_google_api_annotations } from "../../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { file_google_api_http } from "../../../../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { file_kitchensink_v1_kitchen_sink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy } from "../gen/kitchensink/v1/legacy_pb.ts";
 import { file_kitchensink_v1_shelves } from "../gen/kitchensink/v1/shelves_pb.ts";

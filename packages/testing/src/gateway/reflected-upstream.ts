@@ -7,8 +7,8 @@ import {
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
-import { http } from "../../../protobuf/src/gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../../../protobuf/src/gen/google/api/http_pb.ts";
+import { http } from "../../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { createGateway, type Gateway } from "../../../../protoport/gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../protoport/gateway/src/reflection/index.ts";
 

@@ -1,6 +1,6 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import type { ServerReflectionResponseSchema } from "../../../protobuf/src/gen/grpc/reflection/v1/reflection_pb.ts";
+import type { ServerReflectionResponseSchema } from "../../../../protoport/gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createTestGateway } from "./test-engine.ts";
 import { ServerReflection } from "../../../../protoport/gateway/src/reflection/index.ts";
 

@@ -5,7 +5,7 @@ import {
   servingOptionNames,
   type ServingOptions,
 } from "../serve/index.ts";
-import { describeUnusedLabels } from "@plantstore/protobuf";
+import { describeUnusedLabels } from "../protobuf/index.ts";
 import { refuseUnknownOptions } from "@plantstore/http";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { webGzip } from "./web-gzip.ts";

@@ -15,7 +15,7 @@ export {
   type OnFault,
   type ServingOptions,
 } from "../serve/index.ts";
-export { errorCodeOf } from "@plantstore/protobuf";
+export { errorCodeOf } from "../protobuf/index.ts";
 export { type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "@plantstore/http";
 export {
   type ProtocolName as Protocol,

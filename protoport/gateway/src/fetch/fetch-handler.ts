@@ -1,5 +1,5 @@
 import type { ContextValues } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import type { ProtocolName } from "../protocols/index.ts";
 import {
   type CurrentServer,

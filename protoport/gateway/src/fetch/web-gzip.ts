@@ -1,4 +1,4 @@
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import { concatBytes } from "@plantstore/http";
 import { messageTooLargeError, type PieceDecompression } from "../protocols/index.ts";
 

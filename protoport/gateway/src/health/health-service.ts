@@ -1,9 +1,9 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import {
   type Health,
   HealthCheckResponse_ServingStatus as Status,
-} from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
+} from "../protobuf/gen/grpc/health/v1/health_pb.ts";
 import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
 import type { Readiness } from "./readiness.ts";
 

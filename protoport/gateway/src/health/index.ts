@@ -2,7 +2,7 @@
  * The entry `@protoport/gateway/health`, for the health of any server. Exports `grpc.health.v1`, and probes for
  * orchestrators and load balancers.
  */
-export { Health } from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
+export { Health } from "../protobuf/gen/grpc/health/v1/health_pb.ts";
 export { drainGracefully, drainMsMax, drainTimesDefault, type DrainTimes } from "./drain.ts";
 export { createHealthService, healthRequestBytesMax, type HealthOptions } from "./health-service.ts";
 export { createProbes, isProbe } from "./probes.ts";

@@ -1,5 +1,5 @@
 import type { CompletedRequest, Endpoint } from "../serve/index.ts";
-import { Health } from "@plantstore/protobuf/gen/grpc/health/v1/health_pb.js";
+import { Health } from "../protobuf/gen/grpc/health/v1/health_pb.ts";
 import type { Readiness } from "./readiness.ts";
 
 const [livePath, readyPath, healthPath] = ["/livez", "/readyz", "/healthz"] as const;

@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import { withCode, type Exchange, planBody, refuseUnknownOptions } from "@plantstore/http";
 import {
   type BodyWire,

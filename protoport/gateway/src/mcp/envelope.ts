@@ -1,4 +1,4 @@
-import { JsonScanner } from "@plantstore/protobuf";
+import { JsonScanner } from "../protobuf/index.ts";
 import { type JsonMembers, jsonRpcError } from "./json-rpc.ts";
 
 /** The members of the three objects in a message. If an object is missing, its map is empty. */

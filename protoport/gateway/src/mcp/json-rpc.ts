@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "@plantstore/http";
 import { metadataFields, httpStatusOf } from "../protocols/index.ts";
 

@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { FieldProblem, JsonScanner, toText } from "@plantstore/protobuf";
+import { FieldProblem, JsonScanner, toText } from "../protobuf/index.ts";
 import { type MessageMembers, readEnvelope } from "./envelope.ts";
 import { type ErrorName, isId, jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 

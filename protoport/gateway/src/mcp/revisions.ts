@@ -1,6 +1,6 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { type HeaderReader, toUtf8 } from "@plantstore/http";
-import { quote } from "@plantstore/protobuf";
+import { quote } from "../protobuf/index.ts";
 import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
 /** MCP's stateless revision. Each request contains its revision and its client's capabilities. */

@@ -1,7 +1,7 @@
 import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { fromBinary, isMessage } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { filesOf, openApiOptionsOf } from "@plantstore/protobuf";
+import { filesOf, openApiOptionsOf } from "../protobuf/index.ts";
 import { runSteps } from "@plantstore/http";
 
 /** A definition's comments by full name, such as `pkg.Message.field`, `pkg.Enum.VALUE` or `pkg.Service.Method`. */

@@ -7,7 +7,7 @@
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
-import { jsonOptionNames, type WriteJsonOptions } from "@plantstore/protobuf";
+import { jsonOptionNames, type WriteJsonOptions } from "../protobuf/index.ts";
 import {
   codeNames,
   compileInSteps,

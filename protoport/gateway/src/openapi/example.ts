@@ -1,7 +1,7 @@
 import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { type BoundFields, integerRangeOf } from "@plantstore/protobuf";
+import { type BoundFields, integerRangeOf } from "../protobuf/index.ts";
 import { FieldBudget, exampleFieldsMax } from "./field-budget.ts";
 import { isRequired } from "./field-behavior.ts";
 import { fieldFormatOf } from "./field-format.ts";

@@ -1,7 +1,7 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { getOption } from "@bufbuild/protobuf";
-import { field_behavior, FieldBehavior } from "@plantstore/protobuf/gen/google/api/field_behavior_pb.js";
-import { isRequiredField } from "@plantstore/protobuf";
+import { field_behavior, FieldBehavior } from "../protobuf/gen/google/api/field_behavior_pb.ts";
+import { isRequiredField } from "../protobuf/index.ts";
 
 // Cached, because `getOption` decodes the option on each call.
 const behaviorsOf = new WeakMap<DescField, readonly FieldBehavior[]>();

@@ -1,6 +1,6 @@
 import { type DescField, getOption, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { field_info, FieldInfo_Format } from "@plantstore/protobuf/gen/google/api/field_info_pb.js";
+import { field_info, FieldInfo_Format } from "../protobuf/gen/google/api/field_info_pb.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 
 /** The format that a field's text must have. */

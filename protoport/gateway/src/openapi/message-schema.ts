@@ -1,5 +1,5 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isJsonObject } from "@plantstore/protobuf";
+import { isJsonObject } from "../protobuf/index.ts";
 import { cleanText } from "./clean-text.ts";
 import type { Comments } from "./comments.ts";
 import { FieldBudget } from "./field-budget.ts";

@@ -1,5 +1,5 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
-import { openApiOptionsOf } from "@plantstore/protobuf";
+import { openApiOptionsOf } from "../protobuf/index.ts";
 import {
   hasResponseStream,
   findProtoField,

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "@plantstore/protobuf";
+import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../protobuf/index.ts";
 import { type FieldPath, leafOf, parameterNameOf, parameterNamesMax, resolveProtoPath } from "../protocols/index.ts";
 import type { FieldBudget } from "./field-budget.ts";
 import { isOutputOnly } from "./field-behavior.ts";

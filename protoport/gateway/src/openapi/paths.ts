@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { openApiOptionsOf } from "@plantstore/protobuf";
+import { openApiOptionsOf } from "../protobuf/index.ts";
 import { anyMethod, type RestBinding } from "../protocols/index.ts";
 import { describeOperation, type OperationOptions } from "./operation.ts";
 import type { OpenApiMethod, OpenApiOperation, OpenApiPathItem, OpenApiVersion } from "./open-api-document.ts";

@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { openApiOptionsOf, type BoundFields, jsonNameOf } from "@plantstore/protobuf";
+import { openApiOptionsOf, type BoundFields, jsonNameOf } from "../protobuf/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
 import {

@@ -1,5 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { openApiOptionsOf } from "@plantstore/protobuf";
+import { openApiOptionsOf } from "../protobuf/index.ts";
 import type { RestBinding } from "../protocols/index.ts";
 import { commentOf, type Comments } from "./comments.ts";
 import type { OpenApiInfo, OpenApiTag } from "./open-api-document.ts";

@@ -1,4 +1,4 @@
-import type { integerRangeOf } from "@plantstore/protobuf";
+import type { integerRangeOf } from "../protobuf/index.ts";
 
 // Regular expressions that match exactly the texts that the gateway accepts (ECMA-262, as JSON Schema recommends). The
 // patterns use only syntax that RE2, Java and Python share, because generators copy patterns into validators.

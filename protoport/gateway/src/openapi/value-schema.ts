@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { ScalarType } from "@bufbuild/protobuf";
-import { integerRangeOf } from "@plantstore/protobuf";
+import { integerRangeOf } from "../protobuf/index.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
 import {
   base64Pattern,

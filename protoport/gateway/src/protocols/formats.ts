@@ -1,6 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import type { ReadJsonOptions } from "@plantstore/protobuf";
+import type { ReadJsonOptions } from "../protobuf/index.ts";
 import type { Codec, Format, FormatName } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
 import type { Envelope, Take } from "./shared/envelope.ts";

@@ -1,6 +1,6 @@
 import { createRegistry, type DescFile, type DescService, type Registry, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { filesOf } from "@plantstore/protobuf";
+import { filesOf } from "../protobuf/index.ts";
 
 /**
  * An index of service descriptors by the names that reflection uses.

@@ -4,7 +4,7 @@ import type {
   ServerReflection,
   ServerReflectionRequest,
   ServerReflectionResponseSchema,
-} from "@plantstore/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
+} from "../protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { DescriptorIndex } from "./descriptor-index.ts";
 
 type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;

@@ -20,7 +20,7 @@ import {
   ignoredJsonOptions,
   memoize,
   type ReadJsonOptions,
-} from "@plantstore/protobuf";
+} from "../protobuf/index.ts";
 import { ForwardingCallee, type InterceptedCall } from "./forwarding-callee.ts";
 import { contextOf, HandlerCallee } from "./handler-callee.ts";
 import {

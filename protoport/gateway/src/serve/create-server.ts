@@ -21,7 +21,7 @@ import {
   type ReadJsonOptions,
   type VisibilityOptions,
   visibilityOptionNames,
-} from "@plantstore/protobuf";
+} from "../protobuf/index.ts";
 import {
   createProtocols,
   creatorOf,

@@ -13,7 +13,7 @@ import {
   required,
   requireObject,
 } from "@plantstore/http";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import { httpError, messageTooLargeError, type RequestView } from "../protocols/index.ts";
 
 /** A plain HTTP resource in addition to the RPCs, for example a probe, a page or a webhook. */

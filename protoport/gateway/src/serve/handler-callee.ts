@@ -8,7 +8,7 @@ import type {
   UnaryRequest,
   UnaryResponse,
 } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import {
   type Callee,
   type MessageInit,

@@ -10,7 +10,7 @@ import {
   type Failure,
   type Client,
 } from "@plantstore/http";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import {
   clientGoneError,
   httpError,

@@ -1,7 +1,7 @@
 import type { BinaryReadOptions, BinaryWriteOptions, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import { withCode, findMisspelled, type OptionNames } from "@plantstore/http";
-import { jsonOptionNames } from "@plantstore/protobuf";
+import { jsonOptionNames } from "../protobuf/index.ts";
 
 const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOptions>> = {
   readUnknownFields: true,

@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { type HiddenParts, problem, quote } from "@plantstore/protobuf";
+import { type HiddenParts, problem, quote } from "../protobuf/index.ts";
 import { type Exchange, type HeaderFields, noBytes } from "@plantstore/http";
 import {
   type BodyTarget,

@@ -1,6 +1,6 @@
 import type { ConnectError, HandlerContext } from "@connectrpc/connect";
 import type { Limits, TrustedProxies } from "@plantstore/http";
-import { type OptionLabels, withOption } from "@plantstore/protobuf";
+import { type OptionLabels, withOption } from "../protobuf/index.ts";
 import type { FaultReporter } from "./faults.ts";
 import type { Admit, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 import type { Routes } from "./routes.ts";

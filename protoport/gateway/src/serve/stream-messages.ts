@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 
 /**
  * The messages of a stream. Reading a message converts an item of the source.

@@ -9,7 +9,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions, Interceptor } from "@connectrpc/connect";
-import { HiddenParts, hideInFiles, type PartlyVisible, type VisibilityOptions } from "@plantstore/protobuf";
+import { HiddenParts, hideInFiles, type PartlyVisible, type VisibilityOptions } from "../protobuf/index.ts";
 import { convertStream } from "./stream-messages.ts";
 
 type BinaryOptions = ConnectRouterOptions["binaryOptions"];

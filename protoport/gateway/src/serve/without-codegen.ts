@@ -1,6 +1,6 @@
 import type { ConnectRouterOptions } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { memoize } from "@plantstore/protobuf";
+import { memoize } from "../protobuf/index.ts";
 import { createMethodCodecs, type RestOptions } from "../protocols/index.ts";
 import type { RpcPlatform } from "./create-rpcs.ts";
 

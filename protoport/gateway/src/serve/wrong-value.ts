@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, isMessage, ScalarType } from "@bufbuild/protobuf";
-import { integerRangeOf, localFormOf } from "@plantstore/protobuf";
+import { integerRangeOf, localFormOf } from "../protobuf/index.ts";
 import type { Rpc } from "../protocols/index.ts";
 
 /**

@@ -11,7 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { FieldRules as ProtoFieldRules } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { createReachableRegistry, memoize } from "@plantstore/protobuf";
+import { createReachableRegistry, memoize } from "../protobuf/index.ts";
 import type { FieldKeywords, FieldRules } from "../openapi/index.ts";
 import type { Protovalidate } from "./protovalidate.ts";
 import { findRules } from "./rules.ts";

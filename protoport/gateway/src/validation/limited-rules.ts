@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import { withCode } from "@plantstore/http";
 import type { MessageCheck } from "../serve/index.ts";
 import type { Rules } from "./rules.ts";

@@ -2,7 +2,7 @@ import { type DescEnum, type DescField, type DescMessage, type Message, ScalarTy
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { FieldRules, Ignore } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { shortestFloat } from "@plantstore/protobuf";
+import { shortestFloat } from "../protobuf/index.ts";
 import type { FieldKeywords, OpenApiSchema } from "../openapi/index.ts";
 
 // Converts the standard buf.validate rules to JSON Schema keywords. Rules that JSON Schema cannot express are omitted,

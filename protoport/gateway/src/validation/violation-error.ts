@@ -2,10 +2,10 @@ import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { pathToString } from "@bufbuild/protobuf/reflect";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Validator, Violation } from "@bufbuild/protovalidate";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../protobuf/index.ts";
 import { toShortLine } from "@plantstore/http";
 import type { ProtocolName } from "../protocols/index.ts";
-import { BadRequestSchema } from "@plantstore/protobuf/gen/google/rpc/error_details_pb.js";
+import { BadRequestSchema } from "../protobuf/gen/google/rpc/error_details_pb.ts";
 import type { Protovalidate } from "./protovalidate.ts";
 
 /** Maximum violations in error details, about 3 kB. gRPC sends details in header fields, often limited to 8 KiB. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createJsonMessageWriter } from "../../../../packages/protobuf/src/messages/json/index.ts";
+import { createJsonMessageWriter } from "../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
 import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";

@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../src/index.ts";
-import { field_behavior, FieldBehavior } from "../../../../packages/protobuf/src/gen/google/api/field_behavior_pb.ts";
+import { field_behavior, FieldBehavior } from "../../src/protobuf/gen/google/api/field_behavior_pb.ts";
 import { createExample } from "../../src/openapi/example.ts";
 import { documentFieldsMax, FieldBudget } from "../../src/openapi/field-budget.ts";
 import { Schemas } from "../../src/openapi/schemas.ts";

@@ -6,7 +6,7 @@ import {
   FieldOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { FieldBehavior, field_behavior } from "../../../../packages/protobuf/src/gen/google/api/field_behavior_pb.ts";
+import { FieldBehavior, field_behavior } from "../../src/protobuf/gen/google/api/field_behavior_pb.ts";
 import { createOpenApi, type OpenApiDocument } from "../../src/openapi/index.ts";
 import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
 

@@ -11,7 +11,7 @@ import {
   field_info,
   FieldInfo_Format as Format,
   FieldInfoSchema,
-} from "../../../../packages/protobuf/src/gen/google/api/field_info_pb.ts";
+} from "../../src/protobuf/gen/google/api/field_info_pb.ts";
 import { createMessageSchema, createOpenApi } from "../../src/openapi/index.ts";
 
 // The formats in google.api.field_info (AIP-202), in OpenAPI and in tool schemas.

@@ -6,7 +6,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
-import { unsupportedOpenApiOptions } from "../../../../packages/protobuf/src/descriptors/index.ts";
+import { unsupportedOpenApiOptions } from "../../src/protobuf/descriptors/index.ts";
 import { createOpenApi, parseHttpRules } from "../../src/index.ts";
 import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
 

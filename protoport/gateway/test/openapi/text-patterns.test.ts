@@ -7,10 +7,10 @@ import {
   integerPattern,
   urlFieldMaskPattern,
 } from "../../src/openapi/text-patterns.ts";
-import { parseBase64 } from "../../../../packages/protobuf/src/messages/json/base64.ts";
-import { parseFieldMask } from "../../../../packages/protobuf/src/messages/json/field-mask.ts";
-import { integerRangeOf, parseCanonicalInteger } from "../../../../packages/protobuf/src/messages/json/numbers.ts";
-import { parseDuration } from "../../../../packages/protobuf/src/messages/json/times.ts";
+import { parseBase64 } from "../../src/protobuf/messages/json/base64.ts";
+import { parseFieldMask } from "../../src/protobuf/messages/json/field-mask.ts";
+import { integerRangeOf, parseCanonicalInteger } from "../../src/protobuf/messages/json/numbers.ts";
+import { parseDuration } from "../../src/protobuf/messages/json/times.ts";
 
 // Each pattern matches exactly the texts that the reader accepts.
 

@@ -21,8 +21,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { restrictedTo } from "../../../../packages/testing/src/gateway/restricted.ts";
-import { http } from "../../../../packages/protobuf/src/gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../../../../packages/protobuf/src/gen/google/api/http_pb.ts";
+import { http } from "../../src/protobuf/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../src/protobuf/gen/google/api/http_pb.ts";
 import { createOpenApi, visibleServices } from "../../src/index.ts";
 
 // The cases in protoc-gen-openapiv2, whose examples use five filters: no label, each of two labels, both labels, and no

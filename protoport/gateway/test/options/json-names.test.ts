@@ -2,7 +2,7 @@ import { create, type DescService, type JsonValue } from "@bufbuild/protobuf";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type RestServiceOptions } from "../../src/index.ts";
-import { readJson } from "../../../../packages/protobuf/src/messages/json/index.ts";
+import { readJson } from "../../src/protobuf/messages/json/index.ts";
 import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
 import { oddMethod, oddNames, oddRules, specialNames } from "../../../../packages/testing/src/gateway/odd-names.ts";
 

@@ -3,8 +3,8 @@ import { create, type DescService, fromBinary, type MessageInitShape, toBinary }
 import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RetryInfoSchema } from "../../../../packages/protobuf/src/gen/google/rpc/error_details_pb.ts";
-import { readDescriptorSet } from "../../../../packages/protobuf/src/descriptors/index.ts";
+import { RetryInfoSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
+import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
 import type { RestOptions } from "../../src/index.ts";
 import { type Address, type Field, fieldValue } from "../../../../packages/testing/src/http/exchange.ts";

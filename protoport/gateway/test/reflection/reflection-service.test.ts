@@ -7,7 +7,7 @@ import {
   type ServerReflectionRequest,
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
-} from "../../../../packages/protobuf/src/gen/grpc/reflection/v1/reflection_pb.ts";
+} from "../../src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../src/health/index.ts";
 import { type BoundAddress, createGateway } from "../../src/index.ts";

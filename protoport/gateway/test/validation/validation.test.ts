@@ -6,7 +6,7 @@ import { SignupService } from "../../../../packages/testing/src/gen/signup/v1/si
 import { collect } from "../../../../packages/testing/src/collect.ts";
 import type { OnFault } from "../../src/index.ts";
 import { startSignup, validAccount } from "../../../../packages/testing/src/gateway/signup.ts";
-import { BadRequestSchema } from "../../../../packages/protobuf/src/gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import { openValidation } from "../../src/validation/index.ts";
 
 // Requests that satisfy or violate buf.validate rules, as clients in each protocol send them.

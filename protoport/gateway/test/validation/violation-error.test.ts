@@ -2,7 +2,7 @@ import { create, createFileRegistry } from "@bufbuild/protobuf";
 import * as protovalidate from "@bufbuild/protovalidate";
 import * as schemas from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
-import { BadRequestSchema } from "../../../../packages/protobuf/src/gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { notesWith } from "../../../../packages/testing/src/gateway/notes.ts";

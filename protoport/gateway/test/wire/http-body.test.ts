@@ -6,7 +6,7 @@ import { createOpenApi } from "../../src/openapi/index.ts";
 import { ErrorCode } from "../../../../packages/http/src/exchange/index.ts";
 import { waysFor } from "../../../../packages/testing/src/combinations.ts";
 import { FileService, type UploadRequest } from "../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import type { HttpBody } from "../../../../packages/protobuf/src/gen/google/api/httpbody_pb.ts";
+import type { HttpBody } from "../../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { type Field, fieldValue, type HttpResponse } from "../../../../packages/testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../../packages/testing/src/http/fetch.ts";
 import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";

@@ -67,7 +67,7 @@ function toStatus(error: unknown): Error | Parameters<sendUnaryData<object>>[0] 
   return { code, details: error.rawMessage, metadata };
 }
 
-const includeDirs = ["proto", "packages/protobuf/proto"].map((folder) => join(projectFolder, folder));
+const includeDirs = ["proto", "protoport/gateway/proto"].map((folder) => join(projectFolder, folder));
 const loaded = loadSync("plantstore/v1/plant_service.proto", { includeDirs });
 const testCases = (situations["deletePlant"] ?? [])
   .flatMap((situation) =>

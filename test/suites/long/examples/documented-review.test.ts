@@ -40,7 +40,7 @@ beforeAll(async () => {
   writeFileSync(folder.file("bin/npx"), npx, { mode: 0o755 });
   folder.write("buf.yaml", "version: v2\nmodules:\n  - path: proto\n");
   mkdirSync(folder.file("proto/shop/v1"), { recursive: true });
-  cpSync(join(projectFolder, "packages/protobuf/proto/google/api"), folder.file("proto/google/api"), {
+  cpSync(join(projectFolder, "protoport/gateway/proto/google/api"), folder.file("proto/google/api"), {
     recursive: true,
   });
   const file = folder.file("proto/shop/v1/shop.proto");

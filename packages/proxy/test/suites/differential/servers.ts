@@ -28,7 +28,7 @@ export async function build(): Promise<{ readonly go: string; readonly python: s
   cpSync(join(import.meta.dirname, "go"), go, { recursive: true });
   const modules = JSON.stringify({
     version: "v2",
-    modules: [{ path: "packages/conformance/proto" }, { path: "packages/protobuf/proto" }],
+    modules: [{ path: "packages/conformance/proto" }, { path: "protoport/gateway/proto" }],
   });
   const set = join(go, "echo.binpb");
   const contract = ["--path", "packages/conformance/proto/transcoding", "-o", set];

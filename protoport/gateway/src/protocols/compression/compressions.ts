@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import type { ZstdOptions } from "node:zlib";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { messageTooLargeError, type StreamCompression } from "../index.ts";
 import { decodedPieceBytes, decodePieces, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
 import { nodeZlib } from "./node-zlib.ts";

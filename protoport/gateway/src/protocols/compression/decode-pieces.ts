@@ -2,7 +2,7 @@ import { addAbortSignal } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { BrotliDecompress, Gunzip, ZstdDecompress } from "node:zlib";
 import type { ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { nodeZlib } from "./node-zlib.ts";
 import { reserveWindow } from "./window-budget.ts";
 

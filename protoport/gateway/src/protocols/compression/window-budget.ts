@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 
 /** Maximum total bytes in the windows of all decoders, across all gateways that share this code. */
 // 256 MiB is half the memory of a machine with 512 MiB, and also the default of `limits.backlogBytes`.

@@ -3,7 +3,7 @@ import { base64Decode } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { messageTooLargeError } from "../shared/compression.ts";
 import type { CallFormat } from "../shared/content-type.ts";
 import { decompressQueued } from "../shared/queued-decompression.ts";

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { Exchange } from "@plantstore/http";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import type { Rpc } from "../rpc.ts";
 
 const option = "requireConnectProtocolHeader";

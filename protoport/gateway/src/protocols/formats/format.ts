@@ -1,6 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import type { ReadJsonOptions } from "@plantstore/protobuf";
+import type { ReadJsonOptions } from "../../protobuf/index.ts";
 
 /**
  * A format's name. Outside the folder `formats`, code that differs per format uses a `Record<FormatName, …>`. A new

@@ -1,6 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { createBinaryReader, createBinaryWriter, problem } from "@plantstore/protobuf";
+import { createBinaryReader, createBinaryWriter, problem } from "../../protobuf/index.ts";
 import { noBytes } from "@plantstore/http";
 import type { Codec, Format } from "./format.ts";
 import { serialize } from "./serialize.ts";

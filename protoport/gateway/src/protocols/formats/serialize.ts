@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 
 /** Serializes a response. @throws ConnectError `Internal` if `write` throws, `ResourceExhausted` above the limit */
 export function serialize(write: () => Uint8Array, writeMaxBytes: number): Uint8Array {

@@ -1,6 +1,6 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "@plantstore/http";
 
 /**

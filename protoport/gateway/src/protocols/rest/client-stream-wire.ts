@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { type HeaderFields, noBytes } from "@plantstore/http";
 import type { StreamTraits, StreamWire } from "../protocol.ts";
 import { RestUnaryWire } from "./unary-wire.ts";

@@ -1,6 +1,6 @@
 import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@plantstore/http";
-import { problem, withMessage } from "@plantstore/protobuf";
+import { problem, withMessage } from "../../protobuf/index.ts";
 import { messageTooLargeError } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";
 

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@plantstore/http";
-import { withMessage } from "@plantstore/protobuf";
+import { withMessage } from "../../protobuf/index.ts";
 import type { RequestStream } from "./rules/index.ts";
 import { messageTooLargeError } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";

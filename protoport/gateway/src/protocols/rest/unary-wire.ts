@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { httpStatusOf, type SelectFields } from "./rules/index.ts";
 import { readRestMessages } from "./read-rest-messages.ts";
 import { restTrailerOf, withResponseMetadata, withRequestMetadata } from "./grpc-metadata.ts";

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { problem, type ProblemDetails } from "@plantstore/protobuf";
+import { problem, type ProblemDetails } from "../../protobuf/index.ts";
 
 /**
  * A compression that can also decompress bodies in pieces. `decompress` stops soon after the message exceeds the size

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { allocateBytes, CollectedBytes, HttpProblem, noBytes } from "@plantstore/http";
 import { messageTooLargeError } from "./compression.ts";
 import { httpError } from "./http-error.ts";

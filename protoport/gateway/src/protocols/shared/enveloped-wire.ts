@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { type BodyPlan, type Exchange, type HeaderFields, markSingleUse, noBytes } from "@plantstore/http";
 import type { Codec } from "../formats/format.ts";
 import type { CallFormat } from "./content-type.ts";

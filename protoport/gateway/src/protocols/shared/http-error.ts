@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem } from "@plantstore/protobuf";
+import { problem } from "../../protobuf/index.ts";
 import { clientGoneProblem, type HttpProblem } from "@plantstore/http";
 
 /** Returns the error for an HTTP problem. */

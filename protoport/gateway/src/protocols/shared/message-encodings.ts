@@ -1,7 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { HeaderFields } from "@plantstore/http";
-import { problem, quote } from "@plantstore/protobuf";
+import { problem, quote } from "../../protobuf/index.ts";
 import { negotiateCoding, readAccept } from "./negotiation.ts";
 
 /** The compressions for one call's messages. */

@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { HttpProblem } from "../../../../../packages/http/src/exchange/index.ts";
-import { errorCodeOf } from "../../../../../packages/protobuf/src/errors/problem.ts";
+import { errorCodeOf } from "../../../src/protobuf/errors/problem.ts";
 import { httpError } from "../../../src/protocols/shared/http-error.ts";
 import { httpStatusOf } from "../../../src/protocols/rest/rules/index.ts";
 

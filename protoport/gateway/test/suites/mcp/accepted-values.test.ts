@@ -3,7 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
-import { createJsonMessageWriter } from "../../../../../packages/protobuf/src/messages/json/index.ts";
+import { createJsonMessageWriter } from "../../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
 import { Dice } from "../../../../../packages/testing/src/dice.ts";
 import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";

@@ -20,7 +20,7 @@ import { field as fieldRules, FieldRulesSchema } from "@bufbuild/protovalidate/g
 import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
 import { expect, test } from "vitest";
-import { readJson } from "../../../../../packages/protobuf/src/messages/json/index.ts";
+import { readJson } from "../../../src/protobuf/messages/json/index.ts";
 import { createMessageSchema } from "../../../src/openapi/index.ts";
 import { openValidation } from "../../../src/validation/index.ts";
 

@@ -3,7 +3,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import ajvFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import { createMessageSchema } from "../../../src/openapi/index.ts";
-import { createJsonMessageWriter, readJson } from "../../../../../packages/protobuf/src/messages/json/index.ts";
+import { createJsonMessageWriter, readJson } from "../../../src/protobuf/messages/json/index.ts";
 import { kitchenSinkRegistry } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
 import { rollMessage } from "../../../../../packages/testing/src/gateway/random-message.ts";
 import { Dice } from "../../../../../packages/testing/src/dice.ts";

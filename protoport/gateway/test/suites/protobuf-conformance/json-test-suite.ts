@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
-import { readJson } from "../../../../../packages/protobuf/src/messages/json/index.ts";
+import { readJson } from "../../../src/protobuf/messages/json/index.ts";
 
 /**
  * A JSONTestSuite case. Texts whose names begin with `y_` are JSON, and those with `n_` are not. Texts with `i_` may be

@@ -11,8 +11,8 @@ import {
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readFileSync, readSync, writeSync } from "node:fs";
-import { createBinaryReader, createBinaryWriter } from "../../../../../packages/protobuf/src/messages/binary/index.ts";
-import { createJsonMessageWriter, readJson } from "../../../../../packages/protobuf/src/messages/json/index.ts";
+import { createBinaryReader, createBinaryWriter } from "../../../src/protobuf/messages/binary/index.ts";
+import { createJsonMessageWriter, readJson } from "../../../src/protobuf/messages/json/index.ts";
 
 // The program under test, as the runner starts it. Requests on stdin contain a message in one format, responses on
 // stdout contain it in another. Each follows its length in four bytes, little-endian. conformance.proto describes both.

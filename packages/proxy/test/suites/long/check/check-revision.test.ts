@@ -71,7 +71,7 @@ beforeAll(async () => {
   for (const at of ["shop #1", "shop #1/services/shop"]) {
     mkdirSync(folder.file(`${at}/proto/google/api`), { recursive: true });
     folder.write(`${at}/proto/google/api/visibility.proto`, visibility);
-    cpSync(join(projectFolder, "packages/protobuf/proto"), folder.file(`${at}/${packageProto}`), { recursive: true });
+    cpSync(join(projectFolder, "protoport/gateway/proto"), folder.file(`${at}/${packageProto}`), { recursive: true });
     folder.write(`${at}/buf.yaml`, bufYaml);
     folder.write(`${at}/proto/shop.proto`, definition("id"));
   }

@@ -9,9 +9,9 @@ import {
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { http } from "../../../../../protobuf/src/gen/google/api/annotations_pb.ts";
-import { HttpRuleSchema } from "../../../../../protobuf/src/gen/google/api/http_pb.ts";
-import { ServerReflection } from "../../../../../protobuf/src/gen/grpc/reflection/v1/reflection_pb.ts";
+import { http } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";
+import { ServerReflection } from "../../../../../../protoport/gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";

@@ -10,9 +10,9 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { http } from "../../../../../protobuf/src/gen/google/api/annotations_pb.ts";
-import { field_behavior, FieldBehavior } from "../../../../../protobuf/src/gen/google/api/field_behavior_pb.ts";
-import { HttpRuleSchema } from "../../../../../protobuf/src/gen/google/api/http_pb.ts";
+import { http } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { field_behavior, FieldBehavior } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/field_behavior_pb.ts";
+import { HttpRuleSchema } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../../protoport/gateway/src/reflection/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";

@@ -16,7 +16,7 @@ import { proxyCommand } from "../../../../src/command/program.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../../protoport/gateway/src/index.ts";
 import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
-import { file_grpc_health_v1_health } from "../../../../../protobuf/src/gen/grpc/health/v1/health_pb.ts";
+import { file_grpc_health_v1_health } from "../../../../../../protoport/gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../../protoport/gateway/src/reflection/index.ts";
 import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";

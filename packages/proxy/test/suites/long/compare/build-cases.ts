@@ -35,7 +35,7 @@ async function build(files: readonly string[]): Promise<Uint8Array> {
   using folder = createTempFolder();
   for (const name of ["google/api", "buf/validate"]) mkdirSync(folder.file(name), { recursive: true });
   const copies = [
-    ["packages/protobuf/proto/google/api", "google/api"],
+    ["protoport/gateway/proto/google/api", "google/api"],
     ["packages/testing/proto/buf/validate", "buf/validate"],
   ] as const;
   for (const [from, to] of copies) cpSync(join(projectFolder, from), folder.file(to), { recursive: true });

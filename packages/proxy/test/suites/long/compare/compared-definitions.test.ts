@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { beforeAll, describe, expect, test } from "vitest";
-import { readDescriptorSet } from "../../../../../protobuf/src/descriptors/index.ts";
+import { readDescriptorSet } from "../../../../../../protoport/gateway/src/protobuf/descriptors/index.ts";
 import { compareServices, loadRules } from "../../../../src/compare/index.ts";
 import { buildCases } from "./build-cases.ts";
 import { bufCases } from "./cases/buf-cases.ts";

@@ -6,7 +6,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { readDescriptorSet } from "../../../../../protobuf/src/descriptors/index.ts";
+import { readDescriptorSet } from "../../../../../../protoport/gateway/src/protobuf/descriptors/index.ts";
 import { compareServices, loadRules } from "../../../../src/compare/index.ts";
 
 const length = 20_000;

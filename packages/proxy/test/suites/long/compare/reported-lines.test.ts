@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readDescriptorSet } from "../../../../../protobuf/src/descriptors/index.ts";
+import { readDescriptorSet } from "../../../../../../protoport/gateway/src/protobuf/descriptors/index.ts";
 import { compareServices, withoutRules } from "../../../../src/compare/index.ts";
 import { buildCases } from "./build-cases.ts";
 import { type ComparisonCase, toProto } from "./case.ts";

@@ -50,7 +50,7 @@ import {
   tint,
 } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { GetShelfRequestSchema } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { HiddenParts } from "../../../../../protobuf/src/descriptors/index.ts";
+import { HiddenParts } from "../../../../../../protoport/gateway/src/protobuf/descriptors/index.ts";
 import { createProxy, type ProxyGateway } from "../../../../src/create-proxy.ts";
 
 // Message parts that google.api.visibility hides in the binary format: extensions, enum numbers, messages in Any.

@@ -5,7 +5,7 @@ import type { FileInit } from "../../../../../testing/src/gateway/file-init.ts";
 import { optionalFiles, withNeedingService, wholeService } from "../../../../../testing/src/gateway/optional-files.ts";
 import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 
-// Files that only options need may be missing or invalid in an upstream's reflection. packages/protobuf tests the same
+// Files that only options need may be missing or invalid in an upstream's reflection. protoport/gateway/src/protobuf tests the same
 // files in descriptor sets.
 
 async function servedBy(files: readonly FileInit[]): Promise<readonly string[]> {

@@ -4,9 +4,9 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_api_annotations } from "../../../../../protobuf/src/gen/google/api/annotations_pb.ts";
-import type { HttpBody, HttpBodySchema } from "../../../../../protobuf/src/gen/google/api/httpbody_pb.ts";
-import { file_google_api_httpbody } from "../../../../../protobuf/src/gen/google/api/httpbody_pb.ts";
+import { file_google_api_annotations } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import type { HttpBody, HttpBodySchema } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/httpbody_pb.ts";
+import { file_google_api_httpbody } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/httpbody_pb.ts";
 import type { EmptySchema, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";

@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_api_annotations } from "../../../../../protobuf/src/gen/google/api/annotations_pb.ts";
+import { file_google_api_annotations } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import type { Any, Duration, Empty, EmptySchema, FieldMask, ListValue, NullValue, StringValue, Timestamp, Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_any, file_google_protobuf_duration, file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";

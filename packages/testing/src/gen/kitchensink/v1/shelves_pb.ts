@@ -4,8 +4,8 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_api_annotations } from "../../../../../protobuf/src/gen/google/api/annotations_pb.ts";
-import { file_google_api_field_behavior } from "../../../../../protobuf/src/gen/google/api/field_behavior_pb.ts";
+import { file_google_api_annotations } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { file_google_api_field_behavior } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/field_behavior_pb.ts";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";

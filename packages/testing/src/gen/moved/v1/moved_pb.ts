@@ -4,9 +4,9 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_api_annotations } from "../../../../../protobuf/src/gen/google/api/annotations_pb.ts";
-import type { HttpBodySchema } from "../../../../../protobuf/src/gen/google/api/httpbody_pb.ts";
-import { file_google_api_httpbody } from "../../../../../protobuf/src/gen/google/api/httpbody_pb.ts";
+import { file_google_api_annotations } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import type { HttpBodySchema } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/httpbody_pb.ts";
+import { file_google_api_httpbody } from "../../../../../../protoport/gateway/src/protobuf/gen/google/api/httpbody_pb.ts";
 import type { EmptySchema, FieldMask, Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_empty, file_google_protobuf_field_mask, file_google_protobuf_struct, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { Sink, SinkSchema } from "../../kitchensink/v1/kitchen_sink_pb.ts";

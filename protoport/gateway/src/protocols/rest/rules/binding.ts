@@ -1,6 +1,6 @@
 /** Compiles an RPC's HTTP patterns to bindings, which convert requests to messages, and messages to responses. */
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import type { BoundFields } from "@plantstore/protobuf";
+import type { BoundFields } from "../../../protobuf/index.ts";
 import { createFieldSelector, type SelectFields } from "./field-selection.ts";
 import { createRawBodyReader, type RawBody } from "./http-body.ts";
 import { type HttpPattern, procedureOf } from "./http-rule.ts";

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { problem, quote } from "@plantstore/protobuf";
+import { problem, quote } from "../../../protobuf/index.ts";
 import { isUtf8, parseMediaType } from "@plantstore/http";
 import { findProtoField } from "./field-path.ts";
 import { isMediaType } from "./http-body.ts";

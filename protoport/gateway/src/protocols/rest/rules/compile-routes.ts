@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { runSteps, toOneLine, toShortLine, withCode } from "@plantstore/http";
-import { memoize } from "@plantstore/protobuf";
+import { memoize } from "../../../protobuf/index.ts";
 import { hasResponseStream, compileBinding, type RestBinding } from "./binding.ts";
 import {
   type FindHttpRule,

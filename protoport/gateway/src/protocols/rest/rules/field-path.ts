@@ -10,7 +10,7 @@ import {
   loadField,
   refuseOtherMember,
   setOwn,
-} from "@plantstore/protobuf";
+} from "../../../protobuf/index.ts";
 
 /** The path from a message to a field inside the message. The last item is the field itself. */
 export type FieldPath = readonly [DescField, ...DescField[]];

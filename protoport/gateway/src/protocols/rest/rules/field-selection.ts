@@ -7,7 +7,7 @@ import {
   jsonNameOf,
   type JsonStyle,
   quote,
-} from "@plantstore/protobuf";
+} from "../../../protobuf/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { findParameter } from "./query.ts";
 

@@ -1,5 +1,5 @@
 import { create, type DescField, type DescMessage, isMessage, type Message } from "@bufbuild/protobuf";
-import { createFieldSetter, loadField } from "@plantstore/protobuf";
+import { createFieldSetter, loadField } from "../../../protobuf/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { RestBody } from "./rest-request.ts";
 

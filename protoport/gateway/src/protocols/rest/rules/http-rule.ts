@@ -1,10 +1,10 @@
 import type { DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import { create, mergeFromBinary } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { http } from "@plantstore/protobuf/gen/google/api/annotations_pb.js";
-import { type HttpRule, HttpRuleSchema, HttpSchema } from "@plantstore/protobuf/gen/google/api/http_pb.js";
+import { http } from "../../../protobuf/gen/google/api/annotations_pb.ts";
+import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../../protobuf/gen/google/api/http_pb.ts";
 import { toShortLine } from "@plantstore/http";
-import { readJson } from "@plantstore/protobuf";
+import { readJson } from "../../../protobuf/index.ts";
 import { RuleProblem } from "./rule-problem.ts";
 
 /** A binding in an HTTP rule, with the method, the path template, and the fields for both bodies. */

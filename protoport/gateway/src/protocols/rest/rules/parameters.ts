@@ -14,7 +14,7 @@ import {
   readJson,
   UnknownNames,
   problem,
-} from "@plantstore/protobuf";
+} from "../../../protobuf/index.ts";
 import {
   createPathSetter,
   type FieldPath,

@@ -7,7 +7,7 @@ import {
   type FieldValues,
   type BoundFields,
   type UrlTextParser,
-} from "@plantstore/protobuf";
+} from "../../../protobuf/index.ts";
 import { createPathSetter, type FieldPath, leafOf, resolveProtoPath } from "./field-path.ts";
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { RuleProblem } from "./rule-problem.ts";

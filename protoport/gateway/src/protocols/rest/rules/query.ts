@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { type BoundFields, type FieldValues, quote, UnknownNames, problem } from "@plantstore/protobuf";
+import { type BoundFields, type FieldValues, quote, UnknownNames, problem } from "../../../protobuf/index.ts";
 import { createNameFilter } from "./name-filter.ts";
 import { isMapEntry, type ParameterBinding, resolveParameter, setParameter } from "./parameters.ts";
 import { decodePercent } from "./raw-path.ts";

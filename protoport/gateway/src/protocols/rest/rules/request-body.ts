@@ -10,7 +10,7 @@ import {
   type ReadJsonOptions,
   readPartialJson,
   type UnknownNames,
-} from "@plantstore/protobuf";
+} from "../../../protobuf/index.ts";
 import { toShortLine } from "@plantstore/http";
 import { findProtoField } from "./field-path.ts";
 import { createRawReader } from "./http-body.ts";

@@ -7,7 +7,7 @@ import {
   hasRequiredFields,
   requireFields,
   type UnknownNames,
-} from "@plantstore/protobuf";
+} from "../../../protobuf/index.ts";
 import { type BodyFormat, bodyFormatOf, bodyProblem, isProtobuf } from "./body-format.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import type { PathVariables } from "./path-variables.ts";

@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
-import { problem, type BoundFields, isRequiredField } from "@plantstore/protobuf";
+import { problem, type BoundFields, isRequiredField } from "../../../protobuf/index.ts";
 import type { RequestUrl, RestRequest } from "./rest-request.ts";
 import { RuleProblem } from "./rule-problem.ts";
 

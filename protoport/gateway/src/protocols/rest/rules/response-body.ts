@@ -1,6 +1,6 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { toUtf8, toShortLine } from "@plantstore/http";
-import { createJsonFieldWriter, createJsonMessageWriter } from "@plantstore/protobuf";
+import { createJsonFieldWriter, createJsonMessageWriter } from "../../../protobuf/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 import { RuleProblem } from "./rule-problem.ts";

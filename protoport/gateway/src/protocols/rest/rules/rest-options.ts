@@ -5,7 +5,7 @@ import {
   readJsonOptionNames,
   type ReadServiceJsonOptions,
   type WriteJsonOptions,
-} from "@plantstore/protobuf";
+} from "../../../protobuf/index.ts";
 import { withCode, type OptionNames, refusePromise, refuseUnknownOptions, requireName } from "@plantstore/http";
 import { type ErrorForm, errorFormats } from "./error-forms.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { create, isMessage } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { createFieldSetter, loadField } from "@plantstore/protobuf";
+import { createFieldSetter, loadField } from "../../../protobuf/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { HttpPattern } from "./http-rule.ts";
 

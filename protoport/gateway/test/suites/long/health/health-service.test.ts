@@ -6,7 +6,7 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,
-} from "../../../../../../packages/protobuf/src/gen/grpc/health/v1/health_pb.ts";
+} from "../../../../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import {
   createHealthService,
   Health,

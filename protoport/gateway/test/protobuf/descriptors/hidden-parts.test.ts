@@ -1,0 +1,32 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { EnumValueOptionsSchema } from "@bufbuild/protobuf/wkt";
+import { expect, test } from "vitest";
+import { HiddenParts, readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
+import { descriptorSetOf } from "../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { restrictedTo } from "../../../../../packages/testing/src/gateway/restricted.ts";
+import {
+  Color,
+  file_kitchensink_v1_kitchen_sink,
+  SinkSchema,
+} from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+
+const proto = structuredClone(file_kitchensink_v1_kitchen_sink.proto);
+for (const value of proto.enumType.flatMap((desc) => desc.value))
+  if (value.name === "COLOR_RED") value.options = restrictedTo("INTERNAL", EnumValueOptionsSchema);
+const definition = readDescriptorSet(descriptorSetOf({ ...file_kitchensink_v1_kitchen_sink, proto }), { allow: [] });
+
+test.each<{ name: string; sent: MessageInitShape<typeof SinkSchema>; want: MessageInitShape<typeof SinkSchema> }>([
+  { name: "a field", sent: { maybeEnum: Color.RED }, want: {} },
+  { name: "a oneof", sent: { choice: { case: "choiceEnum", value: Color.RED } }, want: {} },
+  { name: "a list", sent: { colors: [Color.RED, Color.UNSPECIFIED] }, want: { colors: [Color.UNSPECIFIED] } },
+  {
+    name: "a map",
+    sent: { palette: { a: Color.RED, b: Color.UNSPECIFIED } },
+    want: { palette: { b: Color.UNSPECIFIED } },
+  },
+])("HiddenParts removes a hidden enum value from $name", ({ sent, want }) => {
+  const desc = definition.types.getMessage(SinkSchema.typeName) ?? expect.unreachable();
+  const message = create(SinkSchema, sent);
+  HiddenParts.of([definition], undefined)?.removeFrom(desc, message);
+  expect(message).toEqual(create(SinkSchema, want));
+});

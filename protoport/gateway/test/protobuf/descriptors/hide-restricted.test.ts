@@ -1,0 +1,340 @@
+import { create, type DescFile, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  EnumOptionsSchema,
+  EnumValueOptionsSchema,
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+  type FieldOptions,
+  FieldDescriptorProtoSchema,
+  FieldOptionsSchema,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  MessageOptionsSchema,
+  MethodDescriptorProtoSchema,
+  MethodOptionsSchema,
+  ServiceOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { describe, expect, test } from "vitest";
+import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
+import { visibilityLabelsOf } from "../../../src/protobuf/descriptors/hide-restricted.ts";
+import { commentOf, commentsOf } from "../../../src/openapi/index.ts";
+import { runSteps } from "../../../../../packages/http/src/exchange/index.ts";
+import { restrictedTo } from "../../../../../packages/testing/src/gateway/restricted.ts";
+
+// An element is hidden if its google.api.visibility rule has no allowed label.
+
+const ofMessage = restrictedTo("INTERNAL", MessageOptionsSchema);
+const ofField = restrictedTo("INTERNAL", FieldOptionsSchema);
+const ofEnum = restrictedTo("INTERNAL", EnumOptionsSchema);
+const ofMethod = restrictedTo(" INTERNAL ,PREVIEW", MethodOptionsSchema);
+
+type FieldMembers = Partial<Record<"oneofIndex" | "type" | "label", number>> & {
+  readonly typeName?: string;
+  readonly options?: FieldOptions;
+};
+type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
+function field(name: string, number: number, others: FieldMembers = {}): FieldInit {
+  return { name, jsonName: name, number, type: Type.STRING, label: Label.OPTIONAL, ...others };
+}
+
+const message = (name: string): FieldMembers => ({ type: Type.MESSAGE, typeName: `.a.${name}` });
+
+/** A definition with one internal element for each kind. Each element's comment is its name. */
+function definition(value = restrictedTo("INTERNAL", EnumValueOptionsSchema)): Uint8Array {
+  const comments = {
+    "4,1": "Order",
+    "4,1,2,0": "secret",
+    "4,1,2,1": "text",
+    "4,1,2,6": "kind",
+    "5,0,2,1": "HIDDEN",
+    "5,0,2,2": "SHOWN",
+    "6,0,2,0": "Hidden",
+    "6,0,2,1": "Shown",
+  };
+  const file = create(FileDescriptorProtoSchema, {
+    name: "a.proto",
+    package: "a",
+    syntax: "proto3",
+    messageType: [
+      { name: "Internal", options: ofMessage, nestedType: [{ name: "Inner" }] },
+      {
+        name: "Order",
+        oneofDecl: [{ name: "first" }, { name: "second" }],
+        field: [
+          field("secret", 1, { options: ofField, oneofIndex: 0 }),
+          field("text", 2),
+          field("internal", 3, message("Internal")),
+          field("inner", 4, message("Internal.Inner")),
+          field("map", 5, { ...message("Order.MapEntry"), label: Label.REPEATED }),
+          field("hiddenKind", 6, { type: Type.ENUM, typeName: ".a.Secret" }),
+          field("kind", 7, { type: Type.ENUM, typeName: ".a.Kind", oneofIndex: 1 }),
+        ],
+        nestedType: [
+          {
+            name: "MapEntry",
+            options: { mapEntry: true },
+            field: [field("key", 1), field("value", 2, message("Internal"))],
+          },
+        ],
+      },
+    ],
+    enumType: [
+      {
+        name: "Kind",
+        value: [
+          { name: "NONE", number: 0 },
+          { name: "HIDDEN", number: 1, options: value },
+          { name: "SHOWN", number: 2 },
+        ],
+      },
+      { name: "Secret", value: [{ name: "SECRET", number: 0 }], options: ofEnum },
+    ],
+    service: [
+      {
+        name: "Shop",
+        method: [
+          { name: "Hidden", inputType: ".a.Order", outputType: ".a.Order", options: ofMethod },
+          { name: "Shown", inputType: ".a.Order", outputType: ".a.Order" },
+          { name: "Typed", inputType: ".a.Internal", outputType: ".a.Order" },
+        ],
+      },
+      {
+        name: "InternalShop",
+        options: restrictedTo("INTERNAL", ServiceOptionsSchema),
+        method: [{ name: "Buy", inputType: ".a.Order", outputType: ".a.Order" }],
+      },
+    ],
+    sourceCodeInfo: {
+      location: Object.entries(comments).map(([path, leadingComments]) => ({
+        path: path.split(",").map(Number),
+        leadingComments,
+      })),
+    },
+  });
+  return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+}
+
+/** Returns the names of the elements that are visible with some labels. */
+function namesWith(...allow: readonly string[]): object {
+  const { services, types } = readDescriptorSet(definition(), { allow });
+  const { fields = [], oneofs = [] } = types.getMessage("a.Order") ?? {};
+  return {
+    rpcs: services.flatMap(({ methods }) => methods.map(({ parent, name }) => `${parent.name}.${name}`)),
+    fields: fields.map(({ name }) => name),
+    oneofs: oneofs.map((oneof) => [oneof.name, ...oneof.fields.map(({ name }) => name)].join(" ")),
+    values: types.getEnum("a.Kind")?.values.map(({ name }) => name),
+    types: ["Internal", "Internal.Inner", "Secret"].filter((name) => types.get(`a.${name}`) !== undefined),
+  };
+}
+
+const everything = {
+  rpcs: ["Shop.Hidden", "Shop.Shown", "Shop.Typed", "InternalShop.Buy"],
+  fields: ["secret", "text", "internal", "inner", "map", "hiddenKind", "kind"],
+  oneofs: ["first secret", "second kind"],
+  values: ["NONE", "HIDDEN", "SHOWN"],
+  types: ["Internal", "Internal.Inner", "Secret"],
+};
+
+const nothing = {
+  rpcs: ["Shop.Shown"],
+  fields: ["text", "kind"],
+  oneofs: ["second kind"],
+  values: ["NONE", "SHOWN"],
+  types: [],
+};
+
+describe("readDescriptorSet() with restricted elements", () => {
+  test.each([
+    { name: "no allowed label", allow: [], want: nothing },
+    { name: "an unknown label", allow: ["internal"], want: nothing },
+    { name: "the label of all restrictions", allow: ["INTERNAL"], want: everything },
+    { name: "a list of labels with spaces", allow: ["OTHER, INTERNAL "], want: everything },
+    { name: "one of an RPC's labels", allow: ["PREVIEW"], want: { ...nothing, rpcs: ["Shop.Hidden", "Shop.Shown"] } },
+  ])("with $name, keeps only the visible elements", ({ allow, want }) => {
+    expect(namesWith(...allow)).toEqual(want);
+  });
+
+  test("keeps all elements without the option allow", () => {
+    const { services, restricted, labels } = readDescriptorSet(definition());
+    expect([services.map(({ name }) => name), restricted, labels]).toEqual([
+      ["Shop", "InternalShop"],
+      new Set(),
+      new Set(),
+    ]);
+  });
+
+  test("lists the labels and the types with hidden elements", () => {
+    const { restricted, labels } = readDescriptorSet(definition(), { allow: [] });
+    expect(restricted).toEqual(new Set(["a.Internal", "a.Internal.Inner", "a.Order", "a.Kind"]));
+    expect(labels).toEqual(new Set(["INTERNAL", "PREVIEW"]));
+    expect(readDescriptorSet(definition(), { allow: ["INTERNAL"] }).restricted).toEqual(new Set());
+  });
+
+  test("lists the hidden services and RPCs", () => {
+    expect(readDescriptorSet(definition(), { allow: [] }).hiddenRpcs).toEqual(
+      new Set(["a.InternalShop", "a.InternalShop.Buy", "a.Shop.Hidden", "a.Shop.Typed"]),
+    );
+    expect(readDescriptorSet(definition(), { allow: ["INTERNAL"] }).hiddenRpcs).toEqual(new Set());
+    expect(readDescriptorSet(definition()).hiddenRpcs).toEqual(new Set());
+  });
+
+  test("keeps the comments of the visible elements", () => {
+    const { services, types } = readDescriptorSet(definition(), { allow: [] });
+    const comments = runSteps(commentsOf(services));
+    const [shown] = services.flatMap(({ methods }) => methods);
+    const order = types.getMessage("a.Order");
+    const shownValue = types.getEnum("a.Kind")?.value[2];
+    expect([shown, order, ...(order?.fields ?? [])].map((desc) => desc && commentOf(comments, desc))).toEqual([
+      "Shown",
+      "Order",
+      "text",
+      "kind",
+    ]);
+    expect(shownValue?.name).toBe("SHOWN");
+    expect([...comments.values()].toSorted()).toEqual(["Order", "SHOWN", "Shown", "kind", "text"]);
+  });
+});
+
+test("labels come from a visibility rule's restriction, not from its selector", () => {
+  const rule = new BinaryWriter();
+  rule.tag(1, WireType.LengthDelimited).string("a.Order");
+  rule.tag(2, WireType.LengthDelimited).string("INTERNAL, PREVIEW");
+  const data = new BinaryWriter().bytes(rule.finish()).finish();
+  const options = create(MethodOptionsSchema);
+  options.$unknown = [{ no: 72295727, wireType: WireType.LengthDelimited, data }];
+  const method = create(MethodDescriptorProtoSchema, { options });
+  expect(visibilityLabelsOf(method)).toEqual(["INTERNAL", "PREVIEW"]);
+});
+
+test("the first value of an enum cannot be hidden", () => {
+  const set = definition();
+  const file: DescFile["proto"] | undefined = readDescriptorSet(set).services[0]?.file.proto;
+  if (file === undefined) throw new TypeError("the set has no service");
+  const [kind] = file.enumType;
+  const [none] = kind?.value ?? [];
+  if (none !== undefined) none.options = restrictedTo("INTERNAL", EnumValueOptionsSchema);
+  const changed = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+  expect(() => readDescriptorSet(changed, { allow: [] })).toThrow("the first value of a.Kind cannot be hidden");
+});
+
+/** Encodes `buf.validate.MessageRules` with an expression, and oneof rules that may be required. */
+function messageRules(oneofs: readonly { readonly fields: readonly string[]; readonly required?: boolean }[]) {
+  const rules = new BinaryWriter().tag(5, WireType.LengthDelimited).string("true");
+  for (const { fields, required } of oneofs) {
+    const rule = new BinaryWriter();
+    for (const name of fields) rule.tag(1, WireType.LengthDelimited).string(name);
+    if (required !== undefined) rule.tag(2, WireType.Varint).bool(required);
+    rules.tag(4, WireType.LengthDelimited).bytes(rule.finish());
+  }
+  return { no: 1159, wireType: WireType.LengthDelimited, data: new BinaryWriter().bytes(rules.finish()).finish() };
+}
+
+test("hidden fields are removed from oneof rules in buf.validate", () => {
+  const others = { no: 50_000, wireType: WireType.Varint, data: new BinaryWriter().uint32(7).finish() };
+  const optionsOf = (typeName: string, allow: readonly string[]): unknown => {
+    const file = create(FileDescriptorProtoSchema, {
+      name: "a.proto",
+      package: "a",
+      syntax: "proto3",
+      messageType: ["Order", "Open"].map((name) => ({
+        name,
+        field: [field("secret", 1, name === "Open" ? {} : { options: ofField }), field("text", 2)],
+        options: create(MessageOptionsSchema),
+      })),
+    });
+    for (const { options } of file.messageType) {
+      if (options === undefined) continue;
+      options.$unknown = [
+        others,
+        messageRules([{ fields: ["secret", "text"], required: true }, { fields: ["text"] }, { fields: ["secret"] }]),
+      ];
+    }
+    const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+    return readDescriptorSet(set, { allow }).types.getMessage(`a.${typeName}`)?.proto.options?.$unknown;
+  };
+  const complete = messageRules([
+    { fields: ["secret", "text"], required: true },
+    { fields: ["text"] },
+    { fields: ["secret"] },
+  ]);
+  expect(optionsOf("Order", [])).toEqual([
+    others,
+    messageRules([{ fields: ["text"], required: true }, { fields: ["text"] }]),
+  ]);
+  expect(optionsOf("Order", ["INTERNAL"])).toEqual([others, complete]);
+  expect(optionsOf("Open", [])).toEqual([others, complete]);
+});
+
+describe("imports in a file with hidden elements", () => {
+  const request = { name: "Request", field: [field("id", 1)] };
+  const method = (inputType: string, hidden: boolean) => ({
+    name: inputType.slice(1).replaceAll(".", "_"),
+    inputType,
+    outputType: inputType,
+    ...(hidden && { options: ofMethod }),
+  });
+  const extension = field("option", 50_001, { type: Type.STRING });
+
+  /** Returns the imports of the file of a service, and their comments. */
+  function importsFor(methods: readonly ReturnType<typeof method>[]): object {
+    const file = [
+      { name: "secret.proto", package: "secret", messageType: [request] },
+      { name: "shown.proto", package: "shown", messageType: [request] },
+      {
+        name: "options.proto",
+        package: "options",
+        messageType: [{ ...request, extension: [{ ...extension, extendee: ".google.protobuf.MethodOptions" }] }],
+        dependency: ["google/protobuf/descriptor.proto"],
+      },
+      { name: "through.proto", package: "through", dependency: ["secret.proto"], publicDependency: [0] },
+      { name: "unused.proto", package: "unused", messageType: [request] },
+      {
+        name: "a.proto",
+        package: "a",
+        dependency: ["secret.proto", "shown.proto", "options.proto", "through.proto", "unused.proto"],
+        publicDependency: [0],
+        service: [{ name: "Shop", method: [...methods] }],
+        sourceCodeInfo: {
+          location: ["secret", "shown", "options", "through", "unused"].map((leadingComments, at) => ({
+            path: [3, at],
+            leadingComments,
+          })),
+        },
+      },
+    ].map((each) => ({ ...each, syntax: "proto3" }));
+    const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
+    const { proto } = readDescriptorSet(set, { allow: [] }).services[0]?.file ?? {};
+    return {
+      names: proto?.dependency.map((name) => name.replace(".proto", "")),
+      comments: proto?.sourceCodeInfo?.location.map(
+        ({ path, leadingComments }) => `${path.join(".")} ${leadingComments}`,
+      ),
+    };
+  }
+
+  const [secret, shown] = [method(".secret.Request", true), method(".shown.Request", false)];
+
+  test.each([
+    {
+      name: "are dropped if only hidden elements need them",
+      methods: [secret, shown],
+      want: ["shown", "options", "unused"],
+    },
+    {
+      name: "are kept if a visible element needs them too",
+      methods: [secret, { ...method(".secret.Request", false), name: "Other" }, shown],
+      want: ["secret", "shown", "options", "through", "unused"],
+    },
+    {
+      name: "are kept if they have extensions",
+      methods: [method(".options.Request", true), shown],
+      want: ["secret", "shown", "options", "through", "unused"],
+    },
+  ])("$name", ({ methods, want }) => {
+    expect(importsFor(methods)).toMatchObject({
+      names: want,
+      comments: want.map((name, at) => `3.${at} ${name}`),
+    });
+  });
+});

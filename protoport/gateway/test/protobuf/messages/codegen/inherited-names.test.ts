@@ -1,0 +1,56 @@
+import { create, createFileRegistry, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { afterEach, expect, test } from "vitest";
+import { createBinaryReader, createBinaryWriter } from "../../../../src/protobuf/messages/binary/index.ts";
+import { createJsonMessageWriter, loadField } from "../../../../src/protobuf/messages/json/index.ts";
+
+/** A recursive message whose field is named like a property that every object inherits. */
+const holder = makeHolder();
+const [ownProperty] = holder.fields;
+
+function makeHolder(): DescMessage {
+  const label = FieldDescriptorProto_Label.OPTIONAL;
+  const message = { type: FieldDescriptorProto_Type.MESSAGE, typeName: ".Holder", label };
+  const text = { type: FieldDescriptorProto_Type.STRING, label };
+  const field = [
+    { ...message, name: "has_own_property", number: 1, jsonName: "hasOwnProperty" },
+    { ...text, name: "note", number: 2, jsonName: "note" },
+  ];
+  const file = { name: "holder.proto", syntax: "proto3", messageType: [{ name: "Holder", field }] };
+  const desc = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getMessage("Holder");
+  if (desc === undefined) throw new Error("the message is missing");
+  return desc;
+}
+
+function withInner(inner: object): Message {
+  return Object.assign(create(holder), { hasOwnProperty: Object.assign(create(holder), inner) });
+}
+
+const method: object = Reflect.get(Object.prototype, "hasOwnProperty");
+
+// A failing test must not affect the next one.
+afterEach(() => {
+  Reflect.deleteProperty(method, "note");
+});
+
+test("reading a field named hasOwnProperty does not change Object.prototype", () => {
+  const read = createBinaryReader(holder, undefined);
+  for (const message of [withInner({ note: "Flora's" }), withInner({}), create(holder)]) {
+    // Compared as strings, because comparing such objects calls their methods.
+    expect(JSON.stringify(read(toBinary(holder, message)))).toBe(JSON.stringify(message));
+  }
+  expect(Object.keys(method)).toEqual([]);
+});
+
+test.each([
+  ["is omitted if it is not set", create(holder), "{}"],
+  ["is written if it is set", withInner({ note: "a" }), '{"hasOwnProperty":{"note":"a"}}'],
+])("a field named hasOwnProperty %s", (_name, message, text) => {
+  expect(createJsonMessageWriter(holder)(message)).toBe(text);
+  expect([...createBinaryWriter(holder, undefined)(message)]).toEqual([...toBinary(holder, message)]);
+});
+
+test("an unset field named hasOwnProperty has no value", () => {
+  const values = [create(holder), withInner({})].map(({ ...fields }) => ownProperty && loadField(fields, ownProperty));
+  expect(values.map((value) => typeof value)).toEqual(["undefined", "object"]);
+});

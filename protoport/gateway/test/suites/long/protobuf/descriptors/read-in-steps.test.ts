@@ -1,0 +1,78 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { expect, test } from "vitest";
+import { parseFiles } from "../../../../../src/protobuf/descriptors/parse-files.ts";
+import { readInSteps } from "../../../../../src/protobuf/descriptors/read-descriptor-set.ts";
+
+/** Limit of bytes that a step parses: 64 KiB and the field that exceeds them. */
+const stepBytesMax = 65 * 1024;
+
+/** Returns a file with this many messages, each of which has a comment with a hundred characters. */
+function createFile(name: string, messages: number): FileDescriptorProto {
+  const location = { path: [4, 0], span: [1, 2, 3], leadingComments: "c".repeat(100) };
+  return create(FileDescriptorProtoSchema, {
+    name: `${name}.proto`,
+    package: name,
+    syntax: "proto3",
+    messageType: Array.from({ length: messages }, (_, at) => ({
+      name: `Message${at}`,
+      field: [{ name: "text", jsonName: "text", number: 1, label: 1, type: 9 }],
+    })),
+    sourceCodeInfo: { location: Array.from({ length: messages }, () => location) },
+    service: [
+      { name: "Service", method: [{ name: "Run", inputType: `.${name}.Message0`, outputType: `.${name}.Message0` }] },
+    ],
+  });
+}
+
+test.each([
+  { name: "one large file", files: [createFile("a", 5_000)] },
+  { name: "many files", files: Array.from({ length: 500 }, (_, at) => createFile(`a${at}`, 10)) },
+])("a set with $name is parsed in steps below 64 KiB", ({ files }) => {
+  const bytes = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files }));
+  const steps = parseFiles(bytes);
+  const parsedBytes: number[] = [];
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) parsedBytes.push(step.value);
+  expect(Math.max(...parsedBytes)).toBeLessThan(stepBytesMax);
+  expect(parsedBytes.length).toBeGreaterThanOrEqual(Math.max(files.length, Math.floor(bytes.length / stepBytesMax)));
+  expect(step.value).toEqual(fromBinary(FileDescriptorSetSchema, bytes).file);
+});
+
+test("nested comments are parsed without a copy for each level", () => {
+  let content = Buffer.alloc(70 * 1024, "\b\0");
+  for (let depth = 0; depth < 500; depth++) {
+    content = Buffer.from(new BinaryWriter().tag(9, WireType.LengthDelimited).bytes(content).finish());
+  }
+  const set = new BinaryWriter().tag(1, WireType.LengthDelimited).bytes(content).finish();
+  const steps = [...parseFiles(set)];
+  expect(steps.reduce((sum, bytes) => sum + bytes, 0)).toBeLessThan(2 * set.byteLength);
+});
+
+test("readInSteps() yields at least once for each message, service and file", () => {
+  const files = Array.from({ length: 20 }, (_, at) => createFile(`a${at}`, 30));
+  const bytes = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files }));
+  const steps = readInSteps(bytes);
+  let count = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) count++;
+  // Each message is checked, listed and completed.
+  expect(count).toBeGreaterThanOrEqual(20 * 30 * 3 + 20 * 3);
+  expect(step.value.services.map(({ typeName }) => typeName)).toEqual(files.map((file) => `${file.package}.Service`));
+});
+
+test("readInSteps() links files with their imports, and registers all types", () => {
+  const user = createFile("b", 1);
+  user.dependency.push("a.proto");
+  for (const { field } of user.messageType) Object.assign(field[0] ?? {}, { type: 11, typeName: ".a.Message1" });
+  const files = [user, createFile("a", 2)];
+  const steps = readInSteps(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files })));
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  const { types } = step.value;
+  const imported = types.getMessage("a.Message1");
+  const message = types.getMessage("b.Message0");
+  expect(message?.fields[0]?.message).toBe(imported);
+  expect(message?.file.dependencies[0]).toBe(imported?.file);
+});
