@@ -138,9 +138,9 @@ async function importFrom<Module>(folder: string, path: string): Promise<Module>
 }
 
 async function openOnEngine(folder: string): Promise<Send> {
-  const { createHttpEngine } = await importFrom<typeof import("../packages/http-engine/src/index.ts")>(
+  const { createHttpEngine } = await importFrom<typeof import("../protoport/gateway/src/engine/index.ts")>(
     folder,
-    "packages/http-engine/src/index.ts",
+    "protoport/gateway/src/engine/index.ts",
   );
   return await openListening(folder, createHttpEngine());
 }

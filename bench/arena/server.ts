@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { createGateway } from "@protoport/gateway";
-import { createHttpEngine } from "@plantstore/http-engine";
+import { createHttpEngine } from "@protoport/gateway/engine";
 import { optionsFor, readItems } from "./service.ts";
 
 const {

@@ -12,7 +12,7 @@ const entries = {
   "src/server/plant-tools.ts": ["src/plantstore/server/plant-tools.ts"],
   "protoport/gateway/src/index.ts": ["src/gateway/index.ts"],
   "protoport/gateway/src/validation/index.ts": ["protoport/gateway/src/validation/index.ts", "src/gateway/validation/index.ts"],
-  "packages/http-engine/src/index.ts": ["src/gateway/http-engine/index.ts"],
+  "protoport/gateway/src/engine/index.ts": ["src/gateway/http-engine/index.ts"],
   "packages/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
   "packages/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],
   "packages/telemetry/src/metrics/index.ts": ["src/gateway/metrics/index.ts"],
@@ -28,9 +28,9 @@ export async function importEntry<Module>(entry: Entry): Promise<Module> {
 
 /** Returns the option that selects the HTTP engine, or no option for a checkout that uses the engine by default. */
 export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
-  const entry = "packages/http-engine/src/index.ts";
+  const entry = "protoport/gateway/src/engine/index.ts";
   if (!existsSync(findEntry(entry))) return {};
-  const { createHttpEngine } = await importEntry<typeof import("../../packages/http-engine/src/index.ts")>(entry);
+  const { createHttpEngine } = await importEntry<typeof import("../../protoport/gateway/src/engine/index.ts")>(entry);
   return { engine: createHttpEngine() };
 }
 

@@ -1,7 +1,7 @@
 import type { GatewayOptions } from "@protoport/gateway";
-import { createHttpEngine } from "@plantstore/http-engine";
+import { createHttpEngine } from "@protoport/gateway/engine";
 
-/** The HTTP implementation: `plantstore` is @plantstore/http-engine, `node` is node:http and node:http2. */
+/** The HTTP implementation: `plantstore` is @protoport/gateway/engine, `node` is node:http and node:http2. */
 export type HttpEngineName = "plantstore" | "node";
 
 /**

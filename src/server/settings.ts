@@ -108,7 +108,7 @@ export const settings: PlantSettings<SettingValues> = {
   },
   httpEngine: {
     variable: "PLANTSTORE_HTTP_ENGINE",
-    about: "HTTP implementation: plantstore (@plantstore/http-engine), or node (node:http and node:http2)",
+    about: "HTTP implementation: plantstore (@protoport/gateway/engine), or node (node:http and node:http2)",
     fallback: "plantstore",
     type: oneOf(["plantstore", "node"]),
   },

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// The diagram in packages/http-engine/src/http2/README.md shows which files process a frame.
+// The diagram in protoport/gateway/src/engine/http2/README.md shows which files process a frame.
 
 const [way = ""] = blocksRunBy("test/examples/documented-frames.test.ts")
   .map(({ text }) => text)
@@ -18,5 +18,5 @@ test("the frame diagram names more than seven files", () => {
 });
 
 test.each(files)("%s in the frame diagram is a file in http2/", (name) => {
-  expect(existsSync(join(projectFolder, "packages/http-engine/src/http2", `${name}.ts`))).toBe(true);
+  expect(existsSync(join(projectFolder, "protoport/gateway/src/engine/http2", `${name}.ts`))).toBe(true);
 });

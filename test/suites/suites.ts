@@ -270,7 +270,7 @@ export const suites: readonly Suite[] = [
     about: "h2spec, the conformance suite of HTTP/2, and header lists to and from Go's HPACK",
     occasion: "run",
     whySeparate: "builds the suite with Go",
-    program: "packages/http-engine/test/suites/h2spec/run.ts",
+    program: "protoport/gateway/test/suites/h2spec/run.ts",
     needs: ["go"],
   },
   {
@@ -279,7 +279,7 @@ export const suites: readonly Suite[] = [
     about: "random sequences of HTTP/2 frames",
     occasion: "run",
     whySeparate: "keeps a core busy",
-    program: "packages/http-engine/test/suites/random-frames/run.ts",
+    program: "protoport/gateway/test/suites/random-frames/run.ts",
   },
   ...nightlySuites,
 ];

@@ -71,7 +71,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
       "@plantstore/docs-page",
       "@protoport/gateway",
       ...gatewayParts,
-      "@plantstore/http-engine",
+      "@protoport/gateway/engine",
       "@plantstore/telemetry",
       "@bufbuild/protobuf",
       "@connectrpc/connect",

@@ -1,4 +1,4 @@
-import { HpackDecoder } from "../../packages/http-engine/src/http2/hpack/decoder.ts";
+import { HpackDecoder } from "../../protoport/gateway/src/engine/http2/hpack/decoder.ts";
 import type { Address, Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
 import {
   dataFrame,

@@ -1,5 +1,5 @@
 import { createGateway } from "../../protoport/gateway/src/index.ts";
-import { createHttpEngine } from "../../packages/http-engine/src/index.ts";
+import { createHttpEngine } from "../../protoport/gateway/src/engine/index.ts";
 import { type Address, type Field } from "../../packages/testing/src/http/exchange.ts";
 import { openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
 import { Dice } from "../../packages/testing/src/dice.ts";

@@ -13,7 +13,7 @@ import {
   greenhouse,
   perform,
   readMaxBytes,
-} from "../../packages/http-engine/test/suites/long/compared-with-node/side-by-side.ts";
+} from "../../protoport/gateway/test/suites/long/engine/compared-with-node/side-by-side.ts";
 import type { Field } from "../../packages/testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
 import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";

@@ -10,7 +10,7 @@ import {
   gatewayOptionNames,
   type GatewayOptions,
 } from "@protoport/gateway/create-gateway";
-import { createHttpEngine } from "@plantstore/http-engine";
+import { createHttpEngine } from "@protoport/gateway/engine";
 import {
   arrayOf,
   noBytes,
@@ -71,7 +71,7 @@ export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> 
   readonly upstreams: readonly ProxiedUpstreamOptions[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
-  /** The HTTP engine for `listen`. Defaults to `@plantstore/http-engine`. */
+  /** The HTTP engine for `listen`. Defaults to `@protoport/gateway/engine`. */
   readonly engine?: HttpEngine;
   /**
    * Selects the elements with a `google.api.visibility` rule that callers see, as in `createGateway`. Hidden elements

@@ -62,7 +62,7 @@ export interface GatewayOptions extends ServingOptions {
   readonly trustedProxies?: TrustedProxiesOptions;
   /**
    * The HTTP implementation for {@link Gateway.listen}. {@link Gateway.handler} and `fetch` do not use the engine.
-   * Defaults to node:http and node:http2. `createHttpEngine()` from `@plantstore/http-engine` uses less CPU and is
+   * Defaults to node:http and node:http2. `createHttpEngine()` from `@protoport/gateway/engine` uses less CPU and is
    * stricter.
    */
   readonly engine?: HttpEngine;

@@ -6,7 +6,7 @@ import { ConnectError, createHandlerContext, type Interceptor, type ServiceImpl 
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../src/serve/own-descriptors.ts";
-import { createHttp1Server } from "../../../packages/http-engine/src/http1-server.ts";
+import { createHttp1Server } from "../src/engine/http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../../../packages/http/src/exchange/index.ts";
 import { createUpstream, type Upstream } from "../../../packages/proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";

@@ -7,7 +7,7 @@ import * as grpcClient from "../../../packages/proxy/src/client/entry.ts";
 import * as proxy from "../../../packages/proxy/src/create-proxy.ts";
 import * as restClient from "../../../packages/rest-client/src/index.ts";
 import * as docsPage from "../../../packages/docs-page/src/index.ts";
-import * as httpEngine from "../../../packages/http-engine/src/index.ts";
+import * as httpEngine from "../../../protoport/gateway/src/engine/index.ts";
 import * as overFetch from "../../../protoport/gateway/src/fetch/entry.ts";
 import * as health from "../../../protoport/gateway/src/health/index.ts";
 import * as gateway from "../../../protoport/gateway/src/index.ts";
@@ -61,7 +61,7 @@ describe.each([
     name: "@plantstore/docs-page",
     has: [...everywhere, "lib/files/page.html", "lib/files/page.js", "lib/files/LICENSE-marked"],
   },
-  { name: "@plantstore/http-engine", has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"] },
+  { name: "@protoport/gateway/engine", has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"] },
   { name: "@plantstore/rest-client", has: everywhere },
   { name: "@plantstore/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
   { name: "@plantstore/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
@@ -148,7 +148,7 @@ test.each([
   { subpath: "@plantstore/docs-page", source: docsPage },
   { subpath: "@protoport/gateway/fetch", source: overFetch },
   { subpath: "@protoport/gateway/health", source: health },
-  { subpath: "@plantstore/http-engine", source: httpEngine },
+  { subpath: "@protoport/gateway/engine", source: httpEngine },
   { subpath: "@plantstore/telemetry/metrics", source: metrics },
   { subpath: "@plantstore/proxy/client", source: grpcClient },
   { subpath: "@plantstore/telemetry/opentelemetry", source: opentelemetry },

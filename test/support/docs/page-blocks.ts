@@ -111,12 +111,12 @@ export const blockRules: readonly BlockRule[] = [
     run: { not: "a diagram of states, which the tests of the stores cover" },
   },
   {
-    page: "packages/http-engine/src/http1/README.md",
+    page: "protoport/gateway/src/engine/http1/README.md",
     language: "text",
     run: { by: "test/examples/documented-frames.test.ts" },
   },
   {
-    page: "packages/http-engine/src/http2/README.md",
+    page: "protoport/gateway/src/engine/http2/README.md",
     language: "text",
     run: { by: "test/examples/documented-frames.test.ts" },
   },
@@ -217,8 +217,8 @@ export const pages: readonly string[] = [
   "README.md",
   ...packagePages,
   "examples/a2a/README.md",
-  "packages/http-engine/src/http1/README.md",
-  "packages/http-engine/src/http2/README.md",
+  "protoport/gateway/src/engine/http1/README.md",
+  "protoport/gateway/src/engine/http2/README.md",
   ...readdirSync(join(projectFolder, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .toSorted()

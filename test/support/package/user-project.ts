@@ -36,7 +36,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
   return {
     "@protoport/gateway": tarball("plantstore-gateway"),
-    "@plantstore/http-engine": tarball("plantstore-http-engine"),
+    "@protoport/gateway/engine": tarball("plantstore-http-engine"),
     "@plantstore/docs-page": tarball("plantstore-docs-page"),
     "@plantstore/rest-client": tarball("plantstore-rest-client"),
     "@plantstore/auth": tarball("plantstore-auth"),

@@ -4,7 +4,7 @@
  * The {@link Exchange} is the interface between HTTP and RPC. HTTP implementations create exchanges from requests, and
  * calls respond to exchanges. This module also has header field lists, limits and HTTP problems, which both sides need.
  * The module is independent of sockets and RPC, and runs on every JavaScript platform. The HTTP implementations are in
- * other modules and packages: `node/` for node:http and node:http2, `fetch/` for Fetch, and `@plantstore/http-engine`.
+ * other modules and packages: `node/` for node:http and node:http2, `fetch/` for Fetch, and `@protoport/gateway/engine`.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, copyIfPooled } from "./bytes.ts";

@@ -30,7 +30,7 @@ export interface GatewayLoad {
   /**
    * Number of requests refused since the start because the HTTP request is not valid, by HTTP status. An example is a
    * URL that is too long. Hooks are not called for refused requests, because a refused request has neither a route nor
-   * a credential. With `@plantstore/http-engine`, a body over HTTP/1.1 may prove to be invalid during a call. A call
+   * a credential. With `@protoport/gateway/engine`, a body over HTTP/1.1 may prove to be invalid during a call. A call
    * with an invalid body ends as if the client had disconnected.
    */
   readonly badRequests: ReadonlyMap<number, number>;

@@ -1,7 +1,7 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HpackDecoder } from "../../../http-engine/src/http2/hpack/decoder.ts";
+import { HpackDecoder } from "../../../../protoport/gateway/src/engine/http2/hpack/decoder.ts";
 import { rowsFor } from "../../../testing/src/combinations.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import type { Address, Field } from "../../../testing/src/http/exchange.ts";

@@ -2,7 +2,7 @@ import { createServer as createHttp1, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createHttpEngine } from "../../../http-engine/src/index.ts";
+import { createHttpEngine } from "../../../../protoport/gateway/src/engine/index.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import { type Address, fieldValue } from "../../../testing/src/http/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";

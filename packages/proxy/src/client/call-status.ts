@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { ErrorCode, type HeaderFields, readHeaderField } from "@plantstore/http";
-import { connectionLost, serverUnresponsive } from "@plantstore/http-engine/client";
+import { connectionLost, serverUnresponsive } from "@protoport/gateway/engine/client";
 import { problem } from "@protoport/gateway/protobuf";
 import { LazyHeaders } from "@protoport/gateway/protocols";
 

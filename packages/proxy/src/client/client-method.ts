@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/protobuf";
 import type { BodyMemory } from "@plantstore/http";
-import { StableFields } from "@plantstore/http-engine/client";
+import { StableFields } from "@protoport/gateway/engine/client";
 import { compressedFlag, type Envelope, procedureOf, toEnvelope, writeEnvelope } from "@protoport/gateway/protocols";
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";

@@ -7,7 +7,7 @@ import {
   type ResponseReceiver,
   type ResponseSection,
   sectionTooLarge,
-} from "@plantstore/http-engine/client";
+} from "@protoport/gateway/engine/client";
 import { type CallSignal, type Envelope, EnvelopeReader } from "@protoport/gateway/protocols";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
 import { type ResponseCoding, readResponseHead } from "./response-head.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { noBytes, fieldsSetByGrpcClient, copyIfPooled } from "@plantstore/http";
-import { encodeVarying } from "@plantstore/http-engine/client";
+import { encodeVarying } from "@protoport/gateway/engine/client";
 import { formatGrpcTimeout } from "@protoport/gateway/protocols";
 
 /** Header fields in any type that `new Headers()` accepts. */

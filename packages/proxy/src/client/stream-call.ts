@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type HeaderFields, copyIfPooled } from "@plantstore/http";
-import type { ClientStream } from "@plantstore/http-engine/client";
+import type { ClientStream } from "@protoport/gateway/engine/client";
 import { LazyHeaders } from "@protoport/gateway/protocols";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";

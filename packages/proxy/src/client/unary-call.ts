@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, type HeaderFields, noBytes, detachFromChunk } from "@plantstore/http";
-import type { ClientStream } from "@plantstore/http-engine/client";
+import type { ClientStream } from "@protoport/gateway/engine/client";
 import {
   envelopeBytes,
   envelopePrefixBytes,

@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import type { ClientConnection } from "@plantstore/http-engine/client";
+import type { ClientConnection } from "@protoport/gateway/engine/client";
 import { problem } from "@protoport/gateway/protobuf";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 

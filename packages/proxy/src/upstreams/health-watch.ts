@@ -11,7 +11,7 @@ import {
   type ClientConnection,
   type ClientStream,
   StableFields,
-} from "@plantstore/http-engine/client";
+} from "@protoport/gateway/engine/client";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { type BacklogBudget, errorName, timerMsMax } from "@plantstore/http";
-import { ClientConnection, type Http2Limits } from "@plantstore/http-engine/client";
+import { ClientConnection, type Http2Limits } from "@protoport/gateway/engine/client";
 import { HealthWatch } from "./health-watch.ts";
 import type { PreparedTls } from "./open-socket.ts";
 import { explainTlsError, missingClientCertificate } from "./tls-errors.ts";

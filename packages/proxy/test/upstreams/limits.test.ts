@@ -8,7 +8,7 @@ import {
   RecordReadingsResponseSchema,
 } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type UpstreamOptions } from "../../src/client/index.ts";
-import { defaultHttp2Limits } from "../../../http-engine/src/http2/index.ts";
+import { defaultHttp2Limits } from "../../../../protoport/gateway/src/engine/http2/index.ts";
 import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../src/upstreams/upstream-limits.ts";
 import { frame, frameBytes, frameType, resetFrame } from "../../../testing/src/http/http2-frames.ts";

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { Server } from "node:net";
-import { createHttpEngine } from "../../../http-engine/src/index.ts";
+import { createHttpEngine } from "../../../../protoport/gateway/src/engine/index.ts";
 import { createGateway, type GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import type { Address, HttpResponse, HttpRequest, HttpVersion } from "../http/exchange.ts";
 import { exchangeFetch } from "../http/fetch.ts";

@@ -1,5 +1,5 @@
 import { createGateway, type Gateway, type GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
-import { createHttpEngine } from "../../../http-engine/src/index.ts";
+import { createHttpEngine } from "../../../../protoport/gateway/src/engine/index.ts";
 
 /** Whether the servers under test serve HTTP with node:http and node:http2. `TEST_HTTP_ENGINE=node` sets the value. */
 export const isNodeEngine: boolean = process.env["TEST_HTTP_ENGINE"] === "node";

@@ -10,7 +10,7 @@ import {
   type Http2RequestHead,
   type Http2Stream,
   type StreamReceiver,
-} from "../../../http-engine/src/http2/index.ts";
+} from "../../../../protoport/gateway/src/engine/http2/index.ts";
 import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** The engine's options under test. */

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../../../http/src/exchange/index.ts";
-import type { Http2RequestHead, Http2Stream } from "../../../http-engine/src/http2/index.ts";
+import type { Http2RequestHead, Http2Stream } from "../../../../protoport/gateway/src/engine/http2/index.ts";
 import type { Field } from "../http/exchange.ts";
 import { echo, receiving } from "./http2-engine.ts";
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createHttpEngine } from "../../../../packages/http-engine/src/index.ts";
+import { createHttpEngine } from "../../src/engine/index.ts";
 import { type Field, fieldValue, type HttpResponse, type HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
 import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
 import { transportNames, type EveryTransport, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";

@@ -53,7 +53,7 @@ test.each([
     name: "arguments are passed to a suite's program",
     chosen: ["h2spec"],
     args: ["--seed", "7"],
-    want: [[process.execPath, "packages/http-engine/test/suites/h2spec/run.ts", "--seed", "7"]],
+    want: [[process.execPath, "protoport/gateway/test/suites/h2spec/run.ts", "--seed", "7"]],
   },
 ])("$name", ({ chosen, args = [], prepare = [], want }) => {
   const { preparations, commands } = runOf(chosen.flatMap(suiteNamed), args);

@@ -14,7 +14,7 @@ import { exchange, rpcRequest, wireFormats } from "../../../../../packages/testi
 const getReadingProcedure = "/greenhouse.v1.GreenhouseService/GetReading";
 const json = ["content-type", "application/json"] as const;
 
-// packages/http-engine/test/compared-with-node compares what clients of the two observe.
+// protoport/gateway/test/engine/compared-with-node compares what clients of the two observe.
 test("a connect-node server migrates to the gateway by changing only its import", () => {
   const [before, after] = ["on-connect-node.ts", "on-gateway.ts"].map((file) =>
     readFileSync(join(projectFolder, "examples/servers", file), "utf8").split("\n"),

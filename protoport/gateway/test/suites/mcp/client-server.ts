@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
-import { createHttpEngine } from "../../../../../packages/http-engine/src/index.ts";
+import { createHttpEngine } from "../../../src/engine/index.ts";
 import { kitchenSinkOptions } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
 
 /** The clients' credential. */

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
-import { createHttpEngine } from "../../../../../packages/http-engine/src/index.ts";
+import { createHttpEngine } from "../../../src/engine/index.ts";
 
 /** The conformance suite's tools that RPCs can be, by RPC name. */
 const names: Readonly<Record<string, string>> = {

@@ -13,7 +13,7 @@ import {
   openTokenVerifier,
   principalKey,
 } from "../../../../../packages/auth/src/index.ts";
-import { createHttpEngine } from "../../../../../packages/http-engine/src/index.ts";
+import { createHttpEngine } from "../../../src/engine/index.ts";
 import {
   type AuthorizationServer,
   startAuthorizationServer,

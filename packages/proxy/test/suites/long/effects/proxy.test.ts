@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions, HttpEngine } from "../../../../../../protoport/gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../../protoport/gateway/src/reflection/index.ts";
-import { createHttpEngine } from "../../../../../http-engine/src/index.ts";
+import { createHttpEngine } from "../../../../../../protoport/gateway/src/engine/index.ts";
 import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";

@@ -8,7 +8,7 @@ import { connect as connectTls } from "node:tls";
 import { createContextKey, createContextValues } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createHttpEngine } from "../../../../../../packages/http-engine/src/index.ts";
+import { createHttpEngine } from "../../../../src/engine/index.ts";
 import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
 import { type Address, openSocket } from "../../../../../../packages/testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";

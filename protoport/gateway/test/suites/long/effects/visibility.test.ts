@@ -13,7 +13,7 @@ import type { sendUnaryData, ServerUnaryCall, UntypedServiceImplementation } fro
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { addGrpcJsService } from "../../../../../../packages/grpc-handlers/src/grpc-js.ts";
-import { createHttpEngine } from "../../../../../../packages/http-engine/src/index.ts";
+import { createHttpEngine } from "../../../../src/engine/index.ts";
 import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
 import { collect } from "../../../../../../packages/testing/src/collect.ts";
 import { errorOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";

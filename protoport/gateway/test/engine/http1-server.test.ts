@@ -1,0 +1,506 @@
+import { type EventEmitter, once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Admit } from "../../src/index.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
+import {
+  acceptedSocket,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { startWatched } from "../../../../packages/testing/src/gateway/watched-greenhouse.ts";
+import { headerOfListBytes } from "../../../../packages/testing/src/http/header-list.ts";
+import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+
+const json: Field = ["content-type", "application/json"];
+const path = "/beds/7:water";
+
+function water(header: readonly Field[], body: string): HttpRequest {
+  return { httpMethod: "POST", path, header: [json, ...header], body: Buffer.from(body) };
+}
+
+const needsKey: Admit = ({ header }) => {
+  if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
+};
+
+describe("a client that waits for 100 Continue", () => {
+  let greenhouse: TestGreenhouse;
+  beforeAll(async () => {
+    greenhouse = await startGreenhouse(
+      { waterBed: ({ bed, note }) => ({ bed, note }) },
+      { admit: needsKey, readMaxBytes: 100 },
+    );
+  });
+  afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+  test("gets 100 Continue once its request is admitted", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
+    connection.write(`${head}expect: 100-continue\r\n\r\n`);
+    const [interim] = await within(once(connection.socket, "data"), "100 (Continue)");
+    expect(String(interim)).toBe("HTTP/1.1 100 Continue\r\n\r\n");
+    connection.write('{"note":"n"}');
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [100] });
+  });
+
+  test("keeps its connection if the response precedes the body", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nx-key: k\r\ncontent-type: application/json\r\ncontent-length: 12\r\n`;
+    connection.write(`${head}connect-timeout-ms: 10\r\nexpect: 100-continue\r\n\r\n`);
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 504, interim: [100] });
+    connection.write('{"note":"n"}');
+    connection.request(water([["x-key", "k"]], "{}"));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  });
+
+  test.each([
+    { name: "a missing credential", target: path, header: [], httpStatus: 401 },
+    { name: "an unknown path", target: "/nothing", header: ["x-key: k"], httpStatus: 404 },
+    { name: "a missing credential at an unknown path", target: "/nothing", header: [], httpStatus: 401 },
+    {
+      name: "a body over the limit",
+      target: path,
+      header: ["x-key: k"],
+      length: 101,
+      httpStatus: 413,
+    },
+    {
+      name: "an unsupported content coding",
+      target: path,
+      header: ["x-key: k", "content-encoding: x"],
+      httpStatus: 415,
+    },
+    {
+      name: "an unsupported content type",
+      target: path,
+      type: "text/plain",
+      header: ["x-key: k"],
+      httpStatus: 415,
+    },
+    {
+      name: "an unexpected body",
+      httpMethod: "GET",
+      target: "/sensors/s/reading",
+      header: ["x-key: k"],
+      httpStatus: 400,
+    },
+  ])(
+    "gets $httpStatus for $name instead of 100 Continue",
+    async ({ httpMethod = "POST", target, type = "application/json", header, length = 12, httpStatus }) => {
+      using connection = await openHttp1(greenhouse.address);
+      const head = [`${httpMethod} ${target} HTTP/1.1`, "host: x", `content-type: ${type}`, "expect: 100-continue"];
+      connection.write([...head, ...header, `content-length: ${String(length)}`, "", ""].join("\r\n"));
+      const response = await connection.readResponse();
+      expect(response).toMatchObject({ httpStatus, interim: [] });
+      // The body may follow anyway, which the server cannot know, so the connection is closed.
+      expect(fieldValue(response.header, "connection")).toBe("close");
+    },
+  );
+
+  test("gets 417 for an expectation other than 100-continue", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(
+      water(
+        [
+          ["x-key", "k"],
+          ["expect", "200-ok"],
+        ],
+        "{}",
+      ),
+    );
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 417, interim: [] });
+  });
+
+  test("gets only the final response over HTTP/1.0", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(
+      `POST ${path} HTTP/1.0\r\nx-key: k\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 2\r\n\r\n{}`,
+    );
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200, interim: [] });
+  });
+});
+
+test("the authority in an absolute-form target takes precedence over Host", async () => {
+  const urls: string[] = [];
+  const waterBed = (_: unknown, { url }: { readonly url: string }): object => {
+    urls.push(url);
+    return {};
+  };
+  await using greenhouse = await startGreenhouse({ waterBed });
+  using connection = await openHttp1(greenhouse.address);
+  for (const host of ["http://orders.example", ""]) {
+    connection.request({ ...water([], "{}"), path: host + path });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  }
+  const { address, port } = greenhouse.address;
+  expect(urls).toEqual([`http://orders.example${path}`, `http://${address}:${String(port)}${path}`]);
+});
+
+test.each([
+  { name: "a method of 100,000 characters", sent: "M".repeat(100_000) },
+  {
+    name: "an unknown transfer coding",
+    sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+  },
+])("a request with $name gets 501, and its connection is closed", async ({ sent }) => {
+  await using greenhouse = await startGreenhouse({});
+  using connection = await openHttp1(greenhouse.address);
+  connection.write(sent);
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 501 });
+  expect(await connection.atEnd()).toBe(true);
+});
+
+describe("request limits", () => {
+  let greenhouse: TestGreenhouse;
+  beforeAll(async () => {
+    greenhouse = await startGreenhouse(
+      { waterBed: ({ bed }) => ({ bed }) },
+      { readMaxBytes: 100, limits: { urlBytes: 100, headerBytes: 2000 } },
+    );
+  });
+  afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+  test.each([
+    { name: "a long URL", target: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
+    { name: "a URL longer than the header limit", target: `/${"x".repeat(3000)}`, header: [], httpStatus: 414 },
+    { name: "a long header field", target: path, header: [`x: ${"x".repeat(2000)}`], httpStatus: 431 },
+    {
+      name: "many header fields",
+      target: path,
+      header: Array.from({ length: 600 }, (_, at) => `x${String(at)}: y`),
+      httpStatus: 431,
+    },
+  ])("refuse $name with $httpStatus and an error record", async ({ target, header, httpStatus }) => {
+    using connection = await openHttp1(greenhouse.address);
+    connection.write([`POST ${target} HTTP/1.1`, "host: x", ...header, "", ""].join("\r\n"));
+    const response = await connection.readResponse();
+    expect(response.httpStatus).toBe(httpStatus);
+    expect(fieldValue(response.header, "content-type")).toBe("application/json");
+    expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+  });
+
+  test.each([
+    { name: "at the limit", bytes: 2000, httpStatus: 200 },
+    { name: "one byte over the limit", bytes: 2001, httpStatus: 431 },
+  ])("small header fields $name get a $httpStatus response", async ({ bytes, httpStatus }) => {
+    using connection = await openHttp1(greenhouse.address);
+    const header = headerOfListBytes([["host", "x"], ["content-length", "2"], json], bytes);
+    connection.request({ httpMethod: "POST", path, header, body: Buffer.from("{}") });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus });
+  });
+
+  test.each([
+    { name: "Content-Length", header: [], body: Buffer.from(`{"note":"${"x".repeat(100)}"}`) },
+    {
+      name: "chunks",
+      header: ["transfer-encoding", "chunked"],
+      body: Buffer.from(`6f\r\n{"note":"${"x".repeat(100)}"}\r\n0\r\n\r\n`),
+    },
+  ])("a body over the limit with $name gets 413", async ({ header, body }) => {
+    using connection = await openHttp1(greenhouse.address);
+    const fields: Field[] = header.length === 0 ? [] : [["transfer-encoding", "chunked"]];
+    connection.request({ httpMethod: "POST", path, header: [json, ...fields], body });
+    const response = await connection.readResponse();
+    expect(response.httpStatus).toBe(413);
+    if (fieldValue(response.header, "connection") === "close") {
+      expect(await connection.atEnd()).toBe(true);
+    } else {
+      connection.request(water([], "{}"));
+      expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    }
+  });
+});
+
+// Timeouts of half a second let a busy machine read a request in time. The tests only wait, so they run concurrently.
+describe.concurrent("an HTTP/1.1 client", () => {
+  let greenhouse: TestGreenhouse;
+  beforeAll(async () => {
+    greenhouse = await startGreenhouse(
+      { waterBed: ({ bed }) => ({ bed }) },
+      { limits: { headerTimeoutMs: 500, requestTimeoutMs: 600, idleTimeoutMs: 500 } },
+    );
+  });
+  afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+  test("is disconnected if it sends nothing", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test.for([
+    { name: "an incomplete first header", sent: `POST ${path} HTTP/1.1\r\nhost: x\r\n` },
+    {
+      name: "an incomplete body",
+      sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
+    },
+    {
+      name: "an incomplete chunk",
+      sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{`,
+    },
+  ])("gets 408 with an error record for $name, and is disconnected", async ({ sent }) => {
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(sent);
+    const response = await connection.readResponse();
+    expect(response.httpStatus).toBe(408);
+    expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.InvalidArgument });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("gets 408 for an incomplete second header, and is disconnected", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    connection.write("POST /beds");
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("gets 408 for a partial header sent with a complete request", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+    for (const next of ["", "POST /beds"]) {
+      connection.write(`${head}content-length: 2\r\n\r\n{}${next}`);
+      expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    }
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
+  });
+
+  test("is disconnected if it sends no second request", async () => {
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test.for([
+    { name: "an incomplete header", sent: "G" },
+    {
+      name: "an incomplete body",
+      sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
+    },
+  ])("gets the full timeout for $name after an idle period", async ({ sent }) => {
+    const timeoutMs = 600;
+    const limits = { headerTimeoutMs: timeoutMs, requestTimeoutMs: timeoutMs, idleTimeoutMs: 60_000 };
+    await using own = await startGreenhouse({}, { limits });
+    using waiting = await openHttp1(own.address);
+    waiting.request({ httpMethod: "GET", path: "/nothing", header: [] });
+    await waiting.readResponse();
+    using other = await openHttp1(own.address);
+    for (const connection of [other, waiting]) {
+      const sentMs = performance.now();
+      connection.write(sent);
+      expect(await connection.readResponse()).toMatchObject({ httpStatus: 408 });
+      // The deadline is only checked a few times in this period, so the measured time may differ by one interval.
+      expect(performance.now() - sentMs).toBeGreaterThan(timeoutMs / 2);
+    }
+  });
+});
+
+test("a request that arrives just after the idle timeout gets its response", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using greenhouse = await startGreenhouse(
+    { waterBed: ({ bed }) => ({ bed }) },
+    { limits: { idleTimeoutMs: 400 } },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(water([], "{}"));
+  await connection.readResponse();
+  vi.advanceTimersByTime(400);
+  await nextTurn();
+  connection.request(water([], "{}"));
+  // Runs the check that finds the connection idle for too long.
+  vi.advanceTimersByTime(100);
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+});
+
+test("drain serves one more request on an idle connection, then closes it", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) });
+  using connection = await openHttp1(greenhouse.address);
+  connection.request(water([], "{}"));
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  const drained = greenhouse.gateway.drain(60_000);
+  connection.request(water([], "{}"));
+  const { httpStatus, header } = await connection.readResponse();
+  expect([httpStatus, fieldValue(header, "connection")]).toEqual([200, "close"]);
+  expect(await connection.atEnd()).toBe(true);
+  await within(drained, "the end of the drain");
+});
+
+describe("HEAD", () => {
+  test.each([
+    { name: "an endpoint", target: "/page", want: "6" },
+    { name: "an RPC with GET", target: "/sensors/s/reading", want: "14" },
+  ])("returns GET's Content-Length for $name without a body", async ({ target, want }) => {
+    await using greenhouse = await startGreenhouse(
+      { getReading: ({ sensor }) => ({ sensor }) },
+      { endpoints: [{ path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "orders" }) }] },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    for (const httpMethod of ["HEAD", "GET"]) {
+      connection.request({ httpMethod, path: target, header: [] });
+      const response = await connection.readResponse(httpMethod);
+      expect(response.httpStatus).toBe(200);
+      expect(fieldValue(response.header, "content-length")).toBe(want);
+    }
+  });
+});
+
+test("onResponse reports pipelined requests in order", async () => {
+  const reported: string[] = [];
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => Promise.resolve({}) },
+    { onResponse: ({ path: requested }) => void reported.push(requested) },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  const requests = [1, 2, 3].map(
+    (bed) =>
+      `POST /beds/${String(bed)}:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
+  );
+  connection.write(requests.join(""));
+  for (const _ of requests) await connection.readResponse();
+  expect(reported).toEqual(["/beds/1:water", "/beds/2:water", "/beds/3:water"]);
+});
+
+test("a repeated chunked request is refused if it changes to HTTP/1.0", async () => {
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+  using connection = await openHttp1(greenhouse.address);
+  const fields = "host: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked";
+  const statuses: number[] = [];
+  for (const version of ["1.1", "1.1", "1.0"]) {
+    connection.write(`POST /beds/7:water HTTP/${version}\r\n${fields}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`);
+    statuses.push((await connection.readResponse()).httpStatus);
+  }
+  expect(statuses).toEqual([200, 200, 400]);
+});
+
+test("a client that sends only empty lines is refused", async () => {
+  await using greenhouse = await startGreenhouse({});
+  using connection = await openHttp1(greenhouse.address);
+  connection.write("\r\n".repeat(100));
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
+  expect(await connection.atEnd()).toBe(true);
+});
+
+describe("a call whose client closes the connection", () => {
+  test("is cancelled, and is reported with status 0", async () => {
+    const started = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse({
+      waterBed: async (_, { signal }) => {
+        signal.addEventListener("abort", () => ended.resolve(signal.reason));
+        started.resolve();
+        return await new Promise(() => {});
+      },
+    });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    await within(started.promise, "the handler");
+    connection.socket.resetAndDestroy();
+    expect(await within(ended.promise, "the end of the call")).toMatchObject({ code: Code.Canceled });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+  });
+
+  test("never reaches an interceptor if it ends during admission", async () => {
+    const admitting = Promise.withResolvers<EventEmitter>();
+    const gate = Promise.withResolvers<void>();
+    await using greenhouse = await startWatched({
+      admit: () => {
+        admitting.resolve(acceptedSocket());
+        return gate.promise;
+      },
+    });
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    const serverSide = await within(admitting.promise, "the admission");
+    // node:events' `once` cannot be used, because it rejects on the reset.
+    const closed = new Promise((resolve) => serverSide.once("close", resolve));
+    connection.socket.resetAndDestroy();
+    await within(closed, "the connection to close");
+    gate.resolve();
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    expect(greenhouse.ran).toEqual([]);
+  });
+
+  test("gets a 400 response if its body is incomplete", async () => {
+    await using greenhouse = await startGreenhouse({});
+    using connection = await openHttp1(greenhouse.address);
+    connection.write(
+      `POST ${waterBedProcedure} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{`,
+    );
+    connection.socket.end();
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400, error: { code: Code.InvalidArgument } });
+  });
+});
+
+test("admit finds a header field that follows 2,500 others", async () => {
+  let last: string | null = null;
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    {
+      admit: ({ header }) => {
+        last = header.get("x-last");
+      },
+      limits: { headerBytes: 100_000 },
+    },
+  );
+  using connection = await openHttp1(greenhouse.address);
+  const many = Array.from({ length: 2500 }, (_, at): Field => [`a${String(at % 10)}`, "b"]);
+  connection.request(water([...many, ["x-last", "here"]], "{}"));
+  expect((await connection.readResponse()).httpStatus).toBe(200);
+  expect(last).toBe("here");
+});
+
+test("admit receives the same connection object for requests on one connection", async () => {
+  const connections: object[] = [];
+  await using greenhouse = await startGreenhouse(
+    { waterBed: () => ({}) },
+    { admit: ({ connection }) => void connections.push(connection) },
+  );
+  using first = await openHttp1(greenhouse.address);
+  using second = await openHttp1(greenhouse.address);
+  for (const connection of [first, second, first]) {
+    connection.request(water([], "{}"));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  }
+  expect(connections[2]).toBe(connections[0]);
+  expect(connections[1]).not.toBe(connections[0]);
+});
+
+describe("a request that becomes malformed during admission", () => {
+  const expects: Field = ["expect", "100-continue"];
+  const connectStream: Field = ["content-type", "application/connect+proto"];
+  const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
+  test.each<{ name: string; target: string; fields: readonly Field[] }>([
+    { name: "a unary call", target: path, fields: [json] },
+    { name: "a unary call that expects 100-continue", target: path, fields: [json, expects] },
+    { name: "a streaming call", target: watchReadings, fields: [connectStream] },
+    {
+      name: "a streaming call that expects 100-continue",
+      target: watchReadings,
+      fields: [connectStream, expects],
+    },
+  ])("gets one 400 response and never reaches the handler ($name)", async ({ target, fields }) => {
+    const admitted = Promise.withResolvers<void>();
+    let ran = false;
+    const run = (): never => {
+      ran = true;
+      throw new ConnectError("it ran", Code.Internal);
+    };
+    await using greenhouse = await startGreenhouse(
+      { waterBed: run, watchReadings: run },
+      { admit: () => admitted.promise },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    const header = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    connection.write(`POST ${target} HTTP/1.1\r\nhost: x\r\n${header}transfer-encoding: chunked\r\n\r\nno chunk\r\n`);
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 400 });
+    admitted.resolve();
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 400, error: { code: Code.Canceled } });
+    expect(ran).toBe(false);
+  });
+});

@@ -1,0 +1,347 @@
+import { once } from "node:events";
+import { constants, createServer } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Admit } from "../../src/index.ts";
+import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { type Field, fieldValue } from "../../../../packages/testing/src/http/exchange.ts";
+import {
+  getReadingProcedure,
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { startWatched } from "../../../../packages/testing/src/gateway/watched-greenhouse.ts";
+import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../../packages/testing/src/http/grpc-frames.ts";
+import { headerOfListBytes } from "../../../../packages/testing/src/http/header-list.ts";
+import { openHttp2, readHttp2Response } from "../../../../packages/testing/src/http/http2-connection.ts";
+import {
+  dataFrame,
+  type Frame,
+  type FrameConnection,
+  frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+} from "../../../../packages/testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { postHeader } from "../../../../packages/testing/src/http2/http2-requests.ts";
+import { http2Servers } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";
+
+const json: Field = ["content-type", "application/json"];
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+const never: Promise<never> = new Promise(() => {});
+
+/** Returns the status at the start of a header block. */
+function statusOf(hpack: HpackDecoder, { payload }: Frame): string | undefined {
+  return hpack.decode(payload, 0, payload.byteLength).fields[1];
+}
+
+const admitKey: Admit = ({ header }) => {
+  if (header.get("x-key") !== "k") throw new ConnectError("no key", Code.Unauthenticated);
+};
+
+/** Waits until the server has processed everything that was sent. */
+async function settle(connection: FrameConnection): Promise<void> {
+  connection.send(ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+}
+
+describe.each(http2Servers)("an HTTP/2 stream (%s)", (http2) => {
+  describe("a reset by the client", () => {
+    test("prevents the interceptor call if it arrives during admission", async () => {
+      const admitting = Promise.withResolvers<void>();
+      const gate = Promise.withResolvers<void>();
+      const admit = (): Promise<void> => {
+        admitting.resolve();
+        return gate.promise;
+      };
+      await using greenhouse = await startWatched({ admit }, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      sendUnaryCall(connection, 1, waterBedProcedure);
+      await within(admitting.promise, "the admission");
+      connection.send(resetFrame(1, constants.NGHTTP2_CANCEL));
+      await settle(connection);
+      gate.resolve();
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+      expect(greenhouse.ran).toEqual([]);
+    });
+  });
+
+  describe("an incomplete body", () => {
+    test.each<{ name: string; end: (connection: FrameConnection) => void }>([
+      { name: "the client closes the connection", end: ({ socket }) => void socket.end() },
+      { name: "the client resets the connection", end: ({ socket }) => void socket.resetAndDestroy() },
+      { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
+      { name: "the client resets the stream without an error", end: (connection) => connection.send(resetFrame(1, 0)) },
+    ])("fails the message stream if $name", async ({ end }) => {
+      const received = Promise.withResolvers<void>();
+      const outcome = Promise.withResolvers<string>();
+      await using greenhouse = await startGreenhouse(
+        {
+          recordReadings: async (readings) => {
+            const read = async (): Promise<string> => {
+              for await (const _ of readings) received.resolve();
+              return "as if it were all";
+            };
+            outcome.resolve(await read().catch(() => "not all"));
+            return {};
+          },
+        },
+        {},
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+      connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
+      await within(received.promise, "the first message");
+      end(connection);
+      expect(await within(outcome.promise, "the end of the messages")).toBe("not all");
+      expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0, error: { code: Code.Canceled } });
+    });
+  });
+
+  describe("a complete but partly read body", () => {
+    test.each<{ name: string; end: (connection: FrameConnection, respond: () => void) => void }>([
+      { name: "the client resets the stream", end: (connection) => connection.send(resetFrame(1, 8)) },
+      { name: "the response ends", end: (_, respond) => respond() },
+    ])("fails the message stream if $name", async ({ end }) => {
+      const begun = Promise.withResolvers<() => Promise<{ done?: boolean | undefined }>>();
+      const response = Promise.withResolvers<void>();
+      await using greenhouse = await startGreenhouse(
+        {
+          recordReadings: async (readings) => {
+            const iterator = readings[Symbol.asyncIterator]();
+            await iterator.next();
+            begun.resolve(() => iterator.next());
+            await response.promise;
+            return {};
+          },
+        },
+        {},
+        { http2 },
+      );
+      using connection = await openFrames(greenhouse.address);
+      const procedure = "/greenhouse.v1.GreenhouseService/RecordReadings";
+      connection.send(headersFrame(1, grpcHeader(procedure)), dataFrame(1, emptyMessage));
+      const next = await within(begun.promise, "the first message");
+      connection.send(dataFrame(1, emptyMessage), dataFrame(1, emptyMessage, frameFlag.endStream));
+      await settle(connection);
+      end(connection, response.resolve);
+      await greenhouse.completed(1);
+      await expect(within(next(), "the end of the messages")).rejects.toThrow("the client disconnected");
+    });
+  });
+
+  test("reports no fault if the client resets it before its body is read", async () => {
+    const reached = Promise.withResolvers<void>();
+    const response = Promise.withResolvers<object>();
+    const faults: unknown[] = [];
+    await using greenhouse = await startGreenhouse(
+      {
+        recordReadings: () => {
+          reached.resolve();
+          return response.promise;
+        },
+      },
+      { onFault: (fault) => faults.push(fault) },
+      { http2 },
+    );
+    using connection = await openFrames(greenhouse.address);
+    const body = Array.from({ length: 10 }, () => dataFrame(1, Buffer.alloc(10_000)));
+    connection.send(headersFrame(1, grpcHeader("/greenhouse.v1.GreenhouseService/RecordReadings")), ...body);
+    await within(reached.promise, "the handler");
+    connection.send(resetFrame(1, constants.NGHTTP2_NO_ERROR));
+    await settle(connection);
+    response.resolve({});
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0 });
+    expect(faults).toEqual([]);
+  });
+
+  describe("request limits", () => {
+    let greenhouse: TestGreenhouse;
+    beforeAll(async () => {
+      greenhouse = await startGreenhouse(
+        { waterBed: ({ note }) => ({ liters: note.length }), getReading: () => never },
+        { readMaxBytes: 100_000, limits: { urlBytes: 100, headerBytes: 2000, concurrentStreams: 2 } },
+        { http2 },
+      );
+    });
+    afterAll(() => greenhouse[Symbol.asyncDispose]());
+
+    test.each([
+      { name: "a long URL", path: `/${"x".repeat(100)}`, header: [], httpStatus: 414 },
+      ...(http2 === "listening"
+        ? [{ name: "a long header field", path: "/", header: [["x", "x".repeat(2000)] as const], httpStatus: 431 }]
+        : []),
+    ])("refuse $name with $httpStatus and an error record", async ({ path, header, httpStatus }) => {
+      using connection = await openHttp2(greenhouse.address);
+      const response = await connection.exchange({ httpMethod: "GET", path, header });
+      expect(response.httpStatus).toBe(httpStatus);
+      expect(JSON.parse(response.body.toString())).toMatchObject({ code: Code.ResourceExhausted });
+    });
+
+    test("refuse a large body with 413, and keep the connection open", async () => {
+      using connection = await openHttp2(greenhouse.address);
+      // Far more than HTTP/2's windows allow while the body is not read.
+      for (let turn = 0; turn < 10; turn += 1) {
+        const stream = connection.open({
+          httpMethod: "POST",
+          path: "/beds/7:water",
+          header: [json],
+          body: Buffer.of(),
+        });
+        const response = readHttp2Response(stream);
+        stream.end(Buffer.alloc(200_000, " "));
+        expect((await response).httpStatus).toBe(413);
+      }
+      const body = Buffer.from('{"note":"four"}');
+      const response = await connection.exchange({ httpMethod: "POST", path: "/beds/7:water", header: [json], body });
+      expect(JSON.parse(response.body.toString())).toMatchObject({ liters: 4 });
+    });
+
+    // Two limits are enforced by the server. If the handler is mounted, the application's server enforces them.
+    if (http2 === "mounted") return;
+    test.each([
+      { name: "accept header fields at the limit", bytes: 2000, want: "404" },
+      { name: "refuse header fields one byte over the limit", bytes: 2001, want: "431" },
+    ])("$name (status $want)", async ({ bytes, want }) => {
+      using connection = await openFrames(greenhouse.address);
+      const header = headerOfListBytes([...postHeader(), json], bytes);
+      connection.send(headersFrame(1, header), dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const end = await connection.readUntil(({ streamId }) => streamId === 1);
+      expect(end && statusOf(new HpackDecoder(bytes), end)).toBe(want);
+    });
+
+    test("reset a third stream if two streams are allowed", async () => {
+      using connection = await openFrames(greenhouse.address);
+      for (const streamId of [1, 3, 5]) sendUnaryCall(connection, streamId, getReadingProcedure);
+      // The stream is reset (RFC 9113 §5.1.2).
+      expect((await connection.readEnd(5)).kind).toBe("reset");
+    });
+  });
+
+  describe("Expect: 100-continue", () => {
+    const expecting: Field = ["expect", "100-continue"];
+    const openExpecting = async (greenhouse: TestGreenhouse, ...more: readonly Field[]): Promise<FrameConnection> => {
+      const connection = await openFrames(greenhouse.address);
+      const header = postHeader(json, expecting, ...more).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
+      return connection;
+    };
+    test("gets 100 after admission, and 200 after the body", async () => {
+      await using greenhouse = await startGreenhouse(
+        { waterBed: ({ bed }) => ({ bed }) },
+        { admit: admitKey },
+        { http2 },
+      );
+      using connection = await openExpecting(greenhouse, ["x-key", "k"]);
+      const hpack = new HpackDecoder(10_000);
+      const interim = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(interim && statusOf(hpack, interim)).toBe("100");
+      connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const response = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(response && statusOf(hpack, response)).toBe("200");
+    });
+
+    test("is required for a 100 response", async () => {
+      await using greenhouse = await startGreenhouse({ waterBed: ({ bed }) => ({ bed }) }, {}, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      const header = postHeader(json).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]));
+      await expect.poll(() => greenhouse.openRequests()).toBe(1);
+      connection.send(dataFrame(1, Buffer.from("{}"), frameFlag.endStream));
+      const response = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(response && statusOf(new HpackDecoder(10_000), response)).toBe("200");
+    });
+
+    test("gets one 100 response if the handler is mounted in node:http2", async () => {
+      const gateway = createTestGateway({
+        routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
+      });
+      await using server = await startOnLoopback(createServer(gateway.handler));
+      using connection = await openFrames(server.address);
+      const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
+      const body = dataFrame(1, Buffer.from("{}"), frameFlag.endStream);
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), body);
+      const hpack = new HpackDecoder(10_000);
+      const statuses = [];
+      for (let at = 0; at < 2; at += 1) {
+        const response = await connection.readUntil(({ type }) => type === frameType.headers);
+        statuses.push(response && statusOf(hpack, response));
+      }
+      expect(statuses).toEqual(["100", "200"]);
+    });
+
+    test.each([0, 8])("is ignored after a reset (code %i)", async (errorCode) => {
+      await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, {}, { http2 });
+      using connection = await openFrames(greenhouse.address);
+      const header = postHeader(json, expecting).filter(([name]) => name !== ":path");
+      connection.send(headersFrame(1, [[":path", "/beds/7:water"], ...header]), resetFrame(1, errorCode));
+      sendUnaryCall(connection, 3, waterBedProcedure);
+      expect(await connection.readEnd(3)).toMatchObject({ kind: "responded" });
+    });
+
+    test("gets 401 without 100 if the request is not admitted", async () => {
+      await using greenhouse = await startGreenhouse({}, { admit: admitKey }, { http2 });
+      using connection = await openExpecting(greenhouse);
+      const first = await connection.readUntil(({ type }) => type === frameType.headers);
+      expect(first && statusOf(new HpackDecoder(10_000), first)).toBe("401");
+    });
+  });
+
+  test("returns GET's Content-Length for HEAD, without a body", async () => {
+    await using greenhouse = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) }, {}, { http2 });
+    using connection = await openHttp2(greenhouse.address);
+    const path = "/sensors/s/reading";
+    const got = await connection.exchange({ httpMethod: "GET", path, header: [] });
+    const headed = await connection.exchange({ httpMethod: "HEAD", path, header: [] });
+    expect(headed).toMatchObject({ httpStatus: 200, body: Buffer.alloc(0) });
+    expect(fieldValue(headed.header, "content-length")).toBe(String(got.body.byteLength));
+  });
+
+  test("shares the connection object with other streams on its connection", async () => {
+    const connections: object[] = [];
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({}) },
+      { admit: ({ connection }) => void connections.push(connection) },
+      { http2 },
+    );
+    using first = await openFrames(greenhouse.address);
+    using second = await openFrames(greenhouse.address);
+    for (const [connection, streamId] of [
+      [first, 1],
+      [second, 1],
+      [first, 3],
+    ] as const) {
+      sendUnaryCall(connection, streamId, waterBedProcedure);
+      expect(await connection.readEnd(streamId)).toMatchObject({ kind: "responded" });
+    }
+    expect(connections[2]).toBe(connections[0]);
+    expect(connections[1]).not.toBe(connections[0]);
+  });
+
+  test("is refused by admit before the body arrives", async () => {
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        admit: () => {
+          throw new ConnectError("not you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
+        },
+      },
+      { http2 },
+    );
+    using connection = await openHttp2(greenhouse.address);
+    const stream = connection.open({ httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.of() });
+    const [header]: { ":status"?: number; "www-authenticate"?: string }[] = await within(
+      once(stream, "response"),
+      "a response",
+    );
+    expect(header).toMatchObject({ ":status": 401, "www-authenticate": "Bearer" });
+  });
+});

@@ -1,0 +1,227 @@
+import { createServer } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { BacklogBudget, defaultLimits, ErrorCode } from "../../../../packages/http/src/exchange/index.ts";
+import { createHttp2Server } from "../../src/engine/http2-server.ts";
+import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
+import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
+import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { grpcHeader } from "../../../../packages/testing/src/http/grpc-frames.ts";
+import {
+  clientPreface,
+  dataFrame,
+  type Frame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headerBlock,
+  headersFrame,
+  openFrames,
+} from "../../../../packages/testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { retainedBytes } from "../../../../packages/testing/src/http/retained-bytes.ts";
+import { leastOf } from "../../../../packages/testing/src/least-of.ts";
+
+const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
+const message = encodeEnvelope(0, Buffer.of(8, 7));
+
+describe("a draining server", () => {
+  test("serves streams that clients open before GOAWAY arrives", async () => {
+    const requested = Promise.withResolvers<void>();
+    const response = Promise.withResolvers<object>();
+    const gateway = createTestGateway({
+      routes: (router) =>
+        router.service(OrderService, {
+          deleteOrder: () => {
+            requested.resolve();
+            return response.promise;
+          },
+        }),
+    });
+    const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+    using silent = await openFrames(address, { settled: false });
+    using busy = await openFrames(address);
+    busy.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
+    await requested.promise;
+    const drained = gateway.drain(10_000);
+
+    const call = [headersFrame(1, header), dataFrame(1, message, frameFlag.endStream)];
+    const opening = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), ...call];
+    silent.socket.write(Buffer.concat([clientPreface, ...opening.map(frameBytes)]));
+    const goAway = await silent.readUntil(({ type }) => type === frameType.goAway);
+    expect(goAway?.payload.readUInt32BE(0)).toBe(2 ** 31 - 1);
+    const ping = await silent.readUntil(({ type }) => type === frameType.ping);
+    silent.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
+    const last = await silent.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload.readUInt32BE(0)).toBe(1);
+
+    response.resolve({});
+    const ends = await Promise.all([silent.readEnd(1), busy.readEnd(1)]);
+    expect(ends).toStrictEqual([
+      { kind: "responded", httpStatus: 200 },
+      { kind: "responded", httpStatus: 200 },
+    ]);
+    busy[Symbol.dispose]();
+    silent[Symbol.dispose]();
+    await drained;
+  });
+});
+
+test("a body that fills its flow-control window before admission is read completely", async () => {
+  const gate = Promise.withResolvers<void>();
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
+    admit: () => gate.promise,
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  const windowBytes = 256 * 1024;
+  // A body that begins with white space, which JSON allows.
+  const body = Buffer.from(`{"id":"7"}`.padStart(windowBytes + 10));
+  const json = header.map(([name, value]): Field => [name, name === "content-type" ? "application/json" : value]);
+  const part = (at: number): Frame => dataFrame(1, body.subarray(at, at + 16_384));
+  const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+  connection.send(headersFrame(1, json), ...Array.from({ length: 16 }, (_, i) => part(i * 16_384)), ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+  gate.resolve();
+  const update = await connection.readUntil(({ type, streamId }) => type === frameType.windowUpdate && streamId === 1);
+  expect(update?.payload.readUInt32BE(0)).toBe(windowBytes);
+  connection.send(dataFrame(1, body.subarray(windowBytes), frameFlag.endStream));
+  expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
+  await gateway.close();
+});
+
+test("a long call does not keep its message's chunk in memory", async () => {
+  const response = Promise.withResolvers<object>();
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, { deleteOrder: () => response.promise }),
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  // Bytes in an unknown field, of which protobuf-es keeps a view.
+  const withBytes = encodeEnvelope(0, Buffer.of(8, 7, 122, 1, 65));
+  const nobodyKnows = frame(0x16, 0, 0, Buffer.alloc(16_384));
+  const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+  const calls = 40;
+  let streamId = -1;
+  const callAll = async (): Promise<number> => {
+    const before = await retainedBytes();
+    for (let call = 0; call < calls; call++) {
+      streamId += 2;
+      const body = dataFrame(streamId, withBytes, frameFlag.endStream);
+      connection.send(headersFrame(streamId, header), body, nobodyKnows, nobodyKnows, nobodyKnows, ping);
+      await connection.readUntil(({ type }) => type === frameType.ping);
+    }
+    return (await retainedBytes()) - before;
+  };
+  const limitBytes = (calls * 3 * 16_384) / 2;
+  expect(await leastOf(callAll, limitBytes)).toBeLessThan(limitBytes);
+  response.resolve({});
+  expect(await connection.readEnd(1)).toStrictEqual({ kind: "responded", httpStatus: 200 });
+  await gateway.close();
+});
+
+test("a client gets no 100 Continue once its response has started", async () => {
+  const http2 = createHttp2Server({
+    limits: defaultLimits,
+    budget: new BacklogBudget(2 ** 30),
+    serve: (exchange) => {
+      exchange.begin(200, []);
+      exchange.body?.pieces();
+      exchange.end();
+    },
+    refuse: () => {},
+    countError: () => {},
+    report: () => {},
+  });
+  await using server = await startOnLoopback(createServer((socket) => void http2.take(socket)));
+  using connection = await openFrames(server.address);
+  connection.send(headersFrame(1, [...header, ["expect", "100-continue"]]));
+  let sections = 0;
+  await connection.readUntil(({ type, flags }) => {
+    if (type === frameType.headers) sections += 1;
+    return type === frameType.data && (flags & frameFlag.endStream) !== 0;
+  });
+  expect(sections).toBe(1);
+});
+
+test("a stream is reset when its body takes longer than requestTimeoutMs", async () => {
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }),
+    limits: { requestTimeoutMs: 60 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  connection.send(headersFrame(1, header), dataFrame(1, message.subarray(0, 1)));
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "reset", errorCode: ErrorCode.cancel });
+  await gateway.close();
+});
+
+test("a client that acknowledges no PING is disconnected after another idleTimeoutMs", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const requested = Promise.withResolvers<void>();
+  const deleteOrder = (): Promise<object> => {
+    requested.resolve();
+    return new Promise(() => {});
+  };
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, { deleteOrder }),
+    limits: { idleTimeoutMs: 1000 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  connection.send(headersFrame(1, header), dataFrame(1, message, frameFlag.endStream));
+  await requested.promise;
+  for (let passedMs = 0; passedMs < 2500; passedMs += 250) {
+    vi.advanceTimersByTime(250);
+    await nextTurn();
+  }
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "closed" });
+  await gateway.close();
+});
+
+test.each([
+  { bytes: 6000, want: "a response" },
+  { bytes: 9000, want: "no response" },
+])("a $bytes-byte field block gets $want if headerBytes is 2000", async (row) => {
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, {}),
+    limits: { headerBytes: 2000 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  const block = headerBlock([...header, ["x", "x".repeat(row.bytes - 300)]]);
+  const flags = frameFlag.endStream;
+  connection.send(
+    frame(frameType.headers, flags, 1, block.subarray(0, 1000)),
+    frame(frameType.continuation, frameFlag.endHeaders, 1, block.subarray(1000)),
+  );
+  const end = await connection.readUntil(({ type }) => type === frameType.headers || type === frameType.goAway);
+  expect(end?.type === frameType.headers ? "a response" : "no response").toBe(row.want);
+  await gateway.close();
+});
+
+test("admit receives a 70,000-byte header field if headerBytes is 80,000", async () => {
+  let receivedBytes: number | undefined;
+  const gateway = createTestGateway({
+    routes: (router) => router.service(OrderService, {}),
+    admit: ({ header: fields }) => void (receivedBytes = fields.get("x")?.length),
+    limits: { headerBytes: 80_000 },
+  });
+  const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  using connection = await openFrames(address);
+  const block = headerBlock([...header, ["x", "x".repeat(70_000)]]);
+  // Each frame holds at most 16 KiB.
+  const pieces = [0, 1, 2, 3, 4].map((at) => block.subarray(at * 16_384, (at + 1) * 16_384));
+  const [first, ...rest] = pieces;
+  connection.send(
+    frame(frameType.headers, frameFlag.endStream, 1, first),
+    ...rest.map((piece) => frame(frameType.continuation, piece === rest.at(-1) ? frameFlag.endHeaders : 0, 1, piece)),
+  );
+  expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+  expect(receivedBytes).toBe(70_000);
+  await gateway.close();
+});

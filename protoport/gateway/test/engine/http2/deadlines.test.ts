@@ -1,0 +1,21 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { frame, frameType, openFrames } from "../../../../../packages/testing/src/http/http2-frames.ts";
+import { startEngine } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+import { answered, whole } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+
+test("a connection is not idle if a stream ends between two checks", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using engine = await startEngine({ limits: { idleTimeoutMs: 1000 } });
+  using connection = await openFrames(engine.address);
+  for (const streamId of [1, 3, 5, 7]) {
+    connection.send(whole(streamId));
+    expect(await connection.readEnd(streamId)).toStrictEqual(answered);
+    vi.advanceTimersByTime(250);
+    await nextTurn();
+  }
+  connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+  const next = await connection.readUntil(({ type }) => type === frameType.ping || type === frameType.goAway);
+  expect(next?.type).toBe(frameType.ping);
+});

@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { markSingleUse } from "../../../../../packages/http/src/exchange/index.ts";
+import { encodeBlock, type Http2Stream } from "../../../src/engine/http2/index.ts";
+import {
+  dataFrame,
+  frame,
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  openFrames,
+} from "../../../../../packages/testing/src/http/http2-frames.ts";
+import { answer, receiving, startEngine, statusBlock } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+import { answered, begun, windowUpdateFrame } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+
+const frameOf = (streamId: number): ReturnType<typeof dataFrame> => dataFrame(streamId, Buffer.alloc(16_384, streamId));
+
+test("a chunk is freed unless a receiver keeps one of its pieces", async () => {
+  const kept: Uint8Array[] = [];
+  const used = new Set<ArrayBufferLike>();
+  const serve = (stream: Http2Stream): void => {
+    const keeps = stream.id === 1;
+    stream.receiver = receiving(stream, {
+      onData: (piece) => {
+        stream.consumed(piece.byteLength);
+        if (keeps) kept.push(piece);
+        else used.add(piece.buffer);
+        return keeps;
+      },
+      onEnd: () => answer(stream),
+    });
+  };
+  await using engine = await startEngine({ serve });
+  using connection = await openFrames(engine.address);
+  connection.send(begun(1), begun(3), ...Array.from({ length: 20 }, () => frameOf(3)));
+  // Sent concurrently, so that chunks contain pieces from both.
+  for (let i = 0; i < 20; i++) connection.send(frameOf(3), frameOf(1));
+  connection.send(dataFrame(1, Buffer.of(1), frameFlag.endStream), dataFrame(3, Buffer.of(3), frameFlag.endStream));
+  expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([answered, answered]);
+  expect(Buffer.concat(kept).equals(Buffer.alloc(20 * 16_384 + 1, 1))).toBe(true);
+  expect([...used].some(isFreed)).toBe(true);
+});
+
+test("a chunk is not freed if its receiver throws", async () => {
+  const kept: Uint8Array[] = [];
+  const faults: unknown[] = [];
+  const serve = (stream: Http2Stream): void => {
+    stream.receiver = receiving(stream, {
+      onData: (piece) => {
+        kept.push(piece);
+        throw new Error("a defect");
+      },
+    });
+  };
+  await using engine = await startEngine({ serve, onFault: (error) => faults.push(error) });
+  using connection = await openFrames(engine.address);
+  connection.send(begun(1), ...Array.from({ length: 4 }, () => frameOf(1)));
+  await connection.readEnd(1);
+  expect(faults).toHaveLength(1);
+  expect(kept.every((piece) => piece.byteLength > 0)).toBe(true);
+});
+
+// Three windows. The last write has large pieces, which are not copied, and a small piece, which is copied.
+const windows: readonly number[] = [65_535, 40_000, 2 * 16_384 + 100];
+const bodyBytes = windows.reduce((sum, bytes) => sum + bytes, 0);
+
+test.each([
+  { name: "marked for single use is freed after sending", mark: markSingleUse, want: 0 },
+  { name: "not marked for single use is kept", mark: (body: Uint8Array) => body, want: bodyBytes },
+])("a response body $name", async ({ mark, want }) => {
+  const body = mark(Buffer.alloc(bodyBytes, "x"));
+  await using engine = await startEngine({
+    serve: (stream) => {
+      stream.sendHeaders([statusBlock(200)], false);
+      stream.end(body, encodeBlock(["a", "b"]));
+    },
+  });
+  using connection = await openFrames(engine.address);
+  connection.send(begun(1));
+  const read: Buffer[] = [];
+  for (const [i, bytes] of windows.entries()) {
+    expect(body.byteLength).toBe(bodyBytes);
+    if (i > 0) connection.send(windowUpdateFrame(0, bytes), windowUpdateFrame(1, bytes));
+    read.push(await readData(connection, bytes));
+    // The PING is acknowledged after everything else.
+    connection.send(frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    await connection.readUntil(({ type }) => type === frameType.ping);
+  }
+  expect(Buffer.concat(read).equals(Buffer.alloc(bodyBytes, "x"))).toBe(true);
+  expect(body.byteLength).toBe(want);
+});
+
+function isFreed(buffer: ArrayBufferLike): boolean {
+  return buffer instanceof ArrayBuffer && buffer.detached;
+}
+
+async function readData(connection: FrameConnection, bytes: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (let left = bytes; left > 0;) {
+    const next = await connection.readUntil(({ type }) => type === frameType.data);
+    if (next === undefined) throw new Error("the connection has closed");
+    pieces.push(next.payload);
+    left -= next.payload.byteLength;
+  }
+  return Buffer.concat(pieces);
+}

@@ -1,0 +1,370 @@
+import { describe, expect, test } from "vitest";
+import { BacklogBudget, ErrorCode } from "../../../../../packages/http/src/exchange/index.ts";
+import type { Http2Stream } from "../../../src/engine/http2/index.ts";
+import {
+  answer,
+  echo,
+  type ReceiverParts,
+  receiving,
+  startEngine,
+  statusBlock,
+} from "../../../../../packages/testing/src/http2/http2-engine.ts";
+import {
+  dataFrame,
+  frame,
+  type Frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+  resetFrame,
+} from "../../../../../packages/testing/src/http/http2-frames.ts";
+import {
+  answered,
+  begun,
+  echoUnlessHeld,
+  goAwayWith,
+  postHeader,
+  resetWith,
+  settingFrame,
+  uint32,
+  whole,
+  windowUpdateFrame,
+} from "../../../../../packages/testing/src/http2/http2-requests.ts";
+
+const { endStream, endHeaders } = frameFlag;
+const { protocolError, refusedStream } = ErrorCode;
+const text = (of: string): Buffer => Buffer.from(of, "latin1");
+
+const limits = { concurrentStreams: 5 };
+
+describe("the engine", () => {
+  test("refuses a stream above the limit with REFUSED_STREAM (§5.1.2, §8.7)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld, limits });
+    using connection = await openFrames(engine.address);
+    connection.send(...[1, 3, 5, 7, 9].map((id) => begun(id)), whole(11));
+    expect(await connection.readEnd(11)).toStrictEqual(resetWith(refusedStream));
+    connection.send(dataFrame(1, text("x"), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+    connection.send(whole(13));
+    expect(await connection.readEnd(13)).toStrictEqual(answered);
+  });
+
+  test("ignores frames that a client sent before it received a reset (§5.1)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld });
+    using connection = await openFrames(engine.address);
+    const late = [
+      dataFrame(1, text("abc")),
+      headersFrame(1, [["a", "b"]], endStream),
+      windowUpdateFrame(1, 5),
+      resetFrame(1, 8),
+    ];
+    connection.send(headersFrame(1, postHeader(["connection", "close"])), ...late, whole(3));
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(protocolError));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+  });
+
+  test("sends the id of the last accepted stream in GOAWAY (§6.8)", async () => {
+    await using engine = await startEngine({ serve: echoUnlessHeld });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), begun(7), frame(frameType.ping, 0, 1, Buffer.alloc(8)));
+    const last = await connection.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload.readUInt32BE(0)).toBe(7);
+  });
+
+  test("ignores requests that follow a connection error in the same chunk", async () => {
+    const served: number[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        served.push(stream.id);
+        echo(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), frame(frameType.ping, 0, 1, Buffer.alloc(8)), whole(3));
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+    expect(served).toStrictEqual([1]);
+  });
+
+  test("ignores requests that follow a flood in the same chunk", async () => {
+    const served: number[] = [];
+    await using engine = await startEngine({
+      budget: new BacklogBudget(500),
+      serve: (stream) => {
+        served.push(stream.id);
+        answer(stream, Buffer.alloc(1000));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), whole(3));
+    const last = await connection.readUntil(({ type }) => type === frameType.goAway);
+    expect(last?.payload).toStrictEqual(uint32(1, ErrorCode.enhanceYourCalm));
+    expect(await connection.readUntil(() => false)).toBeUndefined();
+    expect(served).toStrictEqual([1]);
+  });
+
+  test.each([
+    { bytes: 16_383, frames: [16_383] },
+    { bytes: 16_384, frames: [16_384] },
+    { bytes: 16_385, frames: [16_384, 1] },
+    { bytes: 32_768, frames: [16_384, 16_384] },
+    { bytes: 32_769, frames: [16_384, 16_384, 1] },
+  ])("sends a field block with $bytes octets in minimal frames (§4.3)", async ({ bytes, frames }) => {
+    await using engine = await startEngine({
+      // A table size update of one octet precedes the first block.
+      serve: (stream) => stream.sendHeaders([Buffer.alloc(bytes - 1)], true),
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const sent: Frame[] = [];
+    await connection.readUntil((one) => {
+      if (one.streamId === 1) sent.push(one);
+      return one.type === frameType.ping;
+    });
+    expect(sent.map(({ payload }) => payload.byteLength)).toStrictEqual(frames);
+    expect(sent.map(({ type, flags }) => [type, flags])).toStrictEqual(
+      frames.map((_, i) => [
+        i === 0 ? frameType.headers : frameType.continuation,
+        (i === 0 ? endStream : 0) | (i === frames.length - 1 ? endHeaders : 0),
+      ]),
+    );
+  });
+
+  test("ends a response with an empty DATA frame after its header was sent (§8.1)", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.end(undefined, undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1));
+    await connection.readUntil(({ streamId }) => streamId === 1);
+    const last = await connection.readUntil(({ streamId }) => streamId === 1);
+    expect(last).toMatchObject({ type: frameType.data, flags: endStream, payload: Buffer.of() });
+  });
+
+  test("does not pass empty DATA frames to the receiver", async () => {
+    const pieces: string[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream, {
+          onData: (piece) => void pieces.push(Buffer.from(piece).toString()),
+          onEnd: () => answer(stream),
+        });
+      },
+    });
+    using connection = await openFrames(engine.address);
+    const padding = frame(frameType.data, frameFlag.padded, 1, text("\x02\0\0"));
+    connection.send(
+      begun(1),
+      padding,
+      dataFrame(1, text("a")),
+      dataFrame(1, text("")),
+      dataFrame(1, text(""), endStream),
+    );
+    expect(await connection.readEnd(1)).toStrictEqual(answered);
+    expect(pieces).toEqual(["a"]);
+  });
+
+  test("sets END_STREAM on the last queued DATA frame", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        stream.sendHeaders([statusBlock(200)], false);
+        for (const letter of "abc") stream.sendData(text(letter));
+        stream.end(undefined, undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 2), whole(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const pieces: string[] = [];
+    const take = ({ type, flags, payload }: Frame): boolean => {
+      if (type === frameType.data) pieces.push(payload.toString());
+      return type === frameType.ping || (type === frameType.data && flags === endStream);
+    };
+    await connection.readUntil(take);
+    connection.send(windowUpdateFrame(1, 10));
+    await connection.readUntil(take);
+    expect(pieces).toEqual(["a", "b", "c"]);
+  });
+
+  test("can reset the last stream while its connection drains (§6.8)", async () => {
+    const streams: Http2Stream[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        streams.push(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    for (const one of engine.connections) one.drain();
+    const ping = await connection.readUntil(({ type }) => type === frameType.ping);
+    connection.send(frame(frameType.ping, frameFlag.ack, 0, ping?.payload));
+    await connection.readUntil(({ type }) => type === frameType.goAway);
+    streams[0]?.reset(ErrorCode.cancel);
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.cancel));
+  });
+
+  test.each([
+    {
+      name: "a complete response to an incomplete request",
+      end: (stream: Http2Stream) => stream.sendHeaders([statusBlock(200)], true),
+      want: { type: frameType.headers, flags: endHeaders | endStream },
+    },
+    {
+      name: "a reset",
+      end: (stream: Http2Stream) => stream.reset(ErrorCode.cancel),
+      want: { type: frameType.resetStream, payload: uint32(ErrorCode.cancel) },
+    },
+  ])("sends nothing after $name on the same stream", async ({ end, want }) => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        end(stream);
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.sendData(text("more"));
+        stream.respond([statusBlock(200)], text("another"), undefined);
+        stream.end(text("last"), undefined);
+        if (stream.closed) stream.reset(ErrorCode.noError);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const sent: Frame[] = [];
+    await connection.readUntil((one) => {
+      if (one.streamId === 1) sent.push(one);
+      return one.type === frameType.ping;
+    });
+    expect(sent).toMatchObject([want]);
+  });
+
+  test("restores the flow-control window of an unread body when it responds", async () => {
+    let heldBytes = 0;
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream, {
+          onData: (piece) => {
+            heldBytes += piece.byteLength;
+            if (heldBytes === 48_000) answer(stream);
+          },
+        });
+      },
+      limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
+    });
+    using connection = await openFrames(engine.address);
+    const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
+    connection.send(begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const granted: Buffer[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
+      return type === frameType.ping;
+    });
+    expect(granted).toStrictEqual([uint32(48_000)]);
+  });
+
+  test("restores the flow-control window of a body while the response is queued", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => answer(stream, Buffer.alloc(10)),
+      limits: { connectionWindowBytes: 65_535, lingerMs: 60_000 },
+    });
+    using connection = await openFrames(engine.address);
+    const body = [1, 2, 3].map(() => dataFrame(1, Buffer.alloc(16_000)));
+    connection.send(settingFrame(4, 0), begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const granted: Buffer[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.windowUpdate && streamId === 0) granted.push(payload);
+      return type === frameType.ping;
+    });
+    expect(granted).toStrictEqual([uint32(48_000)]);
+    connection.send(dataFrame(1, text(""), endStream), windowUpdateFrame(1, 10));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+  });
+
+  test("resets a stream that receives over 256 KiB after the response (§8.1)", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { lingerMs: 60_000 } });
+    using connection = await openFrames(engine.address);
+    const body = Array.from({ length: 17 }, () => dataFrame(1, Buffer.alloc(16_384)));
+    connection.send(begun(1), ...body, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
+    const resets: Buffer[] = [];
+    await connection.readUntil(({ type, payload }) => {
+      if (type === frameType.resetStream) resets.push(payload);
+      return type === frameType.ping;
+    });
+    expect(resets).toStrictEqual([uint32(ErrorCode.noError)]);
+  });
+
+  test("does not count resets after the response as rapid resets", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream), limits: { resets: 2 } });
+    using connection = await openFrames(engine.address);
+    connection.send(...Array.from({ length: 20 }, (_, i) => [begun(2 * i + 1), resetFrame(2 * i + 1, 8)]).flat());
+    connection.send(whole(41));
+    expect(await connection.readEnd(41)).toStrictEqual(answered);
+  });
+
+  test("sends the response before the reset of an incomplete request (§8.1)", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        answer(stream);
+        stream.reset(ErrorCode.noError);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1));
+    const frames = [await connection.readUntil(({ streamId }) => streamId === 1), await connection.readFrame()];
+    expect(frames.map((one) => one?.type)).toStrictEqual([frameType.headers, frameType.resetStream]);
+    connection.send(dataFrame(1, text("late")), whole(3));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+  });
+
+  test.each<{ name: string; throwing: ReceiverParts; begin?: (stream: Http2Stream) => void }>([
+    { name: "serve()", throwing: {}, begin: thrower },
+    { name: "onData()", throwing: { onData: thrower } },
+    { name: "onEnd()", throwing: { onEnd: thrower } },
+    { name: "onReset()", throwing: { onReset: thrower, onEnd: thrower } },
+    {
+      name: "onWritable()",
+      throwing: { onWritable: thrower },
+      begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
+    },
+  ])("resets only the affected stream when $name throws", async ({ throwing, begin }) => {
+    const faults: unknown[] = [];
+    await using engine = await startEngine({
+      onFault: (error) => faults.push(error),
+      serve: (stream) => {
+        if (stream.id !== 1) return echo(stream);
+        stream.receiver = receiving(stream, throwing);
+        begin?.(stream);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(begun(1), begun(3), windowUpdateFrame(1, 1), windowUpdateFrame(0, 100));
+    connection.send(dataFrame(1, text("x"), endStream), dataFrame(3, text("x"), endStream));
+    expect(await connection.readEnd(1)).toStrictEqual(resetWith(ErrorCode.internalError));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+    expect(faults).toContainEqual(new Error("a fault of the test's"));
+  });
+
+  test("closes the connection with INTERNAL_ERROR if onFault throws (§5.4.1)", async () => {
+    const faults: unknown[] = [];
+    const errors: unknown[] = [];
+    await using engine = await startEngine({
+      onFault: (error) => {
+        if (faults.push(error) === 1) throw new Error("a fault beyond the stream");
+      },
+      onError: (scope) => errors.push(scope),
+      serve: thrower,
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1));
+    expect(await connection.readEnd(3)).toMatchObject(goAwayWith(ErrorCode.internalError));
+    expect(faults).toEqual([new Error("a fault of the test's"), new Error("a fault beyond the stream")]);
+    // An error in onFault does not count as a client error.
+    expect(errors).toEqual([]);
+  });
+});
+
+function thrower(): never {
+  throw new Error("a fault of the test's");
+}

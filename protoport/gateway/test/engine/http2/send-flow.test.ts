@@ -1,0 +1,259 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { BacklogBudget } from "../../../../../packages/http/src/exchange/index.ts";
+import { defaultHttp2Limits, type Http2Stream } from "../../../src/engine/http2/index.ts";
+import { answer, receiving, startEngine, statusBlock } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+import {
+  type Frame,
+  frame,
+  type FrameConnection,
+  frameFlag,
+  frameType,
+  openFrames,
+  resetFrame,
+} from "../../../../../packages/testing/src/http/http2-frames.ts";
+import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+const { blockedTimeoutMs } = defaultHttp2Limits;
+
+describe("SendFlow", () => {
+  test("keeps data queued until a negative window is positive again (§6.9.2)", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abcd")) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 2), whole(1));
+    await connection.readUntil(({ type }) => type === frameType.data);
+    // The window changes from 0 to -2, back to 0, which allows nothing, and then to 1.
+    connection.send(settingFrame(4, 0), windowUpdateFrame(1, 2), ping);
+    const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
+    expect(next?.type).toBe(frameType.ping);
+    connection.send(windowUpdateFrame(1, 1));
+    const data = await connection.readUntil(({ type }) => type === frameType.data);
+    expect(data).toMatchObject({ flags: 0, payload: Buffer.from("c") });
+    connection.send(windowUpdateFrame(1, 1));
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+  });
+
+  test("sends queued data when SETTINGS enlarges the stream window (§6.9.2)", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abcd")) });
+    using connection = await openFrames(engine.address);
+    // The change of the connection window visits the stream, whose own window is still 0.
+    connection.send(settingFrame(4, 0), whole(1), windowUpdateFrame(0, 1), settingFrame(4, 4), ping);
+    const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
+    expect(next).toMatchObject({ type: frameType.data, payload: Buffer.from("abcd") });
+  });
+
+  test("sends one DATA frame per WINDOW_UPDATE while data is queued", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.from("abc")) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), whole(3), windowUpdateFrame(1, 1), windowUpdateFrame(3, 2), ping);
+    const sent: string[] = [];
+    await connection.readUntil(({ type, streamId, payload }) => {
+      if (type === frameType.data) sent.push(`${streamId}:${payload.toString()}`);
+      return type === frameType.ping;
+    });
+    expect(sent).toEqual(["1:a", "3:ab"]);
+  });
+
+  test("accepts window changes for streams without queued data", async () => {
+    await using engine = await startEngine({ serve: (stream) => stream.sendHeaders([statusBlock(200)], false) });
+    using connection = await openFrames(engine.address);
+    connection.send(whole(1), settingFrame(4, 100_000), ping);
+    expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
+  });
+
+  test("handles WINDOW_UPDATE in constant time for any number of queued streams", async () => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [{ sendFlow } = expect.fail("no connection")] = engine.connections;
+    let visits = 0;
+    const streams = Array.from({ length: 250 }, () => ({
+      window: 0,
+      get sendWindow() {
+        visits++;
+        return this.window;
+      },
+      set sendWindow(bytes) {
+        this.window = bytes;
+      },
+      queuedBytes: 1000,
+      sendNext() {
+        sendFlow.release(this, sendFlow.take(this, 1), false);
+      },
+      reset: () => {},
+    }));
+    for (const stream of streams) sendFlow.enqueue(stream, 1000);
+    visits = 0;
+    for (const stream of streams) sendFlow.growStream(stream, 1);
+    expect(visits).toBeLessThan(10 * streams.length);
+    expect(sendFlow.queuedBytes).toBe(999 * streams.length);
+  });
+
+  test("sends one byte if the connection window grows by one byte", async () => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(65_537)) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 100_000), whole(1));
+    for (let bytes = 0; bytes < 65_535;) {
+      const data = await connection.readUntil(({ type }) => type === frameType.data);
+      bytes += data?.payload.byteLength ?? Infinity;
+    }
+    connection.send(windowUpdateFrame(0, 1), ping);
+    const next = await connection.readUntil(({ type }) => type === frameType.data || type === frameType.ping);
+    expect(next).toMatchObject({ type: frameType.data, flags: 0, payload: Buffer.alloc(1) });
+  });
+
+  test("sends pieces of a body in order", async () => {
+    const streams: Http2Stream[] = [];
+    await using engine = await startEngine({
+      serve: (stream) => {
+        streams.push(stream);
+        stream.receiver = receiving(stream, { onWritable: () => streams[1]?.end(Buffer.from("b"), undefined) });
+        stream.sendHeaders([statusBlock(200)], false);
+        stream.sendData(Buffer.from("a"));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), begun(1), begun(3), settingFrame(4, 100));
+    const sent: string[] = [];
+    await connection.readUntil(({ type, streamId, flags, payload }) => {
+      if (type === frameType.data && streamId === 3) sent.push(payload.toString());
+      return streamId === 3 && flags === frameFlag.endStream;
+    });
+    expect(sent.join("")).toBe("ab");
+  });
+
+  /** Sends frames, and waits until the server has handled the frames. */
+  const sendAndPing = async (connection: FrameConnection, ...frames: readonly Frame[]): Promise<void> => {
+    connection.send(...frames, ping);
+    expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
+  };
+
+  test.each<{ name: string; end: (connection: FrameConnection, budget: BacklogBudget) => Promise<void> }>([
+    {
+      name: "sent",
+      end: (connection) => sendAndPing(connection, windowUpdateFrame(1, 1000), windowUpdateFrame(3, 1000)),
+    },
+    { name: "reset", end: (connection) => sendAndPing(connection, resetFrame(1, 8), resetFrame(3, 8)) },
+    {
+      name: "lost with its connection",
+      end: async ({ socket }, budget) => {
+        socket.destroy();
+        await expect.poll(() => budget.bytes).toBe(0);
+      },
+    },
+  ])("counts queued data until it is $name", async ({ end }) => {
+    const budget = new BacklogBudget(100_000);
+    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), whole(3), ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    expect(budget.bytes).toBe(2000);
+    await end(connection, budget);
+    expect(budget.bytes).toBe(0);
+  });
+});
+
+test("long responses do not block short responses", async () => {
+  await using engine = await startEngine({
+    serve: (stream) => answer(stream, Buffer.alloc(stream.id === 1 ? 1_000_000 : 20_000)),
+  });
+  using connection = await openFrames(engine.address);
+  const shorts = [3, 5, 7, 9];
+  connection.send(settingFrame(4, 2 ** 31 - 1), ...[1, ...shorts].map(whole));
+  const sentBytes = new Map<number, number>();
+  const completed: number[] = [];
+  while (completed.length < shorts.length) {
+    const data = await connection.readUntil(({ type }) => type === frameType.data);
+    if (data === undefined) throw new Error("the connection has closed");
+    sentBytes.set(data.streamId, (sentBytes.get(data.streamId) ?? 0) + data.payload.byteLength);
+    if (data.flags === frameFlag.endStream) completed.push(data.streamId);
+    // Less than one frame at a time.
+    connection.send(windowUpdateFrame(0, data.payload.byteLength));
+  }
+  expect(completed).toStrictEqual(shorts);
+  // Stream 1 sends its first window, and then takes at most as many turns as the other streams.
+  expect(sentBytes.get(1)).toBeLessThan(65_535 + shorts.length * 2 * 16_384);
+});
+
+describe("SendFlow.takeAll", () => {
+  test.each([
+    { name: "allows data that fills the stream window", streamWindow: 5, sizes: [5, 1], sent: [true, false] },
+    { name: "refuses data over the stream window", streamWindow: 5, sizes: [6, 4], sent: [false, true] },
+    { name: "refuses data over the frame size", streamWindow: 65_535, sizes: [16_385, 16_384], sent: [false, true] },
+    {
+      name: "refuses data over the connection window",
+      streamWindow: 100_000,
+      sizes: [16_384, 16_384, 16_384, 16_384, 16_383, 1],
+      sent: [true, true, true, false, true, false],
+    },
+    { name: "refuses data while the socket is full", streamWindow: 5, sizes: [1], sent: [false], congested: true },
+  ])("$name", async ({ streamWindow, sizes, sent, congested = false }) => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [{ output, sendFlow } = expect.fail("no connection")] = engine.connections;
+    output.congested = congested;
+    const stream = { sendWindow: streamWindow, queuedBytes: 0, sendNext: () => {}, reset: () => {} };
+    expect(sizes.map((bytes) => sendFlow.takeAll(stream, bytes))).toEqual(sent);
+    const taken = sizes.filter((_, at) => sent[at]).reduce((sum, bytes) => sum + bytes, 0);
+    expect(stream.sendWindow).toBe(streamWindow - taken);
+  });
+});
+
+describe("SendFlow.finish", () => {
+  test.each([
+    { name: "no stream if the windows allow the queued bytes", sendWindow: 65_535, queuedBytes: 65_535, lost: 0 },
+    { name: "a stream with more queued bytes than its window", sendWindow: 5, queuedBytes: 6, lost: 1 },
+    {
+      name: "a stream with more queued bytes than the connection window",
+      sendWindow: 65_536,
+      queuedBytes: 65_536,
+      lost: 1,
+    },
+  ])("returns $name", async ({ sendWindow, queuedBytes, lost }) => {
+    await using engine = await startEngine();
+    using connection = await openFrames(engine.address);
+    connection.send(ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [{ sendFlow } = expect.fail("no connection")] = engine.connections;
+    sendFlow.enqueue({ sendWindow, queuedBytes, sendNext: () => {}, reset: () => {} }, queuedBytes);
+    expect(sendFlow.finish()).toHaveLength(lost);
+  });
+});
+
+describe("a response", () => {
+  test.each([
+    { name: "stalled if nothing was read for the blocked timeout", afterMs: blockedTimeoutMs, stalled: 1 },
+    { name: "not stalled before the blocked timeout", afterMs: blockedTimeoutMs - 5000, stalled: 0 },
+  ])("is $name", async ({ afterMs, stalled }) => {
+    await using engine = await startEngine({ serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const [first] = engine.connections;
+    expect(first?.sendFlow.stalled(performance.now() + afterMs)).toHaveLength(stalled);
+  });
+
+  test("is not stalled while the client reads slowly", async () => {
+    await using engine = await startEngine({
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        answer(stream, Buffer.alloc(1000));
+      },
+    });
+    using connection = await openFrames(engine.address);
+    connection.send(settingFrame(4, 0), whole(1), ping);
+    await connection.readUntil(({ type }) => type === frameType.ping);
+    const waitingAtMs = performance.now();
+    while (performance.now() < waitingAtMs + 5) await nextTurn();
+    connection.send(windowUpdateFrame(1, 1), ping);
+    await connection.readUntil(({ type, flags }) => type === frameType.ping && flags === frameFlag.ack);
+    const [first] = engine.connections;
+    expect(first?.sendFlow.stalled(waitingAtMs + blockedTimeoutMs + 4)).toStrictEqual([]);
+    connection.send(windowUpdateFrame(1, 999), whole(3), windowUpdateFrame(3, 1000));
+    expect(await connection.readEnd(3)).toStrictEqual(answered);
+  });
+});

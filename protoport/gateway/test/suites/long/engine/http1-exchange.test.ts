@@ -1,0 +1,233 @@
+import { describe, expect, test } from "vitest";
+import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { useFakeClock } from "../../../../../../packages/testing/src/fake-clock.ts";
+import { type Field, type HttpRequest } from "../../../../../../packages/testing/src/http/exchange.ts";
+import { nextEvent, startGreenhouse, waterBedProcedure } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
+
+const json: Field = ["content-type", "application/json"];
+const path = "/beds/7:water";
+
+function water(header: readonly Field[], body: string): HttpRequest {
+  return { httpMethod: "POST", path, header: [json, ...header], body: Buffer.from(body) };
+}
+
+describe("a client that does not read", () => {
+  // More than the kernel buffers for a client that does not read.
+  const bigText = "orders".repeat(3_000_000);
+
+  test.each([
+    { name: "a large response", target: waterBedProcedure, type: "application/json", body: "{}" },
+    {
+      name: "a stream of large messages",
+      target: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      type: "application/connect+json",
+      body: "\0\0\0\0\x02{}",
+    },
+  ])("is disconnected while $name is sent", async ({ target, type, body }) => {
+    const clock = useFakeClock();
+    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          for (;;) yield { sensor: bigText.slice(0, 100_000) };
+        },
+      },
+      { limits: { idleTimeoutMs: 500 }, admit: () => closing.resolve({ closed: nextEvent("close") }) },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write(
+      `POST ${target} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ncontent-length: ${String(body.length)}\r\n\r\n${body}`,
+    );
+    const { closed } = await within(closing.promise, "the request");
+    await clock.passUntil(closed, "the connection to be closed");
+    await greenhouse.completed(1);
+  });
+
+  test("is disconnected during the second response", async () => {
+    const clock = useFakeClock();
+    const closed = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: bigText }) },
+      { limits: { idleTimeoutMs: 500 }, admit: () => closed.resolve(nextEvent("close")) },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.request(water([], "{}"));
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    connection.socket.pause();
+    await clock.passUntil(closed.promise, "the connection to be closed");
+  });
+
+  test("gets both pipelined responses when it reads after a half-close", async () => {
+    const paused = Promise.withResolvers<unknown>();
+    await using greenhouse = await startGreenhouse(
+      { waterBed: async ({ note }) => ({ note: note || bigText }) },
+      { admit: () => paused.resolve(nextEvent("pause")) },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.request(water([], "{}"));
+    await greenhouse.completed(1);
+    connection.request(water([], '{"note":"second"}'));
+    connection.socket.end();
+    await within(paused.promise, "the server to read no further");
+    connection.socket.resume();
+    expect((await connection.readResponse()).body.byteLength).toBeGreaterThan(bigText.length);
+    expect(String((await connection.readResponse()).body)).toContain("second");
+    expect(await connection.atEnd()).toBe(true);
+  });
+
+  test("is not disconnected during an idle stream if it has read everything", async () => {
+    const clock = useFakeClock();
+    const timedOut = Promise.withResolvers<void>();
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: () => ({ note: bigText }),
+        async *watchReadings() {
+          await timedOut.promise;
+          yield { sensor: "quiet" };
+        },
+      },
+      { limits: { idleTimeoutMs: 500 } },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    connection.request(water([], "{}"));
+    connection.request({
+      httpMethod: "POST",
+      path: "/greenhouse.v1.GreenhouseService/WatchReadings",
+      header: [["content-type", "application/connect+json"]],
+      body: Buffer.from("\0\0\0\0\u0002{}"),
+    });
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    // Another connection is idle for the same time, and is disconnected.
+    using silent = await openHttp1(greenhouse.address);
+    silent.request(water([], '{"note":"n"}'));
+    await silent.readResponse();
+    expect(await clock.passUntil(silent.atEnd(), "the end of the idle connection")).toBe(true);
+    timedOut.resolve();
+    expect(String((await connection.readResponse()).body)).toContain("quiet");
+  });
+
+  test.each(["keep-alive", "close"])(
+    "is disconnected with connection: %s even if it sends empty lines",
+    async (wish) => {
+      const clock = useFakeClock();
+      const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
+      await using greenhouse = await startGreenhouse(
+        {},
+        {
+          endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
+          limits: { idleTimeoutMs: 500 },
+          admit: () => closing.resolve({ closed: nextEvent("close") }),
+        },
+      );
+      using connection = await openHttp1(greenhouse.address);
+      connection.socket.pause();
+      connection.write(`GET /page HTTP/1.1\r\nhost: x\r\nconnection: ${wish}\r\n\r\n`);
+      const { closed } = await within(closing.promise, "the request");
+      const trickle = setInterval(() => connection.write("\r\n"), 20);
+      await clock.passUntil(closed, "the connection to be closed");
+      clearInterval(trickle);
+    },
+  );
+
+  test("is disconnected without a process warning if it keeps sending a body", async () => {
+    const clock = useFakeClock();
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    const closing = Promise.withResolvers<{ readonly closed: Promise<unknown> }>();
+    await using greenhouse = await startGreenhouse(
+      {},
+      {
+        endpoints: [{ path: "/page", open: false, handle: () => ({ httpStatus: 200, body: bigText }) }],
+        limits: { idleTimeoutMs: 500 },
+        admit: () => closing.resolve({ closed: nextEvent("close") }),
+      },
+    );
+    process.on("warning", onWarning);
+    using connection = await openHttp1(greenhouse.address);
+    connection.socket.pause();
+    connection.write("GET /page HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+    const chunk = `400\r\n${"x".repeat(1024)}\r\n`;
+    connection.write(chunk.repeat(2048));
+    const { closed } = await within(closing.promise, "the request");
+    await clock.passUntil(closed, "the connection to be closed");
+    process.off("warning", onWarning);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("a client that pipelines requests", () => {
+  test("has 100 requests served one at a time", async () => {
+    const requests = 100;
+    const unread = Promise.withResolvers<unknown>();
+    let running = 0;
+    let mostRunning = 0;
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: async () => {
+          mostRunning = Math.max(mostRunning, ++running);
+          await unread.promise;
+          running--;
+          return {};
+        },
+      },
+      {
+        admit: () => {
+          if (mostRunning === 0) unread.resolve(nextEvent("pause"));
+        },
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    const body = JSON.stringify({ note: "n".repeat(20_000) });
+    for (let i = 0; i < requests; i++) connection.request(water([], body));
+    for (let i = 0; i < requests; i++) expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+    expect(mostRunning).toBe(1);
+  });
+
+  test.each([
+    // Each case sends several hundred KiB.
+    {
+      what: "many requests and a body with Content-Length",
+      count: 2000,
+      paddingBytes: 30,
+      framing: "content-length: 2",
+      body: "{}",
+    },
+    {
+      what: "large requests and a chunked body",
+      count: 100,
+      paddingBytes: 4000,
+      framing: "transfer-encoding: chunked",
+      body: "2\r\n{}\r\n0\r\n\r\n",
+    },
+  ])("gets every response to $what after reading was paused", async ({ count, paddingBytes, framing, body }) => {
+    const slow = Promise.withResolvers<void>();
+    const paused = Promise.withResolvers<unknown>();
+    const endpoint = { path: "/page", open: true, handle: () => ({ httpStatus: 200, body: "" }) };
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: "n" }) },
+      {
+        admit: async () => {
+          paused.resolve(nextEvent("pause"));
+          await slow.promise;
+        },
+        endpoints: [endpoint],
+      },
+    );
+    using connection = await openHttp1(greenhouse.address);
+    const page = `GET /page HTTP/1.1\r\nhost: x\r\nx-padding: ${"x".repeat(paddingBytes)}\r\n\r\n`;
+    const fields = `host: x\r\ncontent-type: application/json\r\n${framing}`;
+    connection.request(water([], "{}"));
+    connection.write(page.repeat(count));
+    connection.write(`POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n`);
+    await within(paused.promise, "the server to read no more");
+    slow.resolve();
+    for (let i = 0; i <= count; i++) expect((await connection.readResponse()).httpStatus).toBe(200);
+    connection.write(body);
+    expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+  });
+});
