@@ -12,7 +12,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { create, toJson, toJsonString } from "@bufbuild/protobuf";
 import type { GatewayOptions } from "../protoport/gateway/src/index.ts";
-import type { HttpEngine, HttpServer } from "../packages/http/src/listen/index.ts";
+import type { HttpEngine, HttpServer } from "../protoport/gateway/src/http/listen/index.ts";
 import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
 import {
   BookSchema,
@@ -147,10 +147,10 @@ async function openOnEngine(folder: string): Promise<Send> {
 
 async function openOnNode(folder: string): Promise<Send> {
   // Checkouts from before the gateway was split into packages have the second path.
-  const path = ["packages/http/src/node/index.ts", "protoport/gateway/src/node/index.ts"].find((candidate) =>
+  const path = ["protoport/gateway/src/http/node/index.ts", "protoport/gateway/src/node/index.ts"].find((candidate) =>
     existsSync(join(folder, candidate)),
   );
-  const { nodeEngine } = await importFrom<typeof import("../packages/http/src/node/index.ts")>(folder, path ?? "");
+  const { nodeEngine } = await importFrom<typeof import("../protoport/gateway/src/http/node/index.ts")>(folder, path ?? "");
   return await openListening(folder, nodeEngine);
 }
 

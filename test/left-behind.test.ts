@@ -14,7 +14,7 @@ function filesWithOpenResources(): string[] {
 test("the leftover check detects resources from the packages", async () => {
   await using greenhouse = await startGreenhouse({});
   const socket = connect(greenhouse.address);
-  await expect.poll(filesWithOpenResources).toContainEqual(expect.stringContaining("/packages/http/src/"));
+  await expect.poll(filesWithOpenResources).toContainEqual(expect.stringContaining("/protoport/gateway/src/http/"));
   socket.destroy();
 });
 

@@ -10,7 +10,7 @@ import {
   type ListenOptions,
   type TrustedProxiesOptions,
 } from "@protoport/gateway";
-import { refusePromise, refuseUnknownOptions } from "@plantstore/http";
+import { refusePromise, refuseUnknownOptions } from "@protoport/gateway/http";
 import { createDocsPage } from "@plantstore/docs-page";
 import {
   createProbes,

@@ -25,7 +25,7 @@ export { type ConfigurationSources, readConfiguration, showConfiguration, trimme
 export { explainListenError } from "./explain-listen-error.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@plantstore/auth";
-export { nearestName } from "@plantstore/http";
+export { nearestName } from "@protoport/gateway/http";
 export { explainSystemError } from "@plantstore/auth/inputs";
 export { issuePlantToken } from "./plant-tokens.ts";
 export { plantLocationOf } from "./database-url.ts";

@@ -2,7 +2,7 @@ import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { TokenVerifier } from "@plantstore/auth";
 import type { Log } from "@plantstore/telemetry/logs";
 import type { AdmitRequest, CompletedRequest, Endpoint, GatewayOptions, Limits } from "@protoport/gateway";
-import { type OptionNames, required } from "@plantstore/http";
+import { type OptionNames, required } from "@protoport/gateway/http";
 import type { PlantStore } from "../service/index.ts";
 import type { Configuration } from "./settings.ts";
 

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { problems } from "../../packages/http/src/errors/index.ts";
+import { problems } from "../../protoport/gateway/src/http/errors/index.ts";
 import { situations } from "../contract/situations.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";

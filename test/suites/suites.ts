@@ -31,9 +31,9 @@ export const suites: readonly Suite[] = [
     about: "contract, corpus and listener on node:http and node:http2, which `createGateway` serves by default",
     occasion: "run",
     whySeparate: "repeats tests of `unit`",
-    // packages/http/test/engine/ tests what only the engine does, as the table in docs/reference/gateway-options.md
+    // protoport/gateway/test/http/engine/ tests what only the engine does, as the table in docs/reference/gateway-options.md
     // shows.
-    repeats: ["test/contract/", "protoport/gateway/test/wire/", "packages/http/test/listen/"],
+    repeats: ["test/contract/", "protoport/gateway/test/wire/", "protoport/gateway/test/http/listen/"],
     workers: 4,
     environment: { TEST_HTTP_ENGINE: "node", TEST_COMBINATIONS: "all" },
   },
@@ -51,7 +51,7 @@ export const suites: readonly Suite[] = [
       "protoport/gateway/test/wire/corpus.test.ts",
       "protoport/gateway/test/wire/http-body.test.ts",
       "protoport/gateway/test/wire/rest-http.test.ts",
-      "packages/http/test/listen/request-trailers.test.ts",
+      "protoport/gateway/test/http/listen/request-trailers.test.ts",
       "protoport/gateway/test/mcp/requests.test.ts",
       "protoport/gateway/test/protocols/shared/error-metadata.test.ts",
       "protoport/gateway/test/serve/admit-procedure.test.ts",

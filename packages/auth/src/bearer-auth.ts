@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import type { AdmitProcedure, AdmitRequest, OpenApiSecurityRequirement } from "@protoport/gateway";
-import { refuseUnknownOptions } from "@plantstore/http";
+import { refuseUnknownOptions } from "@protoport/gateway/http";
 import { type BearerAuthOptions, bearerAuthOptionNames } from "./bearer-auth-options.ts";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { refusePromise, withCode } from "@plantstore/http";
+import { refusePromise, withCode } from "@protoport/gateway/http";
 import type { BearerAuthOptions } from "./bearer-auth-options.ts";
 import { openOptionProblem } from "./open-names.ts";
 import { readRequiredScopes, requiredScopesOf, servicesProblem } from "./required-scopes.ts";

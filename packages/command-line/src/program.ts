@@ -1,4 +1,4 @@
-import { nearestName } from "@plantstore/http";
+import { nearestName } from "@protoport/gateway/http";
 import { type CommandOf, type Program, UsageError } from "./command.ts";
 import { helpOf, overview, usageOf } from "./help.ts";
 import { parseCommand } from "./parse-command.ts";

@@ -1,4 +1,4 @@
-import { runInTurns } from "@plantstore/http";
+import { runInTurns } from "@protoport/gateway/http";
 import { jsonPieces } from "./json-pieces.ts";
 import { parseWithDigits, yamlPieces } from "./yaml-text.ts";
 

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
-import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@plantstore/http";
+import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/http";
 import type { IncomingMessage } from "node:http";
 import type { Admit } from "@protoport/gateway";
 import type { ExpressConnectMiddleware, ExpressConnectOptions } from "./express.ts";

@@ -8,7 +8,7 @@ import type {
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { registerForwarder } from "@protoport/gateway/serve";
-import { type OptionNames, refuseUnknownOptions } from "@plantstore/http";
+import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/http";
 import { type AnyHandler, findConverter, findEncode, HandlerForwarder, type MessageTypes } from "./calls/index.ts";
 import { type DescriptorSource, findMethod, findService } from "./descriptors/index.ts";
 

@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@protoport/gateway";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runLater } from "@plantstore/http";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runLater } from "@protoport/gateway/http";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
 import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
 

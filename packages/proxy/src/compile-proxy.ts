@@ -2,7 +2,7 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { compileNodeRoutes, type GatewayOptions } from "@protoport/gateway/create-gateway";
 import type { FaultReporter, Routes } from "@protoport/gateway/serve";
-import { refusePromise } from "@plantstore/http";
+import { refusePromise } from "@protoport/gateway/http";
 import { type RestOptions, selectorOf, withoutRpcs } from "@protoport/gateway/protocols";
 import {
   assignServices,

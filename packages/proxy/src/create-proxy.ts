@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { createFaultReporter } from "@protoport/gateway/serve";
 import type { RestOptions } from "@protoport/gateway/protocols";
-import type { HttpEngine } from "@plantstore/http/node";
+import type { HttpEngine } from "@protoport/gateway/http/node";
 import {
   assembleGateway,
   type CurrentNodeServer,
@@ -19,7 +19,7 @@ import {
   required,
   withCode,
   withDefaultLimits,
-} from "@plantstore/http";
+} from "@protoport/gateway/http";
 import { compileProxy, methodsOf } from "./compile-proxy.ts";
 import {
   type DescriptorReload,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { createNodeServer, type GatewayOptions } from "@protoport/gateway/create-gateway";
-import { messageOf, noBytes, runInTurns, toShortLine, withCode } from "@plantstore/http";
+import { messageOf, noBytes, runInTurns, toShortLine, withCode } from "@protoport/gateway/http";
 import { procedureOf } from "@protoport/gateway/protocols";
 import type { FaultReporter, Server } from "@protoport/gateway/serve";
 import type { CompiledProxy } from "./compile-proxy.ts";

@@ -1,5 +1,5 @@
 import { type CurrentNodeServer, ignoredByListen } from "@protoport/gateway/create-gateway";
-import { refuseIgnoredOptions } from "@plantstore/http";
+import { refuseIgnoredOptions } from "@protoport/gateway/http";
 import { guardCallback } from "@protoport/gateway/serve";
 import { type ReloadReport, UnknownPaths } from "./forward/index.ts";
 import {

@@ -1,7 +1,7 @@
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { type UniversalClientFn, universalClientResponseFromFetch } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
-import { concatBytes } from "@plantstore/http";
+import { concatBytes } from "@protoport/gateway/http";
 import { messageBytesMax } from "@protoport/gateway/protocols";
 
 /** Settings for calls to RPCs without a rule. */

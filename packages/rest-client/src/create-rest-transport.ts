@@ -29,7 +29,7 @@ import {
   refuseIgnoredOptions,
   refuseUnknownOptions,
   required,
-} from "@plantstore/http";
+} from "@protoport/gateway/http";
 import { ignoredJsonOptions, jsonOptionNames, memoize } from "@protoport/gateway/protobuf";
 import { selectorOf, withDetailTypes } from "@protoport/gateway/protocols";
 import type { ReadErrorBody } from "./response-error.ts";

@@ -1,6 +1,6 @@
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { clearField, isMessage } from "@bufbuild/protobuf";
-import { toUtf8 } from "@plantstore/http";
+import { toUtf8 } from "@protoport/gateway/http";
 import {
   asFieldValues,
   createFieldForm,

@@ -1,6 +1,6 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { fieldsSetByFetch } from "@plantstore/http";
+import { fieldsSetByFetch } from "@protoport/gateway/http";
 import { memoize } from "@protoport/gateway/protobuf";
 import { oneMessage, formatGrpcTimeout, isHttpBodyType } from "@protoport/gateway/protocols";
 import { readBody } from "./response-body.ts";

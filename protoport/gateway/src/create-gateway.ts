@@ -28,7 +28,7 @@ import {
   createTrustedProxies,
   trustedProxiesNames,
   type TrustedProxiesOptions,
-} from "@plantstore/http/node";
+} from "./http/node-entry.ts";
 import { describeUnusedLabels } from "./protobuf/index.ts";
 import { commonJsPrototype } from "./commonjs-prototype.ts";
 import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
@@ -38,7 +38,7 @@ import {
   type NodeHandler,
   type NodeServerResponse,
 } from "./node-handler.ts";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runSteps } from "@plantstore/http";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runSteps } from "./http/index.ts";
 import { brotli, gzip, zstd } from "./protocols/compression/index.ts";
 
 export type { CurrentNodeServer } from "./node-handler.ts";

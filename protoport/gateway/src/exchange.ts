@@ -90,4 +90,4 @@ export {
   startDeadline,
   startInterval,
   timerMsMax,
-} from "@plantstore/http";
+} from "./http/index.ts";

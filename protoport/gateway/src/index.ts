@@ -61,9 +61,9 @@ export {
   clientNetwork,
   isAddressOrNetwork,
   type TrustedProxiesOptions,
-} from "@plantstore/http/node";
+} from "./http/node-entry.ts";
 export { visibleServices, type VisibilityOptions, errorCodeOf, optionOf } from "./protobuf/index.ts";
-export { type NamedOption, type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "@plantstore/http";
+export { type NamedOption, type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "./http/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";
 export type { FetchContext, FetchGateway, FetchHandler } from "./fetch/index.ts";
 export type { NodeHandler, NodeServerResponse } from "./node-handler.ts";

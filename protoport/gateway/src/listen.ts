@@ -20,4 +20,4 @@ export {
   peerOf,
   resetProblem,
   TrackedHttpServer,
-} from "@plantstore/http/node";
+} from "./http/node-entry.ts";

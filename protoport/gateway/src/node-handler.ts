@@ -9,7 +9,7 @@ import {
   HttpProblem,
   readHeaderField,
   refusePromise,
-} from "@plantstore/http";
+} from "./http/index.ts";
 import { findTarget, refuseProblem, serve, type CurrentServer, type Target } from "./serve/index.ts";
 import {
   NodeHttp1Exchange,
@@ -19,7 +19,7 @@ import {
   requestsUpgrade,
   stopReadingAfter,
   willClose,
-} from "@plantstore/http/node";
+} from "./http/node-entry.ts";
 
 /**
  * A response from node:http or node:http2. The types of node:http and node:http2 declare the same methods differently.

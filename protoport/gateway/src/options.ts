@@ -11,4 +11,4 @@ export {
   requireObject,
   stringOr,
   refusePromise,
-} from "@plantstore/http";
+} from "./http/index.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
-import { defaultLimits, defaultReadMaxBytes } from "../../../packages/http/src/exchange/limits.ts";
+import { defaultLimits, defaultReadMaxBytes } from "../src/http/exchange/limits.ts";
 import { isPeerAtLeast } from "../../../packages/testing/src/peer-version.ts";
 import { sourceFiles } from "../../../packages/testing/src/source-files.ts";
 
@@ -19,10 +19,10 @@ const declared = [
   { file: "protoport/gateway/src/protocols/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
   { file: "protoport/gateway/src/protobuf/messages/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
   { file: "protoport/gateway/src/serve/cors.ts", type: "CorsOptions", prefix: "cors." },
-  { file: "packages/http/src/listen/listener.ts", type: "ListenOptions", prefix: "" },
-  { file: "packages/http/src/listen/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },
-  { file: "packages/http/src/listen/bind.ts", type: "BindOptions", prefix: "" },
-  { file: "packages/http/src/exchange/limits.ts", type: "Limits", prefix: "" },
+  { file: "protoport/gateway/src/http/listen/listener.ts", type: "ListenOptions", prefix: "" },
+  { file: "protoport/gateway/src/http/listen/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },
+  { file: "protoport/gateway/src/http/listen/bind.ts", type: "BindOptions", prefix: "" },
+  { file: "protoport/gateway/src/http/exchange/limits.ts", type: "Limits", prefix: "" },
   { file: `${connect}/router.d.ts`, type: "ConnectRouterOptions", prefix: "" },
   { file: `${connect}/protocol/universal-handler.d.ts`, type: "UniversalHandlerOptions", prefix: "" },
 ];

@@ -7,7 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../src/serve/own-descriptors.ts";
 import { createHttp1Server } from "../src/engine/http1-server.ts";
-import { BacklogBudget, defaultLimits } from "../../../packages/http/src/exchange/index.ts";
+import { BacklogBudget, defaultLimits } from "../src/http/exchange/index.ts";
 import { createUpstream, type Upstream } from "../../../packages/proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";

@@ -8,7 +8,7 @@ import {
   Health,
   HealthCheckResponse_ServingStatus,
 } from "../../../protoport/gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
-import { defaultLimits } from "../../../packages/http/src/exchange/index.ts";
+import { defaultLimits } from "../../../protoport/gateway/src/http/exchange/index.ts";
 import { type ChildServer, startChildServer } from "../../support/process/child-server.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 

@@ -194,7 +194,7 @@ test("no module is in two published packages", () => {
   const modules = publishedModules();
   expect(modules).toEqual(
     expect.arrayContaining([
-      "packages/http/src/exchange/exchange.ts",
+      "protoport/gateway/src/http/exchange/exchange.ts",
       "protoport/gateway/src/serve/serve.ts",
       "src/stores/contract/deletion.ts",
     ]),

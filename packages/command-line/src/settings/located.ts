@@ -1,4 +1,4 @@
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "@protoport/gateway/http";
 
 /** A setting's value with its source, for messages. */
 export interface Located {

@@ -1,4 +1,4 @@
-import { messageOf, nearestName } from "@plantstore/http";
+import { messageOf, nearestName } from "@protoport/gateway/http";
 import { type Located, memberPath } from "./located.ts";
 import { quote } from "./quote.ts";
 import type { Members, MembersOf, ReportProblem, SettingType } from "./setting.ts";

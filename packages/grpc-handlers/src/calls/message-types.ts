@@ -5,7 +5,7 @@ import {
   createPlainConverter,
   type PlainConverter,
 } from "@protoport/gateway/protobuf";
-import { withCode } from "@plantstore/http";
+import { withCode } from "@protoport/gateway/http";
 import type { AnyDefinition } from "./base-call.ts";
 import { sampleMessages } from "./sample-messages.ts";
 import { createResponseWriter, type EncodeMessage } from "./write-response.ts";

@@ -1,5 +1,5 @@
 import { Metadata } from "@grpc/grpc-js";
-import { reservedResponseFields, fieldsNotSentAsMetadata } from "@plantstore/http";
+import { reservedResponseFields, fieldsNotSentAsMetadata } from "@protoport/gateway/http";
 import { LazyHeaders } from "@protoport/gateway/protocols";
 
 // The header fields that handlers do not get: those that grpc-js omits, and the Connect protocol's own fields.

@@ -1,7 +1,7 @@
 import { type DescFile, type DescMethod, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { readDescriptorSet } from "@protoport/gateway/protobuf";
-import { withCode } from "@plantstore/http";
+import { withCode } from "@protoport/gateway/http";
 import { isDescribed, toDescriptorSet } from "./package-files.ts";
 
 /**

@@ -16,7 +16,7 @@ import {
   ServiceDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 import { joinNames } from "@protoport/gateway/protobuf";
-import { withCode } from "@plantstore/http";
+import { withCode } from "@protoport/gateway/http";
 import { http } from "@protoport/gateway/protobuf/gen/google/api/annotations_pb.js";
 import { type HttpRule, HttpRuleSchema } from "@protoport/gateway/protobuf/gen/google/api/http_pb.js";
 

@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { CommandOf, CommandOutput, ParsedFlags } from "@plantstore/command-line";
 import { readFlag, textOf, textsOf, UsageError } from "@plantstore/command-line";
 import { formatted, oneOf } from "@plantstore/command-line/settings";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { createNameFilter, describeBinding, selectorOf, withoutRpcs } from "@protoport/gateway/protocols";
 import { writeAnnotations, writeChanges } from "../compare/index.ts";
 import { compareWith } from "./compare-with.ts";

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { unsupportedOpenApiOptions } from "@protoport/gateway/protobuf";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { type RestBinding, type RestOptions, checkRestRoutes } from "@protoport/gateway/protocols";
 import { checkTools, type CheckedTools } from "./check-tools.ts";
 

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { filesOf } from "@protoport/gateway/protobuf";
 import type { RestOptions } from "@protoport/gateway/protocols";
 import {

@@ -1,4 +1,4 @@
-import { nearestName, toShortLine } from "@plantstore/http";
+import { nearestName, toShortLine } from "@protoport/gateway/http";
 import type { ExternalHttpRule } from "@protoport/gateway/protocols";
 import { readSelectorPlaces } from "./read-rules.ts";
 import { lettersPerEdit } from "./unused-names.ts";

@@ -1,4 +1,4 @@
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { readRegularFile } from "@plantstore/command-line";
 import { InputError } from "./input-error.ts";
 

@@ -1,6 +1,6 @@
 import type { ExternalHttpRule } from "@protoport/gateway/protocols";
 import { locateSelectors, parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { InputError } from "./input-error.ts";
 import { readInput } from "./read-input.ts";
 

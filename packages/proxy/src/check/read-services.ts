@@ -7,7 +7,7 @@ import {
   InvalidDescriptorSetError,
   readDescriptorSet,
 } from "@protoport/gateway/protobuf";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { InputError } from "./input-error.ts";
 import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 

@@ -1,4 +1,4 @@
-import { nearestName } from "@plantstore/http";
+import { nearestName } from "@protoport/gateway/http";
 import type { ExternalHttpRule } from "@protoport/gateway/protocols";
 
 /** A suggestion may correct one typo per 10 letters. RPC names share many letters, so more typos match other names. */

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { ErrorCode, type HeaderFields, readHeaderField } from "@plantstore/http";
+import { ErrorCode, type HeaderFields, readHeaderField } from "@protoport/gateway/http";
 import { connectionLost, serverUnresponsive } from "@protoport/gateway/engine/client";
 import { problem } from "@protoport/gateway/protobuf";
 import { LazyHeaders } from "@protoport/gateway/protocols";

@@ -2,7 +2,7 @@ import { create, type DescMethod, isMessage, type Message, type MessageInitShape
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/protobuf";
-import type { BodyMemory } from "@plantstore/http";
+import type { BodyMemory } from "@protoport/gateway/http";
 import { StableFields } from "@protoport/gateway/engine/client";
 import { compressedFlag, type Envelope, procedureOf, toEnvelope, writeEnvelope } from "@protoport/gateway/protocols";
 import type { ResponseCoding } from "./response-head.ts";

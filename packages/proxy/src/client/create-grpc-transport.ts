@@ -25,7 +25,7 @@ import {
   refuseUnknownOptions,
   required,
   stringOr,
-} from "@plantstore/http";
+} from "@protoport/gateway/http";
 import { messageBytesMax } from "@protoport/gateway/protocols";
 import {
   createUpstream,

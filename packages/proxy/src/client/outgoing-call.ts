@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@plantstore/http";
+import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@protoport/gateway/http";
 import {
   type ClientConnection,
   type ClientStream,

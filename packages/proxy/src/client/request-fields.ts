@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { noBytes, fieldsSetByGrpcClient, copyIfPooled } from "@plantstore/http";
+import { noBytes, fieldsSetByGrpcClient, copyIfPooled } from "@protoport/gateway/http";
 import { encodeVarying } from "@protoport/gateway/engine/client";
 import { formatGrpcTimeout } from "@protoport/gateway/protocols";
 

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { readHeaderField } from "@plantstore/http";
+import { readHeaderField } from "@protoport/gateway/http";
 import type { ResponseSection } from "@protoport/gateway/engine/client";
 import { codeOfHttpStatus } from "./call-status.ts";
 

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { RequestBody } from "@plantstore/http";
+import { RequestBody } from "@protoport/gateway/http";
 import { type EnvelopeReader, readMessages } from "@protoport/gateway/protocols";
 import { responseError } from "./call-status.ts";
 

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { timerMsMax, type OptionNames, required } from "@plantstore/http";
+import { timerMsMax, type OptionNames, required } from "@protoport/gateway/http";
 import { requireRange } from "../upstreams/index.ts";
 
 const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };

@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, copyIfPooled } from "@plantstore/http";
+import { type HeaderFields, copyIfPooled } from "@protoport/gateway/http";
 import type { ClientStream } from "@protoport/gateway/engine/client";
 import { LazyHeaders } from "@protoport/gateway/protocols";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CollectedBytes, type HeaderFields, noBytes, detachFromChunk } from "@plantstore/http";
+import { CollectedBytes, type HeaderFields, noBytes, detachFromChunk } from "@protoport/gateway/http";
 import type { ClientStream } from "@protoport/gateway/engine/client";
 import {
   envelopeBytes,

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { readRegularFile } from "@plantstore/command-line";
-import { noBytes } from "@plantstore/http";
+import { noBytes } from "@protoport/gateway/http";
 import { type DeclaredNames, declaredNames } from "@protoport/gateway/protobuf";
 import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/protocols";
 import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";

@@ -1,6 +1,6 @@
 import type { CommandOutput } from "@plantstore/command-line";
 import type { CompletedRequest } from "@protoport/gateway";
-import { toOneLine } from "@plantstore/http";
+import { toOneLine } from "@protoport/gateway/http";
 
 /** Milliseconds within which an event is logged at most once. An unreachable upstream may fail thousands of calls. */
 const eventMs = 10_000;

@@ -1,4 +1,4 @@
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { pemBytesMax, readRegularFileSync } from "@plantstore/command-line";
 import { InputError } from "../check/index.ts";
 

@@ -1,5 +1,5 @@
 import { type CommandOf, type Program, runProgram, textOf, UsageError } from "@plantstore/command-line";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { checkCommand, InputError } from "../check/index.ts";
 import { openApiCommand, pluginCommand } from "../openapi/index.ts";
 import { proxyConfigurationSchema, SettingsProblem } from "../settings/index.ts";

@@ -1,4 +1,4 @@
-import { isProduction, messageOf } from "@plantstore/http";
+import { isProduction, messageOf } from "@protoport/gateway/http";
 import type {
   ForwardRules,
   ProxiedUpstreamOptions,

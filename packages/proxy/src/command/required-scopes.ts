@@ -1,4 +1,4 @@
-import { NamePatterns } from "@plantstore/http";
+import { NamePatterns } from "@protoport/gateway/http";
 
 /**
  * Creates a function that returns all scopes that a procedure (`/package.Service/Method`) requires, or `undefined` for

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CommandOutput } from "@plantstore/command-line";
 import { isAddressOrNetwork } from "@protoport/gateway";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import type { ServerPart } from "@protoport/gateway/health";
 import type { ProtocolExtension } from "@protoport/gateway/mcp";
 import type { openValidation } from "@protoport/gateway/validation";

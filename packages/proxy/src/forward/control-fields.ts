@@ -1,4 +1,4 @@
-import { matcherOf } from "@plantstore/http";
+import { matcherOf } from "@protoport/gateway/http";
 
 /** A group of response fields with the same purpose. A name that ends in `*` is a prefix. */
 interface ControlFields {

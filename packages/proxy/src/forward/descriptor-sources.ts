@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { runInTurns, timerMsMax, messageOf } from "@plantstore/http";
+import { runInTurns, timerMsMax, messageOf } from "@protoport/gateway/http";
 import { createGrpcTransport } from "../client/index.ts";
 import { readRegularFile } from "@plantstore/command-line";
 import { requireRange, type Upstream } from "../upstreams/index.ts";

@@ -4,7 +4,7 @@ import {
   readDescriptorSetInTurns,
   type VisibilityOptions,
 } from "@protoport/gateway/protobuf";
-import { messageOf, withCode } from "@plantstore/http";
+import { messageOf, withCode } from "@protoport/gateway/http";
 
 /** A descriptor source that may change. */
 export interface DescriptorSource {

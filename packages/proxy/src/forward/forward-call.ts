@@ -1,7 +1,7 @@
 import { AsyncResource } from "node:async_hooks";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { ConnectError, type ConnectRouterOptions } from "@connectrpc/connect";
-import type { BodyMemory, HeaderFields } from "@plantstore/http";
+import type { BodyMemory, HeaderFields } from "@protoport/gateway/http";
 import { type HiddenParts, createBinaryReader, createBinaryWriter, problem } from "@protoport/gateway/protobuf";
 import {
   type CallInit,

@@ -10,7 +10,7 @@ import {
   type OptionNames,
   refusePromise,
   matcherOf,
-} from "@plantstore/http";
+} from "@protoport/gateway/http";
 import type { RequestFields } from "../client/index.ts";
 import { isControlField } from "./control-fields.ts";
 import { isIdentityField } from "./identity-fields.ts";

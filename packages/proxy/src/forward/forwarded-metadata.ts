@@ -1,5 +1,5 @@
 import type { Caller } from "@protoport/gateway/serve";
-import type { HeaderFields } from "@plantstore/http";
+import type { HeaderFields } from "@protoport/gateway/http";
 import type { RequestFields } from "../client/index.ts";
 import { LazyHeaders, type ProtocolName } from "@protoport/gateway/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";

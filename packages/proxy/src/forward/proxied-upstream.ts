@@ -8,7 +8,7 @@ import {
   refuseUnknownOptions,
   required,
   stringOr,
-} from "@plantstore/http";
+} from "@protoport/gateway/http";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
 import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@protoport/gateway/protobuf";
 import { messageBytesMax, type ExternalHttpRule } from "@protoport/gateway/protocols";

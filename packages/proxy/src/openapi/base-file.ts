@@ -1,5 +1,5 @@
 import type { OpenApiInfo, OpenApiOptions, OpenApiServer } from "@protoport/gateway";
-import { messageOf, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
+import { messageOf, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
 import { InputError, readInput } from "../check/index.ts";
 import { readYaml } from "../service-config/index.ts";
 

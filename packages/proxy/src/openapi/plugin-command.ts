@@ -7,7 +7,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@plantstore/command-line";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { labelsOf, readDefinition, servicesOf } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";

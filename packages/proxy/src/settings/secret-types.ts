@@ -1,5 +1,5 @@
 import { withoutLineEnd } from "@plantstore/auth/inputs";
-import { messageOf } from "@plantstore/http";
+import { messageOf } from "@protoport/gateway/http";
 import { readRegularFileSync } from "@plantstore/command-line";
 import type { Located, ReportProblem, SettingType } from "@plantstore/command-line/settings";
 

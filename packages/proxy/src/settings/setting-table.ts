@@ -14,7 +14,7 @@ import type {
   RestSection,
   RestServiceSection,
 } from "./proxy-configuration.ts";
-import { defaultReadMaxBytes } from "@plantstore/http";
+import { defaultReadMaxBytes } from "@protoport/gateway/http";
 import { upstreamLimits } from "../upstreams/index.ts";
 import { upstreamType } from "./upstream-table.ts";
 

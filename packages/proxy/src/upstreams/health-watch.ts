@@ -1,5 +1,5 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { ErrorCode, noBytes, readHeaderField } from "@plantstore/http";
+import { ErrorCode, noBytes, readHeaderField } from "@protoport/gateway/http";
 import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,

@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
-import { freedBytesMin, messageOf } from "@plantstore/http";
+import { freedBytesMin, messageOf } from "@protoport/gateway/http";
 import { explainTlsError, TlsFilesError } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 

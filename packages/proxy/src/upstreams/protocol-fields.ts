@@ -1,4 +1,4 @@
-import { isToken, fieldsNotForwarded } from "@plantstore/http";
+import { isToken, fieldsNotForwarded } from "@protoport/gateway/http";
 
 // Pseudo-header fields and gRPC fields. `grpc-trace-bin`, OpenCensus's trace context, is metadata.
 const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;

@@ -1,4 +1,4 @@
-import { NamePatterns } from "@plantstore/http";
+import { NamePatterns } from "@protoport/gateway/http";
 
 /** The upstream options that {@link ServiceOwners} needs. */
 interface ServicePatterns {

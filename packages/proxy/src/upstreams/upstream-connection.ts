@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type BacklogBudget, errorName, timerMsMax } from "@plantstore/http";
+import { type BacklogBudget, errorName, timerMsMax } from "@protoport/gateway/http";
 import { ClientConnection, type Http2Limits } from "@protoport/gateway/engine/client";
 import { HealthWatch } from "./health-watch.ts";
 import type { PreparedTls } from "./open-socket.ts";

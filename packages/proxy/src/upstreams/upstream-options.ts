@@ -1,4 +1,4 @@
-import { timerMsMax, type OptionNames, required } from "@plantstore/http";
+import { timerMsMax, type OptionNames, required } from "@protoport/gateway/http";
 import { type UpstreamTls } from "./open-socket.ts";
 import { requireRange } from "./require-range.ts";
 import {

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BacklogBudget, refuseUnknownOptions } from "@plantstore/http";
+import { BacklogBudget, refuseUnknownOptions } from "@protoport/gateway/http";
 import { AddressResolver } from "./address-resolver.ts";
 import { CallQueue, type PendingCall, type RefusalReason } from "./call-queue.ts";
 import { prepareTls } from "./open-socket.ts";

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { runSteps } from "../../../http/src/index.ts";
+import { runSteps } from "../../../../protoport/gateway/src/http/index.ts";
 import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";

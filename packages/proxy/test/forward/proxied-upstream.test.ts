@@ -1,7 +1,7 @@
 import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { runSteps } from "../../../http/src/index.ts";
+import { runSteps } from "../../../../protoport/gateway/src/http/index.ts";
 import type { ServiceDescriptors } from "../../src/forward/descriptors.ts";
 import { ProxiedUpstream, typesOf } from "../../src/forward/proxied-upstream.ts";
 import { ServiceOwners } from "../../src/upstreams/index.ts";

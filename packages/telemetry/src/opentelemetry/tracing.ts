@@ -23,7 +23,7 @@ import {
   rpcAttributes,
   rpcMethodOf,
 } from "../conventions/index.ts";
-import { refuseUnknownOptions } from "@plantstore/http";
+import { refuseUnknownOptions } from "@protoport/gateway/http";
 import { callContextKey, contextKey, runInContext, spanOf } from "./request-context.ts";
 
 /** Options for {@link createTracing}. */

@@ -13,7 +13,7 @@ import {
   type Instruments,
   type MeasuredCall,
 } from "../conventions/index.ts";
-import { refusePromise } from "@plantstore/http";
+import { refusePromise } from "@protoport/gateway/http";
 import { runInRequestContext, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, serverAttributes, type Tracing, type TracingOptions } from "./tracing.ts";
 

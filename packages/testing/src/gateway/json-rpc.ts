@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createFaultReporter } from "../../../../protoport/gateway/src/serve/index.ts";
-import { type Exchange, planBody, runSteps, toUtf8 } from "../../../http/src/exchange/index.ts";
+import { type Exchange, planBody, runSteps, toUtf8 } from "../../../../protoport/gateway/src/http/exchange/index.ts";
 import { assembleGateway, compileNodeRoutes, createNodeServer } from "../../../../protoport/gateway/src/create-gateway.ts";
 import type { Gateway, GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
 import { metadataFields } from "../../../../protoport/gateway/src/protocols/shared/error-metadata.ts";

@@ -1,6 +1,6 @@
-import { BacklogBudget, defaultLimits } from "../../../http/src/exchange/index.ts";
+import { BacklogBudget, defaultLimits } from "../../../../protoport/gateway/src/http/exchange/index.ts";
 import type { GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
-import { nodeEngine } from "../../../http/src/node/index.ts";
+import { nodeEngine } from "../../../../protoport/gateway/src/http/node/index.ts";
 import { startGreenhouse, type TestGreenhouse } from "./greenhouse.ts";
 
 /** Starts a greenhouse on node:http and node:http2. */

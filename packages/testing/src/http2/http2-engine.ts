@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import type { Duplex } from "node:stream";
-import { BacklogBudget, type ErrorCode, type ErrorScope, type IncomingBody } from "../../../http/src/exchange/index.ts";
+import { BacklogBudget, type ErrorCode, type ErrorScope, type IncomingBody } from "../../../../protoport/gateway/src/http/exchange/index.ts";
 import {
   defaultHttp2Limits,
   encodeBlock,

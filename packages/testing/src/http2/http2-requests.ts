@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../../http/src/exchange/index.ts";
+import type { ErrorCode } from "../../../../protoport/gateway/src/http/exchange/index.ts";
 import type { Http2RequestHead, Http2Stream } from "../../../../protoport/gateway/src/engine/http2/index.ts";
 import type { Field } from "../http/exchange.ts";
 import { echo, receiving } from "./http2-engine.ts";

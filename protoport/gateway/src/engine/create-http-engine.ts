@@ -1,4 +1,4 @@
-import type { HttpEngine } from "@plantstore/http/node";
+import type { HttpEngine } from "../http/node-entry.ts";
 import { createHttp1Server } from "./http1-server.ts";
 import { createHttp2Server } from "./http2-server.ts";
 

@@ -8,8 +8,8 @@ import {
   type Peer,
   type RequestBody,
   requireFields,
-} from "@plantstore/http";
-import { AwaitedBody, dateFields, peerOf } from "@plantstore/http/node";
+} from "../http/index.ts";
+import { AwaitedBody, dateFields, peerOf } from "../http/node-entry.ts";
 
 /** A request and its response on one of the engine's HTTP/1.1 connections. */
 export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead, keepAliveLines } from "./http1/index.ts";
-import { type HttpProblem, type Limits, lingerMsMax, checkRequestHead } from "@plantstore/http";
+import { type HttpProblem, type Limits, lingerMsMax, checkRequestHead } from "../http/index.ts";
 import {
   checkIntervalMs,
   createConnectionClock,
@@ -8,7 +8,7 @@ import {
   type HttpServerOptions,
   OpenList,
   TrackedHttpServer,
-} from "@plantstore/http/node";
+} from "../http/node-entry.ts";
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
 
 /**

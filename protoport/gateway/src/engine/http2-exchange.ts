@@ -13,8 +13,8 @@ import {
   type Peer,
   PreparedHeaderFields,
   type RequestBody,
-} from "@plantstore/http";
-import { AwaitedBody, dateFields, resetProblem } from "@plantstore/http/node";
+} from "../http/index.ts";
+import { AwaitedBody, dateFields, resetProblem } from "../http/node-entry.ts";
 
 /** A request and its response on one of the engine's HTTP/2 streams. */
 export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver {

@@ -6,7 +6,7 @@ import {
   type ServingOptions,
 } from "../serve/index.ts";
 import { describeUnusedLabels } from "../protobuf/index.ts";
-import { refuseUnknownOptions } from "@plantstore/http";
+import { refuseUnknownOptions } from "../http/index.ts";
 import { createFetchHandler, type FetchHandler } from "./fetch-handler.ts";
 import { webGzip } from "./web-gzip.ts";
 

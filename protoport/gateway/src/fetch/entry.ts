@@ -16,7 +16,7 @@ export {
   type ServingOptions,
 } from "../serve/index.ts";
 export { errorCodeOf } from "../protobuf/index.ts";
-export { type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "@plantstore/http";
+export { type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "../http/index.ts";
 export {
   type ProtocolName as Protocol,
   type ErrorForm,

@@ -17,7 +17,7 @@ import {
   type Peer,
   checkRequestHead,
   FetchExchange,
-} from "@plantstore/http";
+} from "../http/index.ts";
 
 /** Information about a request that the Fetch `Request` does not contain. */
 export interface FetchContext {

@@ -1,5 +1,5 @@
 import { problem } from "../protobuf/index.ts";
-import { concatBytes } from "@plantstore/http";
+import { concatBytes } from "../http/index.ts";
 import { messageTooLargeError, type PieceDecompression } from "../protocols/index.ts";
 
 type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;

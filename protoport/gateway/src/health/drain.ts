@@ -1,4 +1,4 @@
-import { refuseUnknownOptions, required } from "@plantstore/http";
+import { refuseUnknownOptions, required } from "../http/index.ts";
 import type { Readiness } from "./readiness.ts";
 
 /** The durations of the phases of a graceful shutdown. */

@@ -4,7 +4,7 @@ import {
   type Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../protobuf/gen/grpc/health/v1/health_pb.ts";
-import { type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
+import { type OptionNames, refuseUnknownOptions, required } from "../http/index.ts";
 import type { Readiness } from "./readiness.ts";
 
 /** Options for {@link createHealthService}. */

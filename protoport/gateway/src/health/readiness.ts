@@ -1,4 +1,4 @@
-import { requireObject } from "@plantstore/http";
+import { requireObject } from "../http/index.ts";
 
 /** A part of the server that may fail, such as a database connection. */
 export interface ServerPart {

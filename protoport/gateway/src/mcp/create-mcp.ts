@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../protobuf/index.ts";
-import { withCode, type Exchange, planBody, refuseUnknownOptions } from "@plantstore/http";
+import { withCode, type Exchange, planBody, refuseUnknownOptions } from "../http/index.ts";
 import {
   type BodyWire,
   createBodyProtocol,

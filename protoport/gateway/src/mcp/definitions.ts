@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { refusePromise, runSteps, toUtf8 } from "@plantstore/http";
+import { refusePromise, runSteps, toUtf8 } from "../http/index.ts";
 import {
   cleanText,
   commentOf,

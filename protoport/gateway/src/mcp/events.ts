@@ -1,4 +1,4 @@
-import { type HeaderFields, toUtf8 } from "@plantstore/http";
+import { type HeaderFields, toUtf8 } from "../http/index.ts";
 import { serverSentEvents } from "../protocols/index.ts";
 
 /** Maximum characters in a progress notification's message. People read such messages while they wait. */

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../protobuf/index.ts";
-import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "@plantstore/http";
+import { type Exchange, type HeaderFields, prepareHeaderFields, toUtf8 } from "../http/index.ts";
 import { metadataFields, httpStatusOf } from "../protocols/index.ts";
 
 /** The JSON texts of an object's members, by name. */

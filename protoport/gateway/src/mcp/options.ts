@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Comments, FieldRules } from "../openapi/index.ts";
-import { withCode, type OptionNames, required } from "@plantstore/http";
+import { withCode, type OptionNames, required } from "../http/index.ts";
 import type { BodyCaller } from "../protocols/index.ts";
 
 /** `createMcp` options. */

@@ -1,5 +1,5 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { type HeaderReader, toUtf8 } from "@plantstore/http";
+import { type HeaderReader, toUtf8 } from "../http/index.ts";
 import { quote } from "../protobuf/index.ts";
 import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 

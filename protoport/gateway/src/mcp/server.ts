@@ -1,4 +1,4 @@
-import { concatBytes, toUtf8, refusePromise } from "@plantstore/http";
+import { concatBytes, toUtf8, refusePromise } from "../http/index.ts";
 import {
   type BodyCaller,
   type BodyReply,

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem, FieldProblem, isJsonObject, JsonScanner } from "../protobuf/index.ts";
-import { concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "@plantstore/http";
+import { concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "../http/index.ts";
 import {
   BodyCallWire,
   LazyHeaders,

@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { withCode, refusePromise, refuseUnknownOptions } from "@plantstore/http";
+import { withCode, refusePromise, refuseUnknownOptions } from "../http/index.ts";
 import { type Rpc, createNameFilter, selectorOf, unmatchedPatterns } from "../protocols/index.ts";
 import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./options.ts";
 

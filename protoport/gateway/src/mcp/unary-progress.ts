@@ -1,4 +1,4 @@
-import { type Exchange, type HeaderFields, startInterval } from "@plantstore/http";
+import { type Exchange, type HeaderFields, startInterval } from "../http/index.ts";
 import { progressEvent } from "./events.ts";
 
 /** Seconds between progress notifications. Some clients restart their timeout at each notification. */

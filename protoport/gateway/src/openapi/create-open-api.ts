@@ -6,7 +6,7 @@
  * cannot diverge.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
-import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@plantstore/http";
+import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "../http/index.ts";
 import { jsonOptionNames, type WriteJsonOptions } from "../protobuf/index.ts";
 import {
   codeNames,

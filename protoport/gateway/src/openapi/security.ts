@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { withCode, nearestName } from "@plantstore/http";
+import { withCode, nearestName } from "../http/index.ts";
 import type { OpenApiSecurityRequirement, OpenApiSecurityScheme } from "./open-api-document.ts";
 
 /** The options for {@link createSecurity}. */

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { HandlerContext, UnaryResponse } from "@connectrpc/connect";
-import type { Failure, BodyMemory } from "@plantstore/http";
+import type { Failure, BodyMemory } from "../http/index.ts";
 import type { AdmitRequest } from "./hooks.ts";
 import type { Content, Envelope, ForwardedMessage, Take } from "./shared/envelope.ts";
 

@@ -1,5 +1,5 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
-import type { Exchange, HeaderReader, Peer } from "@plantstore/http";
+import type { Exchange, HeaderReader, Peer } from "../http/index.ts";
 import type { ProtocolName } from "./protocol-name.ts";
 
 /** A request's properties. Each hook gets some of these properties. */

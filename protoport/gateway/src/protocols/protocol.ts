@@ -1,6 +1,6 @@
 import type { Message, Registry } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
-import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields, HeaderReader, Peer } from "@plantstore/http";
+import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields, HeaderReader, Peer } from "../http/index.ts";
 import type { ProtocolName } from "./protocol-name.ts";
 import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
 import type { Content, ForwardedMessage, Take } from "./shared/envelope.ts";

@@ -1,4 +1,4 @@
-import type { Exchange } from "@plantstore/http";
+import type { Exchange } from "../http/index.ts";
 import type { Rpc } from "./rpc.ts";
 import type { CallTarget, Protocol, StreamWire } from "./protocol.ts";
 

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
-import type { Exchange } from "@plantstore/http";
+import type { Exchange } from "../http/index.ts";
 import type { AdmitRequest, CallSignal, FaultReceiver, LazyHeaders, Rpc, Wire } from "../protocols/index.ts";
 
 /** The request of a call, with the members that handlers use. */

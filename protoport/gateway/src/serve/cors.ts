@@ -1,5 +1,5 @@
 import { cors as connectCors } from "@connectrpc/connect";
-import { type Exchange, type OptionNames, required, withCode } from "@plantstore/http";
+import { type Exchange, type OptionNames, required, withCode } from "../http/index.ts";
 
 /** Options for {@link createCors}: the allowed origins, and the header fields that pages may send and read. */
 export interface CorsOptions {

@@ -31,7 +31,7 @@ import {
   procedureOf,
   type Rpc,
 } from "../protocols/index.ts";
-import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "@plantstore/http";
+import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "../http/index.ts";
 import { forwarderOf } from "./register-forwarder.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
 import { requireOwnDescriptors } from "./own-descriptors.ts";

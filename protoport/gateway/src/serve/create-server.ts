@@ -15,7 +15,7 @@ import {
   required,
   type TrustedProxies,
   withDefaultLimits,
-} from "@plantstore/http";
+} from "../http/index.ts";
 import {
   type OptionLabels,
   type ReadJsonOptions,

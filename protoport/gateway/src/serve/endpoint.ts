@@ -12,7 +12,7 @@ import {
   refuseUnknownOptions,
   required,
   requireObject,
-} from "@plantstore/http";
+} from "../http/index.ts";
 import { problem } from "../protobuf/index.ts";
 import { httpError, messageTooLargeError, type RequestView } from "../protocols/index.ts";
 

@@ -1,4 +1,4 @@
-import type { Failure, GatewayErrorCode, RequestFailure } from "@plantstore/http";
+import type { Failure, GatewayErrorCode, RequestFailure } from "../http/index.ts";
 import type { FailedRequest } from "../protocols/index.ts";
 
 /**

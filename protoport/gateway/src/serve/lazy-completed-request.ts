@@ -1,5 +1,5 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
-import type { Exchange, Peer } from "@plantstore/http";
+import type { Exchange, Peer } from "../http/index.ts";
 import type { ProtocolName, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { create, type DescFile, type Registry } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { withCode } from "@plantstore/http";
+import { withCode } from "../http/index.ts";
 
 /** A service, or a type in a registry. */
 interface Descriptor {

@@ -1,4 +1,4 @@
-import { type BodyReceiver, noBytes } from "@plantstore/http";
+import { type BodyReceiver, noBytes } from "../http/index.ts";
 import type { Wire } from "../protocols/index.ts";
 import { ServedRequest } from "./request.ts";
 

@@ -1,4 +1,4 @@
-import type { Exchange, HttpProblem } from "@plantstore/http";
+import type { Exchange, HttpProblem } from "../http/index.ts";
 import { httpError } from "../protocols/index.ts";
 import { addCorsFields } from "./cors.ts";
 import { errorToSend, type Server } from "./server.ts";

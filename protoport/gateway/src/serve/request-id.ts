@@ -1,4 +1,4 @@
-import { type Exchange, readHeaderField } from "@plantstore/http";
+import { type Exchange, readHeaderField } from "../http/index.ts";
 
 /** Returns the request id in the response, or otherwise the request id that the client has sent. */
 export function requestIdOf({ addedFields, common }: Exchange): string | undefined {

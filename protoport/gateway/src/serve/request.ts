@@ -9,7 +9,7 @@ import {
   startDeadline,
   type Failure,
   type Client,
-} from "@plantstore/http";
+} from "../http/index.ts";
 import { problem } from "../protobuf/index.ts";
 import {
   clientGoneError,

@@ -1,6 +1,6 @@
 import type { BinaryReadOptions, BinaryWriteOptions, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
-import { withCode, findMisspelled, type OptionNames } from "@plantstore/http";
+import { withCode, findMisspelled, type OptionNames } from "../http/index.ts";
 import { jsonOptionNames } from "../protobuf/index.ts";
 
 const binaryOptionNames: OptionNames<Partial<BinaryReadOptions & BinaryWriteOptions>> = {

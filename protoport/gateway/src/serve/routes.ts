@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { type HiddenParts, problem, quote } from "../protobuf/index.ts";
-import { type Exchange, type HeaderFields, noBytes } from "@plantstore/http";
+import { type Exchange, type HeaderFields, noBytes } from "../http/index.ts";
 import {
   type BodyTarget,
   type CallTarget,

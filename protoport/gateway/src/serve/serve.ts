@@ -13,7 +13,7 @@
  * `call.ts`. If the body names the RPC, the request continues in `serve-body.ts`.
  */
 import type { ContextValues } from "@connectrpc/connect";
-import { type Exchange, fieldsNotSentAsMetadata, toUtf8 } from "@plantstore/http";
+import { type Exchange, fieldsNotSentAsMetadata, toUtf8 } from "../http/index.ts";
 import { type AdmitProcedure, clientGoneError } from "../protocols/index.ts";
 import { serveCall } from "./call.ts";
 import { respondToPreflight } from "./cors.ts";

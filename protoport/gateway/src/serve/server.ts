@@ -1,5 +1,5 @@
 import type { ConnectError, HandlerContext } from "@connectrpc/connect";
-import type { Limits, TrustedProxies } from "@plantstore/http";
+import type { Limits, TrustedProxies } from "../http/index.ts";
 import { type OptionLabels, withOption } from "../protobuf/index.ts";
 import type { FaultReporter } from "./faults.ts";
 import type { Admit, AdmitRequest, CompletedRequest } from "../protocols/index.ts";

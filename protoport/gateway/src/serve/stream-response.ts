@@ -7,7 +7,7 @@ import {
   noBytes,
   startDeadline,
   startInterval,
-} from "@plantstore/http";
+} from "../http/index.ts";
 import type { Content, Rpc, StreamWire } from "../protocols/index.ts";
 import { headersToSend, type ServedCall, ServedRequest } from "./request.ts";
 import { explainUnwritable } from "./wrong-value.ts";

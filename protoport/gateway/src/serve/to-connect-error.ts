@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { problem } from "../protobuf/index.ts";
-import { type RequestFailure } from "@plantstore/http";
+import { type RequestFailure } from "../http/index.ts";
 
 /**
  * Returns the error to respond with for any thrown value, in a form that every protocol can write. Only a

@@ -2,7 +2,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Validator } from "@bufbuild/protovalidate";
 import { problem } from "../protobuf/index.ts";
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../http/index.ts";
 import { toFault } from "../serve/index.ts";
 import type { Rules } from "./rules.ts";
 import { sampleMessages } from "./sample-message.ts";

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { problem } from "../protobuf/index.ts";
-import { withCode } from "@plantstore/http";
+import { withCode } from "../http/index.ts";
 import type { MessageCheck } from "../serve/index.ts";
 import type { Rules } from "./rules.ts";
 

@@ -1,6 +1,6 @@
 import { create, type DescMessage, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
-import { toShortLine, withCode, refuseUnknownOptions } from "@plantstore/http";
+import { toShortLine, withCode, refuseUnknownOptions } from "../http/index.ts";
 import type { FieldRules } from "../openapi/index.ts";
 import type { Validation } from "../serve/index.ts";
 import { compileProblems } from "./compile-problems.ts";

@@ -3,7 +3,7 @@ import { pathToString } from "@bufbuild/protobuf/reflect";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Validator, Violation } from "@bufbuild/protovalidate";
 import { problem } from "../protobuf/index.ts";
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../http/index.ts";
 import type { ProtocolName } from "../protocols/index.ts";
 import { BadRequestSchema } from "../protobuf/gen/google/rpc/error_details_pb.ts";
 import type { Protovalidate } from "./protovalidate.ts";

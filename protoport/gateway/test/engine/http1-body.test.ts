@@ -6,7 +6,7 @@ import {
   type Exchange,
   planBody,
   type RequestBody,
-} from "../../../../packages/http/src/exchange/index.ts";
+} from "../../src/http/exchange/index.ts";
 import { createHttp1Server } from "../../src/engine/http1-server.ts";
 import { type Http1Connection, openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
 import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";

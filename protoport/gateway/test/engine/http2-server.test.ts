@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BacklogBudget, defaultLimits, ErrorCode } from "../../../../packages/http/src/exchange/index.ts";
+import { BacklogBudget, defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
 import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";

@@ -8,7 +8,7 @@ import {
   refuseUnknownOptions,
   required,
   stringOr,
-} from "../../../../packages/http/src/options/index.ts";
+} from "../../src/http/options/index.ts";
 
 interface Options {
   readonly path: string;

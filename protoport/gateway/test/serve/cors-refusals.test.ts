@@ -5,7 +5,7 @@ import { openHttp1 } from "../../../../packages/testing/src/http/http1-connectio
 import { transportNames, type EveryTransport, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
 import type { GatewayOptions } from "../../src/index.ts";
-import { nodeEngine } from "../../../../packages/http/src/node/index.ts";
+import { nodeEngine } from "../../src/http/node/index.ts";
 
 // A page can read a response only if it has the CORS fields (Fetch §3.2.5), including responses that are sent before
 // routing. Without them, scripts get a network error instead of the status.

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createOpenApi } from "../../src/openapi/index.ts";
-import { ErrorCode } from "../../../../packages/http/src/exchange/index.ts";
+import { ErrorCode } from "../../src/http/exchange/index.ts";
 import { waysFor } from "../../../../packages/testing/src/combinations.ts";
 import { FileService, type UploadRequest } from "../../../../packages/testing/src/gen/files/v1/files_pb.ts";
 import type { HttpBody } from "../../src/protobuf/gen/google/api/httpbody_pb.ts";

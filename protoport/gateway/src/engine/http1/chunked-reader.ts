@@ -4,7 +4,7 @@ import {
   type HeaderFields,
   type HttpProblem,
   invalidHttpProblem,
-} from "@plantstore/http";
+} from "../../http/index.ts";
 import type { Incoming } from "./incoming.ts";
 import { readFieldLines } from "./request-head.ts";
 

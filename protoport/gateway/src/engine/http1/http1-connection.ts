@@ -13,7 +13,7 @@ import {
   lingerBytesMax,
   invalidHttpProblem,
   unreadBodyBytesMax,
-} from "@plantstore/http";
+} from "../../http/index.ts";
 import { formatResponseHead, connectionCloseLine, framingOf, framingOfStream } from "./response-head.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { Http1Deadlines } from "./http1-deadlines.ts";

@@ -5,7 +5,7 @@ import {
   lingerMsMax,
   requestTimeoutProblem,
   retiredIdleMs,
-} from "@plantstore/http";
+} from "../../http/index.ts";
 import type { Stage } from "./request-reader.ts";
 
 /** The connection state for {@link Http1Deadlines}. */

@@ -11,7 +11,7 @@ import {
   transferEncodingProblem,
   urlTooLongProblem,
   unsupportedVersionProblem,
-} from "@plantstore/http";
+} from "../../http/index.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** A request's head (RFC 9112 §3, §5). */

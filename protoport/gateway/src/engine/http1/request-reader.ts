@@ -1,4 +1,4 @@
-import { HttpProblem, type Limits } from "@plantstore/http";
+import { HttpProblem, type Limits } from "../../http/index.ts";
 import type { ResponseWriter } from "./response-writer.ts";
 import { ChunkedReader } from "./chunked-reader.ts";
 import { Incoming } from "./incoming.ts";

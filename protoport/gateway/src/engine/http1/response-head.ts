@@ -7,7 +7,7 @@ import {
   fieldsSetByHttp1,
   statusesWithoutBody,
   timerMsMax,
-} from "@plantstore/http";
+} from "../../http/index.ts";
 import type { Http1RequestHead } from "./request-head.ts";
 
 /** How a client determines where a response ends (RFC 9112 §6.3). */

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { type Backlog, freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "@plantstore/http";
+import { type Backlog, freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "../../http/index.ts";
 import { fieldLines, type Framing } from "./response-head.ts";
 
 /**

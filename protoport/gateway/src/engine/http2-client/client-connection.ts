@@ -1,5 +1,5 @@
 import type { Duplex } from "node:stream";
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 import {
   BlockEncoder,
   type ConnectionOptions,

@@ -1,4 +1,4 @@
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 import {
   type ConnectionParts,
   type FrameCallbacks,

@@ -1,4 +1,4 @@
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "../http2/index.ts";
 import type { ResponseSection } from "./response-section.ts";
 

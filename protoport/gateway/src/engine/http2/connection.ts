@@ -7,7 +7,7 @@ import {
   type ErrorScope,
   freeChunk,
   freedBytesMin,
-} from "@plantstore/http";
+} from "../../http/index.ts";
 import type { DeadlineCallbacks, Http2Deadlines, Handshake } from "./http2-deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType } from "./frame-numbers.ts";

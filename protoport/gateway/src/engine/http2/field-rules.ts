@@ -1,4 +1,4 @@
-import { connectionSpecificFields } from "@plantstore/http";
+import { connectionSpecificFields } from "../../http/index.ts";
 
 /** Returns whether a trailer section is well formed and has no pseudo-header fields (RFC 9113 §8.1). */
 export function isTrailer(fields: readonly string[]): boolean {

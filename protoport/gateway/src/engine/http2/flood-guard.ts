@@ -1,4 +1,4 @@
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";

@@ -1,5 +1,5 @@
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 import { ConnectionError } from "./http2-error.ts";
 
 /** A frame, read in place. The payload has `length` bytes and begins at `from` in `bytes`. */

@@ -5,7 +5,7 @@ import type { DeadlineCallbacks } from "./http2-deadlines.ts";
 import { connectionPreface, FrameType, windowBytesMax } from "./frame-numbers.ts";
 import type { ConnectionParts } from "./frame-handler.ts";
 import { emptyTable } from "./hpack/encoder.ts";
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 import { Http2Stream, type ServeStream, type ServerStreamConnection } from "./http2-stream.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { ServerDeadlines } from "./server-deadlines.ts";

@@ -1,4 +1,4 @@
-import { runAfterTurn, ErrorCode } from "@plantstore/http";
+import { runAfterTurn, ErrorCode } from "../../http/index.ts";
 import type { IdentifiedStream } from "./open-streams.ts";
 import type { ConnectionParts } from "./frame-handler.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";

@@ -1,4 +1,4 @@
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 
 /** An error that closes the connection with a GOAWAY (RFC 9113 §5.4.1). */
 export class ConnectionError extends Error {

@@ -1,4 +1,4 @@
-import { ErrorCode, freedBytesMin, type IncomingBody, unreadBodyBytesMax } from "@plantstore/http";
+import { ErrorCode, freedBytesMin, type IncomingBody, unreadBodyBytesMax } from "../../http/index.ts";
 import { encodeStatus } from "./hpack/encoder.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";

@@ -1,4 +1,4 @@
-import { CommonHeaderFields, isToken } from "@plantstore/http";
+import { CommonHeaderFields, isToken } from "../../http/index.ts";
 import { colon, isRegularField } from "./field-rules.ts";
 
 /** A request's parsed header. Requests may share one object, so callers must not change the object. */

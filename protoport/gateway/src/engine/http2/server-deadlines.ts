@@ -1,5 +1,5 @@
 import { Http2Deadlines, checkIntervalFor } from "./http2-deadlines.ts";
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 import type { Http2Stream } from "./http2-stream.ts";
 
 /** Deadlines on a server connection, including deadlines for request bodies and for bytes after a response. */

@@ -1,4 +1,4 @@
-import { ErrorCode, noBytes } from "@plantstore/http";
+import { ErrorCode, noBytes } from "../../http/index.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import { isTrailer } from "./field-rules.ts";
 import { type ConnectionParts, type FrameCallbacks, FrameHandler } from "./frame-handler.ts";

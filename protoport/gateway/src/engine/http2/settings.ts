@@ -5,7 +5,7 @@ import {
   windowBytesInitial,
   windowBytesMax,
 } from "./frame-numbers.ts";
-import { ErrorCode } from "@plantstore/http";
+import { ErrorCode } from "../../http/index.ts";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 

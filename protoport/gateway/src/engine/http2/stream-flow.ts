@@ -1,4 +1,4 @@
-import { type BodySource, ErrorCode, noBytes, copyIfPooled } from "@plantstore/http";
+import { type BodySource, ErrorCode, noBytes, copyIfPooled } from "../../http/index.ts";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import type { Output } from "./output.ts";
 import type { ReceiveFlow } from "./receive-flow.ts";

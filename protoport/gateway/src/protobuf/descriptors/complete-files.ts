@@ -5,7 +5,7 @@ import type {
   FileDescriptorProto,
   FileDescriptorSet,
 } from "@bufbuild/protobuf/wkt";
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../../http/index.ts";
 import { knownFile } from "./known-files.ts";
 import { sortFiles } from "./sort-files.ts";
 import { joinNames } from "./validate-files.ts";

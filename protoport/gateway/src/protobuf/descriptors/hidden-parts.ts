@@ -17,7 +17,7 @@ import {
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../../http/index.ts";
 import { problem, withDetails } from "../errors/index.ts";
 import { hasPath, type UpdateMask, updateMaskOf } from "./mask-paths.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";

@@ -7,7 +7,7 @@ import type {
   ServiceDescriptorProto,
 } from "@bufbuild/protobuf/wkt";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { arrayOfStrings, type OptionNames, required } from "@plantstore/http";
+import { arrayOfStrings, type OptionNames, required } from "../../http/index.ts";
 import { copyWith } from "./complete-files.ts";
 import { DroppedImports } from "./dropped-imports.ts";
 import { ListPositions } from "./list-positions.ts";

@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
-import { messageOf, toShortLine } from "@plantstore/http";
+import { messageOf, toShortLine } from "../../http/index.ts";
 import { copyWith } from "./complete-files.ts";
 import { referredTypes } from "./needed-files.ts";
 

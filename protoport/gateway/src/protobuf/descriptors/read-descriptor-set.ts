@@ -1,6 +1,6 @@
 import type { DescService, Registry } from "@bufbuild/protobuf";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
-import { messageOf, runInTurns, runSteps } from "@plantstore/http";
+import { messageOf, runInTurns, runSteps } from "../../http/index.ts";
 import { completeFiles } from "./complete-files.ts";
 import { hideRestricted, type VisibilityOptions, type VisibleFiles } from "./hide-restricted.ts";
 import { linkFiles } from "./link-files.ts";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../../http/index.ts";
 
 /** Maximum length of an import chain, which protects the stack. Google's APIs need a tenth of this limit. */
 const importDepthMax = 200;

@@ -5,7 +5,7 @@ import {
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../../http/index.ts";
 
 /** Maximum characters in a name, or in one segment of a package name. protoc has no limit for names. */
 const nameMax = 1_000;

@@ -1,5 +1,5 @@
 import type { DescEnum, DescMessage, DescService } from "@bufbuild/protobuf";
-import { toShortLine, messageOf, withCode } from "@plantstore/http";
+import { toShortLine, messageOf, withCode } from "../../http/index.ts";
 import { requireDistinct, requireIdentifier, validateEnum, validateMessage } from "./validate-files.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
-import { refuseUnknownOptions, runSteps } from "@plantstore/http";
+import { refuseUnknownOptions, runSteps } from "../../http/index.ts";
 import { completeFiles } from "./complete-files.ts";
 import { filesOf } from "./files-of.ts";
 import { hideRestricted, type VisibilityOptions, visibilityOptionNames } from "./hide-restricted.ts";

@@ -1,4 +1,4 @@
-import { type Exchange, type HeaderFields, planBody, prepareHeaderFields } from "@plantstore/http";
+import { type Exchange, type HeaderFields, planBody, prepareHeaderFields } from "../../http/index.ts";
 import { callFormat, type CallFormat } from "../shared/content-type.ts";
 import { formats } from "../formats.ts";
 import { planEnvelope } from "../shared/envelope-plan.ts";

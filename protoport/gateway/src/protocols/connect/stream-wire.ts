@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { endStreamFlag, endStreamToJson } from "@connectrpc/connect/protocol-connect";
-import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
 import type { CallFormat } from "../shared/content-type.ts";
 import { writeEnvelope } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
-import type { HeaderFields } from "@plantstore/http";
+import type { HeaderFields } from "../../http/index.ts";
 import { metadataFields } from "../shared/error-metadata.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
-import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
 import { problem } from "../../protobuf/index.ts";
 import { messageTooLargeError } from "../shared/compression.ts";
 import type { CallFormat } from "../shared/content-type.ts";

@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import type { Exchange } from "@plantstore/http";
+import type { Exchange } from "../../http/index.ts";
 import { problem } from "../../protobuf/index.ts";
 import type { Rpc } from "../rpc.ts";
 

@@ -1,6 +1,6 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { toUtf8 } from "@plantstore/http";
+import { toUtf8 } from "../../http/index.ts";
 import { createJsonMessageWriter, type ReadJsonOptions, readJson } from "../../protobuf/index.ts";
 import type { Codec, Format } from "./format.ts";
 import { serialize } from "./serialize.ts";

@@ -1,7 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { createBinaryReader, createBinaryWriter, problem } from "../../protobuf/index.ts";
-import { noBytes } from "@plantstore/http";
+import { noBytes } from "../../http/index.ts";
 import type { Codec, Format } from "./format.ts";
 import { serialize } from "./serialize.ts";
 

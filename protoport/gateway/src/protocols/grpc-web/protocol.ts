@@ -1,4 +1,4 @@
-import { noAnnouncedLength, type BodyPlan, noBytes } from "@plantstore/http";
+import { noAnnouncedLength, type BodyPlan, noBytes } from "../../http/index.ts";
 import { callFormatsOf, refusalContentType } from "../shared/content-type.ts";
 import { planEnvelope } from "../shared/envelope-plan.ts";
 import { LazyHeaders } from "../shared/lazy-headers.ts";

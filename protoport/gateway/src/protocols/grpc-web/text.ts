@@ -1,7 +1,7 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../../protobuf/index.ts";
-import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "@plantstore/http";
+import { allocateBuffer, concatBytes, noBytes, toUtf8 } from "../../http/index.ts";
 
 /**
  * Decodes an `application/grpc-web-text` body. The body is one or more runs of padded base64, because a sender may

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "@plantstore/http";
+import type { Exchange, HeaderFields } from "../../http/index.ts";
 import type { CallFormat } from "../shared/content-type.ts";
 import type { Take } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";

@@ -1,4 +1,4 @@
-import type { Exchange } from "@plantstore/http";
+import type { Exchange } from "../../http/index.ts";
 import type { EnvelopedHeader } from "../shared/enveloped-wire.ts";
 import { negotiateEncodings } from "../shared/message-encodings.ts";
 import type { Rpc } from "../rpc.ts";

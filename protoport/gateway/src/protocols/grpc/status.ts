@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
-import { type Exchange, type HeaderFields, prepareHeaderFields } from "@plantstore/http";
+import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../http/index.ts";
 import { appendCustomMetadata, withoutMetadata } from "../shared/error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
 

@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import type { Exchange, HeaderFields } from "@plantstore/http";
+import type { Exchange, HeaderFields } from "../../http/index.ts";
 import type { CallFormat } from "../shared/content-type.ts";
 import { type Content, Envelope, envelopePrefix } from "../shared/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";

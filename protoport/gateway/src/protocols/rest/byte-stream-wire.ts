@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, noBytes } from "@plantstore/http";
+import { type HeaderFields, noBytes } from "../../http/index.ts";
 import type { StreamTraits, StreamWire } from "../protocol.ts";
 import { withSecurityFields } from "./security-fields.ts";
 import { RestStreamWire } from "./stream-wire.ts";

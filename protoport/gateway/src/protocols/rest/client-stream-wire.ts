@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../../protobuf/index.ts";
-import { type HeaderFields, noBytes } from "@plantstore/http";
+import { type HeaderFields, noBytes } from "../../http/index.ts";
 import type { StreamTraits, StreamWire } from "../protocol.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 

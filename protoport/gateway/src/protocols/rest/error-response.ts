@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import type { HeaderFields } from "@plantstore/http";
+import type { HeaderFields } from "../../http/index.ts";
 import type { ErrorResponse, RestFailure } from "./rules/index.ts";
 import { customMetadata } from "../shared/error-metadata.ts";
 import { withResponseMetadata } from "./grpc-metadata.ts";

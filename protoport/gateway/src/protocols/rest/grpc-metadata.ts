@@ -1,4 +1,4 @@
-import { type Exchange, type HeaderFields, fieldsNotSetByGrpcMetadata, readHeaderField } from "@plantstore/http";
+import { type Exchange, type HeaderFields, fieldsNotSetByGrpcMetadata, readHeaderField } from "../../http/index.ts";
 import { isSendable } from "../shared/lazy-headers.ts";
 
 /** The prefixes of the header fields in which grpc-gateway clients send and read gRPC metadata. */

@@ -1,5 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
-import { CollectedBytes, noBytes } from "@plantstore/http";
+import { CollectedBytes, noBytes } from "../../http/index.ts";
 import { problem, withMessage } from "../../protobuf/index.ts";
 import { messageTooLargeError } from "../shared/compression.ts";
 import type { MessageSplitter } from "../shared/message-splitter.ts";

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { CollectedBytes, noBytes } from "@plantstore/http";
+import { CollectedBytes, noBytes } from "../../http/index.ts";
 import { withMessage } from "../../protobuf/index.ts";
 import type { RequestStream } from "./rules/index.ts";
 import { messageTooLargeError } from "../shared/compression.ts";

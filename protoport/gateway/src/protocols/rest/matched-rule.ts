@@ -1,4 +1,4 @@
-import type { BodyPlan } from "@plantstore/http";
+import type { BodyPlan } from "../../http/index.ts";
 import type { ErrorRecordWriter, RestBinding } from "./rules/index.ts";
 import type { Rpc } from "../rpc.ts";
 import type { Representations } from "./representation.ts";

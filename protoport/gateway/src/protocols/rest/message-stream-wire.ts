@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
 import type { StreamForm } from "./rules/index.ts";
 import { encodesPieces, type PieceEncoder } from "../shared/compression.ts";
 import { negotiateCoding, negotiateType } from "../shared/negotiation.ts";

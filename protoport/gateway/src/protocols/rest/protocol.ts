@@ -1,4 +1,4 @@
-import { type Exchange, planBody } from "@plantstore/http";
+import { type Exchange, planBody } from "../../http/index.ts";
 import { type ErrorRecordWriter, httpStatusOf, type RestBinding } from "./rules/index.ts";
 import type { CallTarget, Protocol, ProtocolParts, Wire } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";

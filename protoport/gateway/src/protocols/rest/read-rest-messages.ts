@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { type Exchange, noBytes } from "@plantstore/http";
+import { type Exchange, noBytes } from "../../http/index.ts";
 import type { RequestStream } from "./rules/index.ts";
 import type { RequestMessages } from "../protocol.ts";
 import { decodesPieces, type PieceDecompression } from "../shared/compression.ts";

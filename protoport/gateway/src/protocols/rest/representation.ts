@@ -1,7 +1,7 @@
 import { create, isMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
-import { type Exchange, noBytes, parseMediaType, toUtf8 } from "@plantstore/http";
+import { type Exchange, noBytes, parseMediaType, toUtf8 } from "../../http/index.ts";
 import { createBinaryWriter, findField, loadField } from "../../protobuf/index.ts";
 import { serialize } from "../formats/serialize.ts";
 import type { Rpc } from "../rpc.ts";

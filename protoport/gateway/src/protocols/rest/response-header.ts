@@ -1,4 +1,4 @@
-import type { HeaderFields } from "@plantstore/http";
+import type { HeaderFields } from "../../http/index.ts";
 import { isSendable } from "../shared/lazy-headers.ts";
 
 // Fields that the gateway sets or interprets itself, so these fields are not copied from a handler's metadata.

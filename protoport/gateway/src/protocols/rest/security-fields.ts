@@ -1,4 +1,4 @@
-import { type HeaderFields, readHeaderField } from "@plantstore/http";
+import { type HeaderFields, readHeaderField } from "../../http/index.ts";
 
 /**
  * Adds security header fields to a response that is a google.api.HttpBody with a content type. The fields keep browsers

@@ -1,4 +1,4 @@
-import { type HeaderFields, statusesWithoutBody } from "@plantstore/http";
+import { type HeaderFields, statusesWithoutBody } from "../../http/index.ts";
 import { statusOfHandler } from "./response-header.ts";
 import { RestUnaryWire } from "./unary-wire.ts";
 

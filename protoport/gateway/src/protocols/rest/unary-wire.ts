@@ -8,7 +8,7 @@ import { restTrailerOf, withResponseMetadata, withRequestMetadata } from "./grpc
 import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
 import { withSecurityFields } from "./security-fields.ts";
 import { statusOfHandler, toRestHeader } from "./response-header.ts";
-import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "@plantstore/http";
+import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "../../http/index.ts";
 import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
 import { decompressQueued } from "../shared/queued-decompression.ts";
 import { areUnchanged, LazyHeaders } from "../shared/lazy-headers.ts";

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { type Exchange, type HeaderFields, toUtf8 } from "@plantstore/http";
+import { type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
 import type { Codec } from "../formats/format.ts";
 import type { BodyTarget, BodyWire, Protocol, Wire } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";

@@ -1,4 +1,4 @@
-import { type BodyPlan, type HeaderFields, isUtf8, parseMediaType, prepareHeaderFields } from "@plantstore/http";
+import { type BodyPlan, type HeaderFields, isUtf8, parseMediaType, prepareHeaderFields } from "../../http/index.ts";
 import type { Codec } from "../formats/format.ts";
 import { formats, type MethodCodecs } from "../formats.ts";
 

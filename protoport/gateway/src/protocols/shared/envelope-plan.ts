@@ -1,4 +1,4 @@
-import type { BodyPlan } from "@plantstore/http";
+import type { BodyPlan } from "../../http/index.ts";
 import type { Codec } from "../formats/format.ts";
 import type { Rpc } from "../rpc.ts";
 import { envelopeBytes, envelopePrefixBytes } from "./envelope.ts";

@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../protobuf/index.ts";
-import { type BodyPlan, type Exchange, type HeaderFields, markSingleUse, noBytes } from "@plantstore/http";
+import { type BodyPlan, type Exchange, type HeaderFields, markSingleUse, noBytes } from "../../http/index.ts";
 import type { Codec } from "../formats/format.ts";
 import type { CallFormat } from "./content-type.ts";
 import { decompressQueued } from "./queued-decompression.ts";

@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import type { HeaderFields } from "@plantstore/http";
+import type { HeaderFields } from "../../http/index.ts";
 import { isSendable, LazyHeaders, toFields } from "./lazy-headers.ts";
 
 /** Returns an error's metadata as header fields, without protocol fields. */

@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { HeaderFields } from "@plantstore/http";
+import type { HeaderFields } from "../../http/index.ts";
 import { problem, quote } from "../../protobuf/index.ts";
 import { negotiateCoding, readAccept } from "./negotiation.ts";
 

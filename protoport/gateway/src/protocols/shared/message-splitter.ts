@@ -1,4 +1,4 @@
-import { HttpProblem } from "@plantstore/http";
+import { HttpProblem } from "../../http/index.ts";
 import { httpError } from "./http-error.ts";
 
 /** Splits a body's pieces into its messages. */

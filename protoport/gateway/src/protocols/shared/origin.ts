@@ -1,4 +1,4 @@
-import type { Exchange } from "@plantstore/http";
+import type { Exchange } from "../../http/index.ts";
 
 /**
  * Returns whether the page that sent a request may call RPCs. The check protects servers on a developer's machine from

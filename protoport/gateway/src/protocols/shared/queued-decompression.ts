@@ -1,5 +1,5 @@
 import type { Compression } from "@connectrpc/connect/protocol";
-import type { Exchange } from "@plantstore/http";
+import type { Exchange } from "../../http/index.ts";
 import { decodesPieces } from "./compression.ts";
 import { clientGoneError } from "./http-error.ts";
 

@@ -2,7 +2,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import { problem, type ProblemDetails } from "../../protobuf/index.ts";
-import type { HeaderReader } from "@plantstore/http";
+import type { HeaderReader } from "../../http/index.ts";
 
 /** A request's timeout in milliseconds from now. The error for an invalid timeout is `InvalidArgument`. */
 export interface Timeout {

@@ -9,7 +9,7 @@ import {
   markSingleUse,
   planBody,
   RequestBody,
-} from "../../../../../packages/http/src/exchange/index.ts";
+} from "../../../src/http/exchange/index.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../../src/engine/http1/index.ts";
 import { collectGarbage } from "../../../../../packages/testing/src/http/retained-bytes.ts";
 import { listenOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { defaultLimits, type Limits } from "../../../../../packages/http/src/exchange/limits.ts";
-import { HttpProblem, lingerMsMax, retiredIdleMs } from "../../../../../packages/http/src/exchange/index.ts";
+import { defaultLimits, type Limits } from "../../../src/http/exchange/limits.ts";
+import { HttpProblem, lingerMsMax, retiredIdleMs } from "../../../src/http/exchange/index.ts";
 import { Http1Deadlines, type ConnectionState } from "../../../src/engine/http1/http1-deadlines.ts";
 
 const timeoutCheckIntervalMs = 1_000;

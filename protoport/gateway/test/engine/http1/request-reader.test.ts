@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "../../../../../packages/http/src/exchange/index.ts";
+import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "../../../src/http/exchange/index.ts";
 import type { Http1RequestHead } from "../../../src/engine/http1/index.ts";
 import { RequestReader } from "../../../src/engine/http1/request-reader.ts";
 

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { expect, test } from "vitest";
-import { prepareHeaderFields, timerMsMax } from "../../../../../packages/http/src/exchange/index.ts";
+import { prepareHeaderFields, timerMsMax } from "../../../src/http/exchange/index.ts";
 import { emptyHead } from "../../../src/engine/http1/request-head.ts";
 import {
   formatResponseHead,

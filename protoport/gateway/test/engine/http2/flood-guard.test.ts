@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FloodGuard } from "../../../src/engine/http2/flood-guard.ts";
-import { ErrorCode } from "../../../../../packages/http/src/exchange/index.ts";
+import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/index.ts";
 import { receiving, startEngine } from "../../../../../packages/testing/src/http2/http2-engine.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../../../packages/http/src/exchange/index.ts";
+import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import {
   clientPreface,
   dataFrame,

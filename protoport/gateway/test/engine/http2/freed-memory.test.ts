@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { markSingleUse } from "../../../../../packages/http/src/exchange/index.ts";
+import { markSingleUse } from "../../../src/http/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../src/engine/http2/index.ts";
 import {
   dataFrame,

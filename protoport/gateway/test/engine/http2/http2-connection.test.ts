@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BacklogBudget, ErrorCode } from "../../../../../packages/http/src/exchange/index.ts";
+import { BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, encodeBlock, type Http2Stream } from "../../../src/engine/http2/index.ts";
 import { within } from "../../../../../packages/testing/src/deadline.ts";
 import { useFakeClock } from "../../../../../packages/testing/src/fake-clock.ts";

@@ -1,4 +1,4 @@
-import { CommonHeaderFields } from "../../../../../packages/http/src/exchange/index.ts";
+import { CommonHeaderFields } from "../../../src/http/exchange/index.ts";
 import { describe, expect, test } from "vitest";
 import { isTrailer } from "../../../src/engine/http2/field-rules.ts";
 import { readRequestHead } from "../../../src/engine/http2/request-head.ts";

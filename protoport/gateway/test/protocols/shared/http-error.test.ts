@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { HttpProblem } from "../../../../../packages/http/src/exchange/index.ts";
+import { HttpProblem } from "../../../src/http/exchange/index.ts";
 import { errorCodeOf } from "../../../src/protobuf/errors/problem.ts";
 import { httpError } from "../../../src/protocols/shared/http-error.ts";
 import { httpStatusOf } from "../../../src/protocols/rest/rules/index.ts";

@@ -1,4 +1,4 @@
-import { ErrorCode } from "../../../../../packages/http/src/exchange/index.ts";
+import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { frameType } from "../../../../../packages/testing/src/http/http2-frames.ts";
 
 /** Returns the problem with the engine's output, or `undefined` if there is none. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { nodeEngine } from "../../../../../http/src/node/index.ts";
+import { nodeEngine } from "../../../../../../protoport/gateway/src/http/node/index.ts";
 import { frame, frameType } from "../../../../../testing/src/http/http2-frames.ts";
 import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { expect, test } from "vitest";
-import { freedBytesMin } from "../../../../../http/src/exchange/index.ts";
+import { freedBytesMin } from "../../../../../../protoport/gateway/src/http/exchange/index.ts";
 import { openSocket } from "../../../../src/upstreams/open-socket.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
 import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";

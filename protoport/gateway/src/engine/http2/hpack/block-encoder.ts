@@ -1,4 +1,4 @@
-import { requireField } from "@plantstore/http";
+import { requireField } from "../../../http/index.ts";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { entryOverheadBytes } from "./dynamic-table.ts";
 import {

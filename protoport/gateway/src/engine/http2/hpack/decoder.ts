@@ -1,4 +1,4 @@
-import { ErrorCode, type CachedFields } from "@plantstore/http";
+import { ErrorCode, type CachedFields } from "../../../http/index.ts";
 import { headerTableBytesInitial } from "../frame-numbers.ts";
 import { ConnectionError } from "../http2-error.ts";
 import { DynamicTable } from "./dynamic-table.ts";

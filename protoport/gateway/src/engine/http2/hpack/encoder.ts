@@ -1,4 +1,4 @@
-import { connectionSpecificFields, requireField, withCode } from "@plantstore/http";
+import { connectionSpecificFields, requireField, withCode } from "../../../http/index.ts";
 import { staticIndexOfName, staticTable } from "./static-table.ts";
 
 /**

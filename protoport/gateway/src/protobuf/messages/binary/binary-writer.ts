@@ -1,5 +1,5 @@
 import { type BinaryWriteOptions, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
-import { allocateBytes } from "@plantstore/http";
+import { allocateBytes } from "../../../http/index.ts";
 import { ByteTarget, bufferTooSmall } from "./byte-target.ts";
 import { type CodegenOptions, canCompile } from "../codegen/index.ts";
 import { type MessageWriter, messageWriter } from "./message-writer.ts";

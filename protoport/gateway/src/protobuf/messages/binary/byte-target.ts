@@ -1,4 +1,4 @@
-import { allocateBytes } from "@plantstore/http";
+import { allocateBytes } from "../../../http/index.ts";
 import { bailOut } from "../codegen/index.ts";
 
 /**

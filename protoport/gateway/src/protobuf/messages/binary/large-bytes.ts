@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, type Message, ScalarType } from "@buf
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import { concatBytes, markSingleUse, noBytes } from "@plantstore/http";
+import { concatBytes, markSingleUse, noBytes } from "../../../http/index.ts";
 import type { CodegenOptions } from "../codegen/index.ts";
 import { createMessageWriter } from "./binary-writer.ts";
 

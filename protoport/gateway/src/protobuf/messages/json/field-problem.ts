@@ -1,5 +1,5 @@
 import type { DescField } from "@bufbuild/protobuf";
-import type { NamedOption } from "@plantstore/http";
+import type { NamedOption } from "../../../http/index.ts";
 
 /** Thrown for a text that is not a valid value. Callers convert it to an `InvalidArgument` that names the field. */
 export class FieldProblem extends Error {

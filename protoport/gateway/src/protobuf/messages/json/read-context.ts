@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, MessageShape, Registry } from "@bufbuild/protobuf";
-import type { NamedOption } from "@plantstore/http";
+import type { NamedOption } from "../../../http/index.ts";
 import type { PathStep } from "./field-problem.ts";
 import type { FieldValues } from "./field-values.ts";
 import type { JsonScanner } from "./json-scanner.ts";

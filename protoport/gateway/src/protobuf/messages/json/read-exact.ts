@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
 import { create, isMessage } from "@bufbuild/protobuf";
-import { type NamedOption } from "@plantstore/http";
+import { type NamedOption } from "../../../http/index.ts";
 import { problem } from "../../errors/index.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { createFieldReader } from "./field-reader.ts";

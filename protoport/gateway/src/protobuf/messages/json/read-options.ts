@@ -1,6 +1,6 @@
 import type { JsonReadOptions, JsonWriteOptions, Registry } from "@bufbuild/protobuf";
 import type { CodegenOptions } from "../codegen/index.ts";
-import type { NamedOption, OptionNames } from "@plantstore/http";
+import type { NamedOption, OptionNames } from "../../../http/index.ts";
 import { jsonDepthMax } from "./json-scanner.ts";
 
 /** Options for reading messages from JSON. */

@@ -1,7 +1,7 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { problem, quote } from "../../../protobuf/index.ts";
-import { isUtf8, parseMediaType } from "@plantstore/http";
+import { isUtf8, parseMediaType } from "../../../http/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { isMediaType } from "./http-body.ts";
 import type { HttpPattern } from "./http-rule.ts";

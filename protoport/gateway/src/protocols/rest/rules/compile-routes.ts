@@ -1,5 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { runSteps, toOneLine, toShortLine, withCode } from "@plantstore/http";
+import { runSteps, toOneLine, toShortLine, withCode } from "../../../http/index.ts";
 import { memoize } from "../../../protobuf/index.ts";
 import { hasResponseStream, compileBinding, type RestBinding } from "./binding.ts";
 import {

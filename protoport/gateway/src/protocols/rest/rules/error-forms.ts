@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
-import { reasonPhraseOf } from "@plantstore/http";
+import { reasonPhraseOf } from "../../../http/index.ts";
 
 /**
  * The error formats on REST:

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue, Registry } from "@bufbuild/protobuf";
 import { create, createRegistry, fromBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { refusePromise, requireField, toUtf8, withCode } from "@plantstore/http";
+import { refusePromise, requireField, toUtf8, withCode } from "../../../http/index.ts";
 import { problemStatusOf, anyToJson, type JsonStyle } from "../../../protobuf/index.ts";
 import { file_google_rpc_error_details } from "../../../protobuf/gen/google/rpc/error_details_pb.ts";
 import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts";

@@ -3,7 +3,7 @@ import { create, mergeFromBinary } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { http } from "../../../protobuf/gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../../protobuf/gen/google/api/http_pb.ts";
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../../../http/index.ts";
 import { readJson } from "../../../protobuf/index.ts";
 import { RuleProblem } from "./rule-problem.ts";
 

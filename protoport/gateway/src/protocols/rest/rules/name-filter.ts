@@ -1,4 +1,4 @@
-import { matcherOf } from "@plantstore/http";
+import { matcherOf } from "../../../http/index.ts";
 
 /**
  * Creates a function that returns whether a name matches a pattern. A pattern is an exact name, or a prefix that ends

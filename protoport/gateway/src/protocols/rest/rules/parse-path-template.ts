@@ -1,4 +1,4 @@
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../../../http/index.ts";
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
 import { decodePercent } from "./raw-path.ts";
 import { RuleProblem } from "./rule-problem.ts";

@@ -11,7 +11,7 @@ import {
   readPartialJson,
   type UnknownNames,
 } from "../../../protobuf/index.ts";
-import { toShortLine } from "@plantstore/http";
+import { toShortLine } from "../../../http/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { createRawReader } from "./http-body.ts";
 import type { RestBody } from "./rest-request.ts";

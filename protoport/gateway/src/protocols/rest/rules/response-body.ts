@@ -1,5 +1,5 @@
 import type { DescMessage, Message } from "@bufbuild/protobuf";
-import { toUtf8, toShortLine } from "@plantstore/http";
+import { toUtf8, toShortLine } from "../../../http/index.ts";
 import { createJsonFieldWriter, createJsonMessageWriter } from "../../../protobuf/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";

@@ -6,7 +6,7 @@ import {
   type ReadServiceJsonOptions,
   type WriteJsonOptions,
 } from "../../../protobuf/index.ts";
-import { withCode, type OptionNames, refusePromise, refuseUnknownOptions, requireName } from "@plantstore/http";
+import { withCode, type OptionNames, refusePromise, refuseUnknownOptions, requireName } from "../../../http/index.ts";
 import { type ErrorForm, errorFormats } from "./error-forms.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { ExternalHttpRule } from "./http-rule.ts";

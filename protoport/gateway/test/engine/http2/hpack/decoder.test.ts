@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../../../../packages/http/src/exchange/index.ts";
+import { ErrorCode } from "../../../../src/http/exchange/index.ts";
 import { HpackDecoder } from "../../../../src/engine/http2/hpack/decoder.ts";
 import { encodeBlock, encodeStatus } from "../../../../src/engine/http2/hpack/encoder.ts";
 import { canonicalCodes, huffmanCodeLengths } from "../../../../src/engine/http2/hpack/huffman.ts";

@@ -9,7 +9,7 @@ import {
   type HttpProblem,
   type IncomingBody,
   checkRequestHead,
-} from "../../../../../../../packages/http/src/exchange/index.ts";
+} from "../../../../../src/http/exchange/index.ts";
 import {
   Http1Connection,
   type Http1ConnectionOptions,

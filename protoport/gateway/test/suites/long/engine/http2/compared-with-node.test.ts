@@ -1,6 +1,6 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ErrorCode } from "../../../../../../../packages/http/src/exchange/index.ts";
+import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import type { Address, Field } from "../../../../../../../packages/testing/src/http/exchange.ts";
 import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../../../../../../../packages/testing/src/http/http2-frames.ts";
 import { type LoopbackServer, startOnLoopback } from "../../../../../../../packages/testing/src/http/listen-on-loopback.ts";

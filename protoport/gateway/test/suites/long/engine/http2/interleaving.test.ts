@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../../../../../packages/http/src/exchange/index.ts";
+import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../../../src/engine/http2/index.ts";
 import { HpackDecoder } from "../../../../../src/engine/http2/hpack/decoder.ts";
 import { Dice } from "../../../../../../../packages/testing/src/dice.ts";

@@ -11,7 +11,7 @@ import { finished } from "node:stream/promises";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FrameFlag, SettingId } from "../../../../../src/engine/http2/frame-numbers.ts";
-import { ErrorCode } from "../../../../../../../packages/http/src/exchange/index.ts";
+import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../../../src/engine/http2/index.ts";
 import { within } from "../../../../../../../packages/testing/src/deadline.ts";
 import {

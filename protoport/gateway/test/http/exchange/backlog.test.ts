@@ -1,0 +1,138 @@
+import { describe, expect, test } from "vitest";
+import { type Backlog, BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
+import { answer, startEngine } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+import { frame, type FrameConnection, frameType, openFrames } from "../../../../../packages/testing/src/http/http2-frames.ts";
+import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+
+const kib = 1024;
+const mib = 1024 * kib;
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+
+describe("BacklogBudget", () => {
+  // Each step adds or removes KiB that a connection buffers.
+  test.each<{ name: string; steps: string; cut: string; held: number }>([
+    {
+      name: "closes the first connection if no client has read anything",
+      steps: "a 50, b 40, c 11",
+      cut: "a",
+      held: 51,
+    },
+    {
+      name: "closes the second connection if the first client has read some data",
+      steps: "a 50, b 40, a -16, c 27",
+      cut: "b",
+      held: 61,
+    },
+    {
+      name: "closes the first connection if its client has read too little",
+      steps: "a 50, b 40, a -15, c 26",
+      cut: "a",
+      held: 66,
+    },
+    {
+      name: "closes the second connection if the first client has once read everything",
+      steps: "a 50, b 40, a -50, a 60, c 1",
+      cut: "b",
+      held: 61,
+    },
+    {
+      name: "closes the first connection if its client has read too little recently",
+      steps: "a 50, b 40, a -16, b -16, a -1, c 44",
+      cut: "a",
+      held: 68,
+    },
+    {
+      name: "closes the second connection if the first client emptied a small backlog",
+      steps: "a 15, b 40, a -15, a 60, c 1",
+      cut: "b",
+      held: 61,
+    },
+    { name: "closes no connection at the limit", steps: "a 50, b 40, c 10", cut: "", held: 100 },
+    { name: "closes as many connections as necessary", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
+    { name: "closes the growing connection if it is the only connection", steps: "a 101", cut: "a", held: 0 },
+    { name: "closes each connection only once", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
+  ])("$name", ({ steps, cut, held }) => {
+    const budget = new BacklogBudget(100 * kib);
+    const cutOff: string[] = [];
+    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));
+    const backlogs = new Map(["a", "b", "c"].map((name) => [name, open(name)]));
+    for (const [who = "", change] of steps.split(", ").map((step) => step.split(" "))) {
+      const backlog = backlogs.get(who);
+      if (backlog === undefined) throw new TypeError(`no connection is named "${who}"`);
+      if (Number(change) > 0) backlog.add(Number(change) * kib);
+      else backlog.remove(-Number(change) * kib);
+    }
+    expect(cutOff.join("")).toBe(cut);
+    expect(budget.bytes).toBe(held * kib);
+    // A connection that was cut off holds nothing, even if more is added or removed later.
+    expect([...backlogs.values()].reduce((sum, { bytes }) => sum + bytes, 0)).toBe(budget.bytes);
+  });
+
+  test.each([
+    { name: "closes no connection if the first socket has sent everything", sentKib: 50, cut: [], bytes: 80 * kib },
+    {
+      name: "closes the first connection if its socket has sent too little",
+      sentKib: 15,
+      cut: ["a"],
+      bytes: 80 * kib,
+    },
+    {
+      name: "closes the second connection if the first socket has sent some data",
+      sentKib: 16,
+      cut: ["b"],
+      bytes: 34 * kib,
+    },
+  ])("$name, according to writableLength", ({ sentKib, cut, bytes }) => {
+    const budget = new BacklogBudget(100 * kib);
+    const cutOff: string[] = [];
+    const socket = { writableLength: 50 * kib };
+    budget.open(socket, () => cutOff.push("a")).count(socket.writableLength);
+    const other = budget.open({ writableLength: 0 }, () => cutOff.push("b"));
+    socket.writableLength -= sentKib * kib;
+    other.add(80 * kib);
+    expect(cutOff).toEqual(cut);
+    expect(budget.bytes).toBe(bytes);
+  });
+
+  test("closes the growing connection if it holds more than 16 MiB", () => {
+    const budget = new BacklogBudget(20 * mib);
+    const cutOff: string[] = [];
+    const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));
+    const [small, large] = [open("small"), open("large")];
+    small.add(4 * mib);
+    large.add(16 * mib);
+    expect(cutOff).toStrictEqual([]);
+    large.add(1);
+    expect(cutOff).toStrictEqual(["large"]);
+    expect(budget.bytes).toBe(4 * mib);
+  });
+});
+
+test("the stall time of a client starts when its socket buffers data", () => {
+  const socket = { writableLength: 0 };
+  const backlog = new BacklogBudget(100 * kib).open(socket, () => undefined);
+  socket.writableLength = kib;
+  const begunMs = performance.now();
+  expect(backlog.stalledMs(begunMs)).toBeLessThanOrEqual(0);
+});
+
+/** Requests a response that is not read, and waits until the server holds it. */
+async function leaveAnswer(connection: FrameConnection): Promise<void> {
+  connection.send(settingFrame(4, 0), whole(1), ping);
+  await connection.readUntil(({ type }) => type === frameType.ping);
+}
+
+describe("a queued response", () => {
+  test("is dropped when another connection exceeds the limit", async () => {
+    const budget = new BacklogBudget(1500);
+    await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
+    using first = await openFrames(engine.address);
+    using second = await openFrames(engine.address);
+    await leaveAnswer(first);
+    await leaveAnswer(second);
+    expect(await first.readEnd(1)).toStrictEqual({ ...goAwayWith(ErrorCode.enhanceYourCalm), httpStatus: 0 });
+    second.send(windowUpdateFrame(1, 1000));
+    expect(await second.readEnd(1)).toMatchObject({ kind: "responded" });
+    expect(budget.bytes).toBe(0);
+  });
+});

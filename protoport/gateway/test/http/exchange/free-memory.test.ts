@@ -1,0 +1,50 @@
+import { describe, expect, test } from "vitest";
+import { freeChunk, isSingleUse, markSingleUse } from "../../../src/http/exchange/index.ts";
+import { triggerEarlyScavenge } from "../../../src/http/exchange/free-memory.ts";
+
+const KiB = 1024;
+
+describe("freeChunk", () => {
+  test("frees a chunk of 16 KiB with all its views", () => {
+    const chunk = Buffer.alloc(16 * KiB, 1);
+    const view = chunk.subarray(1);
+    freeChunk(chunk);
+    expect([chunk.byteLength, view.byteLength]).toStrictEqual([0, 0]);
+  });
+
+  test.each([
+    { name: "a chunk from Node's buffer pool", chunk: () => Buffer.allocUnsafe(20 * KiB).fill(1) },
+    { name: "a chunk at the end of a larger buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(KiB) },
+    { name: "a chunk at the start of a larger buffer", chunk: () => Buffer.alloc(40 * KiB, 1).subarray(0, 30 * KiB) },
+    { name: "a chunk in shared memory", chunk: () => new Uint8Array(new SharedArrayBuffer(16 * KiB)).fill(1) },
+  ])("leaves $name unchanged", ({ chunk }) => {
+    const bytes = chunk();
+    const before = Uint8Array.from(bytes);
+    freeChunk(bytes);
+    expect(Buffer.compare(bytes, before)).toBe(0);
+  });
+});
+
+test.each([
+  { name: "marked bytes", bytes: () => markSingleUse(Buffer.alloc(64 * KiB)), want: true },
+  {
+    name: "the last bytes of a marked buffer",
+    bytes: () => markSingleUse(Buffer.alloc(64 * KiB)).subarray(60 * KiB),
+    want: true,
+  },
+  { name: "unmarked bytes", bytes: () => Buffer.alloc(64 * KiB), want: false },
+  {
+    name: "bytes that share their buffer with other bytes",
+    bytes: () => markSingleUse(Buffer.alloc(64 * KiB).subarray(1)),
+    want: false,
+  },
+])("isSingleUse returns $want for $name", ({ bytes, want }) => {
+  expect(isSingleUse(bytes())).toBe(want);
+});
+
+test("triggerEarlyScavenge() allocates at most 2 MiB for a buffer of any length", () => {
+  const before = process.memoryUsage().heapUsed;
+  triggerEarlyScavenge(256 * KiB * KiB);
+  // Everything else allocated in the meantime is a few kilobytes.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(3 * KiB * KiB);
+});
