@@ -8,7 +8,7 @@ import {
   toStaticToken,
   type CredentialRequest,
   type BearerAuth,
-} from "../packages/auth/src/index.ts";
+} from "../protoport/auth/src/index.ts";
 import { createContextValues } from "@connectrpc/connect";
 import { benchAudience, benchIssuer, createBenchIssuer, type BenchIssuer } from "./auth-tokens.ts";
 import { h2loadLoad } from "./load/h2load.ts";

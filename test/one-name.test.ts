@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBearerAuth, createResourceMetadata, limitRates, openTokenVerifier } from "../packages/auth/src/index.ts";
+import { createBearerAuth, createResourceMetadata, limitRates, openTokenVerifier } from "../protoport/auth/src/index.ts";
 import { createGateway } from "../protoport/gateway/src/index.ts";
 import { drainGracefully, Readiness } from "../protoport/gateway/src/health/index.ts";
 import { createMcp } from "../protoport/gateway/src/mcp/index.ts";

@@ -23,8 +23,8 @@ import {
   openTokenVerifier,
   createRateLimit,
   limitRates,
-} from "../packages/auth/src/index.ts";
-import { watchFile } from "../packages/auth/src/inputs/index.ts";
+} from "../protoport/auth/src/index.ts";
+import { watchFile } from "../protoport/auth/src/inputs/index.ts";
 import { createCallLog, createSafeErrors, silentLog } from "../packages/telemetry/src/logs/index.ts";
 import { createPlantStub, createPlantClient } from "../src/client/index.ts";
 import {

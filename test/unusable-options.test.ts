@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createBearerAuth, openTokenVerifier } from "../packages/auth/src/index.ts";
+import { createBearerAuth, openTokenVerifier } from "../protoport/auth/src/index.ts";
 import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts";
 import { fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
 import { ConnectModule, type ConnectModuleOptions } from "../packages/frameworks/src/nestjs.ts";

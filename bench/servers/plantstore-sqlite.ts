@@ -1,4 +1,4 @@
-import { openTokenVerifier, toStaticToken } from "../../packages/auth/src/index.ts";
+import { openTokenVerifier, toStaticToken } from "../../protoport/auth/src/index.ts";
 import { createWriteStream } from "node:fs";
 import { openLog } from "../../packages/telemetry/src/logs/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";

@@ -1,5 +1,5 @@
 import type { PlantServerOptions } from "../../src/index.ts";
-import type { ParseResult } from "../../packages/auth/src/inputs/index.ts";
+import type { ParseResult } from "../../protoport/auth/src/inputs/index.ts";
 import { importEntry } from "./package-code.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "./serve.ts";

@@ -1,5 +1,5 @@
 import { type ContextKey, createContextKey, type Interceptor } from "@connectrpc/connect";
-import { credentialRefusalOf, principalKey } from "@plantstore/auth";
+import { credentialRefusalOf, principalKey } from "@protoport/auth";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import type { AuditedCall, CallAudit } from "@plantstore/telemetry/logs";
 import { policyOf, storeProblemOf } from "../service/index.ts";

@@ -6,7 +6,7 @@ import {
   type ParseResult,
   type WatchedFile,
   watchFile,
-} from "@plantstore/auth/inputs";
+} from "@protoport/auth/inputs";
 import { type CertificateValidity, pemBytesMax, validityProblem } from "@plantstore/command-line";
 import type { PlantErrorCode } from "../service/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname } from "node:path";
-import { explainSystemError } from "@plantstore/auth/inputs";
+import { explainSystemError } from "@protoport/auth/inputs";
 import { ConfigurationError } from "./configuration-error.ts";
 import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { explainSystemError } from "@plantstore/auth/inputs";
+import { explainSystemError } from "@protoport/auth/inputs";
 import { requestedSignals } from "./opentelemetry-sdk.ts";
 
 // Timeout for a connection to a collector, in milliseconds.

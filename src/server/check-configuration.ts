@@ -3,7 +3,7 @@ import { checkAddresses } from "./check-addresses.ts";
 import { findCollectorProblems } from "./check-collectors.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
-import type { OperatorLog } from "@plantstore/auth/inputs";
+import type { OperatorLog } from "@protoport/auth/inputs";
 import { validityProblem } from "@plantstore/command-line";
 import { checkPlantStore } from "../stores/index.ts";
 import { requestedSignals, startSdk } from "./opentelemetry-sdk.ts";

@@ -1,4 +1,4 @@
-import type { ParseResult } from "@plantstore/auth/inputs";
+import type { ParseResult } from "@protoport/auth/inputs";
 import type { PlantErrorCode } from "../service/index.ts";
 
 /** The error for an invalid configuration, with one message per problem. */

@@ -1,4 +1,4 @@
-import { isLoopback, withoutLineEnd } from "@plantstore/auth/inputs";
+import { isLoopback, withoutLineEnd } from "@protoport/auth/inputs";
 import type { Located, ReportProblem } from "@plantstore/command-line/settings";
 import { mapping, ofSource, quote, subjectOf, withoutPassword } from "@plantstore/command-line/settings";
 import { ConfigurationError } from "./configuration-error.ts";

@@ -1,5 +1,5 @@
 import type { SecureContextOptions } from "node:tls";
-import { createResourceMetadata, limitRates, type ResourceMetadata, type TokenVerifier } from "@plantstore/auth";
+import { createResourceMetadata, limitRates, type ResourceMetadata, type TokenVerifier } from "@protoport/auth";
 import {
   type CompletedRequest,
   type BoundAddress,
@@ -30,7 +30,7 @@ import {
 } from "@plantstore/telemetry/logs";
 import { idempotencyKeyField, type PlantStore, plantScopes, createPlantGatewayOptions } from "../service/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
-import { isLoopback } from "@plantstore/auth/inputs";
+import { isLoopback } from "@protoport/auth/inputs";
 import { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 import { httpEngineOf } from "./http-engine.ts";
 import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-options.ts";

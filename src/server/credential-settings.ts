@@ -9,7 +9,7 @@ import {
   type SourceNames,
   type StaticToken,
   type TokenSources,
-} from "@plantstore/auth";
+} from "@protoport/auth";
 import { formatted, oneOf, text } from "@plantstore/command-line/settings";
 import { alternatives, commaSeparated, type PlantSetting, type PlantSettings, readableFile } from "./setting-types.ts";
 

@@ -7,7 +7,7 @@ import {
   type WatchedFile,
   watchFile,
   withoutLineEnd,
-} from "@plantstore/auth/inputs";
+} from "@protoport/auth/inputs";
 import type { Log } from "@plantstore/telemetry/logs";
 import {
   assertSameDatabase,

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import { credentialRefusalOf, type TokenVerifier } from "@plantstore/auth";
-import type { FileReload, WatchedFile } from "@plantstore/auth/inputs";
+import { credentialRefusalOf, type TokenVerifier } from "@protoport/auth";
+import type { FileReload, WatchedFile } from "@protoport/auth/inputs";
 import { type CompletedRequest, errorCodeOf } from "@protoport/gateway";
 import type { OnBatch } from "../stores/index.ts";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";

@@ -4,8 +4,8 @@ import {
   openTokenVerifier,
   type TokenRequest,
   type TokenVerifier,
-} from "@plantstore/auth";
-import type { OperatorLog, ParseResult } from "@plantstore/auth/inputs";
+} from "@protoport/auth";
+import type { OperatorLog, ParseResult } from "@protoport/auth/inputs";
 import { valueOrThrow } from "./configuration-error.ts";
 import { type CredentialConfiguration, settingNamesOfSources, tokenSourcesOf } from "./credential-settings.ts";
 import { plantScopeProblem } from "../service/index.ts";

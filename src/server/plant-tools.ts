@@ -1,4 +1,4 @@
-import { principalKey } from "@plantstore/auth";
+import { principalKey } from "@protoport/auth";
 import { createMcp, type ProtocolExtension } from "@protoport/gateway/mcp";
 import { comments } from "../gen/comments.ts";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";

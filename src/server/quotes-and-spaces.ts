@@ -1,4 +1,4 @@
-import { withProblems, parsed, type ParseResult } from "@plantstore/auth/inputs";
+import { withProblems, parsed, type ParseResult } from "@protoport/auth/inputs";
 
 /**
  * Returns the text, or a problem ("PORT must …") if the text has a byte order mark, surrounding white space or quotes.

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage, RequestOptions } from "node:http";
-import { explainSystemError } from "@plantstore/auth/inputs";
+import { explainSystemError } from "@protoport/auth/inputs";
 import { problemsPath } from "./admin-server.ts";
 import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 

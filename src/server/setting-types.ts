@@ -1,6 +1,6 @@
 import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
-import { explainSystemError } from "@plantstore/auth/inputs";
+import { explainSystemError } from "@protoport/auth/inputs";
 import type { MembersOf, Setting, SettingType } from "@plantstore/command-line/settings";
 import { formatted, isOrigin, quote, text } from "@plantstore/command-line/settings";
 import { isAddressOrNetwork } from "@protoport/gateway";

@@ -2,7 +2,7 @@ import type { GatewayOptions, RestOptions } from "@protoport/gateway";
 import { createHealthService, Health, healthRequestBytesMax, type Readiness } from "@protoport/gateway/health";
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
-import { type BearerAuthOptions, createBearerAuth, type TokenVerifier } from "@plantstore/auth";
+import { type BearerAuthOptions, createBearerAuth, type TokenVerifier } from "@protoport/auth";
 import { createSafeErrors, type Log } from "@plantstore/telemetry/logs";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { createErrorInterceptor } from "./error-interceptor.ts";

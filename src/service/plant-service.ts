@@ -1,5 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { principalKey } from "@plantstore/auth";
+import { principalKey } from "@protoport/auth";
 import { requestIdKey } from "@plantstore/telemetry/logs";
 import type { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idMissing, plantNotFound } from "./errors.ts";

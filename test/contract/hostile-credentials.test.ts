@@ -5,7 +5,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../protoport/gateway/src/health/index.ts";
 import { ServerReflection } from "../../protoport/gateway/src/reflection/index.ts";
-import { openTokenVerifier, type TokenVerifier } from "../../packages/auth/src/index.ts";
+import { openTokenVerifier, type TokenVerifier } from "../../protoport/auth/src/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { rowsFor } from "../../packages/testing/src/combinations.ts";
 import { collect } from "../../packages/testing/src/collect.ts";
@@ -102,7 +102,7 @@ function bearerCase(name: string, credential: () => string | Promise<string>, wa
 }
 
 // One test case per kind. situations.ts covers the forms that a credential can have.
-// packages/auth/test/bearer-token.test.ts and jwt/open-jwt-verifier.test.ts cover the spellings.
+// protoport/auth/test/bearer-token.test.ts and jwt/open-jwt-verifier.test.ts cover the spellings.
 const hostileCredentials: readonly TestCase[] = [
   { name: "no credential", credentials: () => [], want: missing },
   { name: "a token without a scheme", credentials: async () => [await provider.sign()], want: missing },

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { requiredScopesOf } from "../../packages/auth/src/index.ts";
+import { requiredScopesOf } from "../../protoport/auth/src/index.ts";
 import { readDescriptorSet } from "../../protoport/gateway/src/protobuf/descriptors/index.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
@@ -18,7 +18,7 @@ test.each([
 ])("the documented scopes are read from a descriptor set %s imports", (_, flags) => {
   using folder = createTempFolder();
   const run = (...args: readonly string[]): Buffer => execFileSync("buf", args, { cwd: folder.path });
-  cpSync(join(projectFolder, "packages/auth/proto"), folder.file("auth"), { recursive: true });
+  cpSync(join(projectFolder, "protoport/auth/proto"), folder.file("auth"), { recursive: true });
   mkdirSync(folder.file("proto"));
   writeFileSync(folder.file("buf.yaml"), "version: v2\nmodules: [{ path: proto }, { path: auth }]\n");
   const messages = ["DeleteOrderRequest", "DeleteOrderResponse", "GetOrderRequest", "Order"];

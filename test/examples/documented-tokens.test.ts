@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTokenText } from "../../packages/auth/src/token-text.ts";
+import { createTokenText } from "../../protoport/auth/src/token-text.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 
 test("tokens match the pattern for secret scanners in docs/how-to/authentication.md", () => {

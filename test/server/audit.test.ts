@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type UnaryRequest } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../packages/auth/src/index.ts";
+import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../protoport/auth/src/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import type { CallAudit } from "../../packages/telemetry/src/logs/index.ts";
 import { problem as gatewayProblem } from "../../protoport/gateway/src/protobuf/errors/problem.ts";

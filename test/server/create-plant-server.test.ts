@@ -2,7 +2,7 @@ import { createConnection } from "node:net";
 import { once } from "node:events";
 import type { Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { principalKey } from "../../packages/auth/src/index.ts";
+import { principalKey } from "../../protoport/auth/src/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
 import { createPlantServer, type PlantServer, type PlantServerOptions } from "../../src/server/index.ts";

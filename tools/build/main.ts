@@ -54,7 +54,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
     hasSourceMaps: true,
     files: { "protoport/gateway/proto/google": "proto/google" },
   },
-  auth: { files: { "packages/auth/proto": "proto" } },
+  auth: { files: { "protoport/auth/proto": "proto" } },
   "docs-page": {
     unexported: ["files"],
     files: {
@@ -67,7 +67,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
   plantstore: {
     threads: ["src/stores/sqlite/worker.ts"],
     includedInCommands: [
-      "@plantstore/auth",
+      "@protoport/auth",
       "@plantstore/docs-page",
       "@protoport/gateway",
       ...gatewayParts,

@@ -19,7 +19,7 @@ const blocks = pageBlocks.filter(
 const surroundings = `
 import type { ConnectRouter } from "@connectrpc/connect";
 import type { PlantStore } from "plantstore";
-import type { TokenVerifier } from "@plantstore/auth";
+import type { TokenVerifier } from "@protoport/auth";
 import type { createGateway as create } from "@protoport/gateway";
 import type { ProtocolExtension } from "@protoport/gateway/mcp";
 import type { IncomingMessage, ServerResponse } from "node:http";

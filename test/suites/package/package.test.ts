@@ -16,8 +16,8 @@ import * as opentelemetry from "../../../packages/telemetry/src/opentelemetry/in
 import * as options from "../../../protoport/gateway/src/options.ts";
 import * as reflection from "../../../protoport/gateway/src/reflection/index.ts";
 import * as validation from "../../../protoport/gateway/src/validation/index.ts";
-import * as auth from "../../../packages/auth/src/index.ts";
-import * as inputs from "../../../packages/auth/src/inputs/index.ts";
+import * as auth from "../../../protoport/auth/src/index.ts";
+import * as inputs from "../../../protoport/auth/src/inputs/index.ts";
 import * as operations from "../../../packages/telemetry/src/logs/index.ts";
 import * as server from "../../../src/index.ts";
 import { packageFolders } from "../../../tools/build/manifest.ts";
@@ -63,7 +63,7 @@ describe.each([
   },
   { name: "@protoport/gateway/engine", has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"] },
   { name: "@plantstore/rest-client", has: everywhere },
-  { name: "@plantstore/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
+  { name: "@protoport/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
   { name: "@plantstore/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
   {
     name: "@plantstore/frameworks",
@@ -157,8 +157,8 @@ test.each([
   { subpath: "@protoport/gateway/reflection", source: reflection },
   { subpath: "@protoport/gateway/validation", source: validation },
   { subpath: "@plantstore/rest-client", source: restClient },
-  { subpath: "@plantstore/auth", source: auth },
-  { subpath: "@plantstore/auth/inputs", source: inputs },
+  { subpath: "@protoport/auth", source: auth },
+  { subpath: "@protoport/auth/inputs", source: inputs },
   { subpath: "@plantstore/telemetry/logs", source: operations },
   { subpath: "plantstore", source: server },
   { subpath: "plantstore/client", source: client },

@@ -248,7 +248,7 @@ describe("a release of a new version", () => {
       expect(JSON.parse(read(file)).version).toBe(next);
       expect(packages[file.replace(/\/?package\.json$/, "")].version).toBe(next);
     }
-    expect(JSON.parse(read("packages/auth/package.json")).dependencies["@protoport/gateway"]).toBe(next);
+    expect(JSON.parse(read("protoport/auth/package.json")).dependencies["@protoport/gateway"]).toBe(next);
   });
 
   test("writes the unreleased changes to the release notes", () => {

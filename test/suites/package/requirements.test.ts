@@ -86,14 +86,14 @@ describe("a missing optional peer", () => {
   let project: UserProject;
 
   beforeAll(() => {
-    const { "@plantstore/auth": auth, "@plantstore/telemetry": telemetry } = packed();
+    const { "@protoport/auth": auth, "@plantstore/telemetry": telemetry } = packed();
     project = createProject(auth, telemetry, `${protobuf}@2.17.0`, `${connect}@2.2.0`);
   });
 
   test.each([
     {
       name: "openTokenVerifier",
-      program: `import { openTokenVerifier } from "@plantstore/auth";
+      program: `import { openTokenVerifier } from "@protoport/auth";
 await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["greet"] }] }, console);`,
       says: "verifying JWTs requires jose: npm install jose@^6.2.17",
     },
@@ -127,7 +127,7 @@ await openValidation();`,
   test("does not affect code that does not need the peer", () => {
     project.write(
       "others.mjs",
-      `import { createBearerAuth, openTokenVerifier, toStaticToken } from "@plantstore/auth";
+      `import { createBearerAuth, openTokenVerifier, toStaticToken } from "@protoport/auth";
 import { Metrics } from "@plantstore/telemetry/metrics";
 import { createCallLog, silentLog } from "@plantstore/telemetry/logs";
 const { value } = await openTokenVerifier({ tokens: [toStaticToken("ada", "a-token-for-development")] }, console);

@@ -39,7 +39,7 @@ export const gateway: number = createFetchGateway({ routes: () => {} });
 const nodeProgram = `
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
 import { createGateway, type Gateway } from "@protoport/gateway";
-import { createBearerAuth } from "@plantstore/auth";
+import { createBearerAuth } from "@protoport/auth";
 import { createPlantStub } from "plantstore/client";
 import { PlantService } from "plantstore/connect";
 export const server: PlantServer = createPlantServer({ store: openMemoryStore() });

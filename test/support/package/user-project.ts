@@ -39,7 +39,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     "@protoport/gateway/engine": tarball("plantstore-http-engine"),
     "@plantstore/docs-page": tarball("plantstore-docs-page"),
     "@plantstore/rest-client": tarball("plantstore-rest-client"),
-    "@plantstore/auth": tarball("plantstore-auth"),
+    "@protoport/auth": tarball("plantstore-auth"),
     "@plantstore/telemetry": tarball("plantstore-telemetry"),
     "@plantstore/frameworks": tarball("plantstore-frameworks"),
     "@plantstore/grpc-handlers": tarball("plantstore-grpc-handlers"),

@@ -1,4 +1,4 @@
-import type { TokenVerifier } from "../../../packages/auth/src/index.ts";
+import type { TokenVerifier } from "../../../protoport/auth/src/index.ts";
 import type { Log } from "../../../packages/telemetry/src/logs/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { Readiness } from "../../../protoport/gateway/src/health/index.ts";

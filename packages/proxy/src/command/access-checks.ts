@@ -8,8 +8,8 @@ import {
   type ResourceMetadata,
   type StaticToken,
   type TokenVerifier,
-} from "@plantstore/auth";
-import type { OperatorLog } from "@plantstore/auth/inputs";
+} from "@protoport/auth";
+import type { OperatorLog } from "@protoport/auth/inputs";
 import type { Admit, Endpoint, OpenApiOptions } from "@protoport/gateway";
 import type { AuthenticationSection } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { credentialRefusalOf, principalKey } from "@plantstore/auth";
+import { credentialRefusalOf, principalKey } from "@protoport/auth";
 import type { CompletedRequest } from "@protoport/gateway";
 import { errorCodeOf, optionOf } from "@protoport/gateway/protobuf";
 import type { ProxyConfiguration } from "../settings/index.ts";

@@ -1,5 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { requiredScopesOf } from "@plantstore/auth";
+import { requiredScopesOf } from "@protoport/auth";
 import type { Admit } from "@protoport/gateway";
 import { procedureOf, selectorOf } from "@protoport/gateway/protocols";
 import type { ProxyGateway } from "../create-proxy.ts";

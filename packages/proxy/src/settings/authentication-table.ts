@@ -1,4 +1,4 @@
-import { type IntrospectionSource, jwtAlgorithms, type JwtSource, openOptionProblem } from "@plantstore/auth";
+import { type IntrospectionSource, jwtAlgorithms, type JwtSource, openOptionProblem } from "@protoport/auth";
 import { secret } from "./secret-types.ts";
 import type { SettingType } from "@plantstore/command-line/settings";
 import { boolean, formatted, list, mapping, oneOf, publicUrl, record, text } from "@plantstore/command-line/settings";

@@ -1,4 +1,4 @@
-import { withoutLineEnd } from "@plantstore/auth/inputs";
+import { withoutLineEnd } from "@protoport/auth/inputs";
 import { messageOf } from "@protoport/gateway/http";
 import { readRegularFileSync } from "@plantstore/command-line";
 import type { Located, ReportProblem, SettingType } from "@plantstore/command-line/settings";

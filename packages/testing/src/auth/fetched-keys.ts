@@ -1,6 +1,6 @@
-import type { OperatorLog } from "../../../auth/src/inputs/operator-log.ts";
-import { openJwtVerifier, type JwtSource } from "../../../auth/src/jwt/open-jwt-verifier.ts";
-import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../auth/src/token-verifier.ts";
+import type { OperatorLog } from "../../../../protoport/auth/src/inputs/operator-log.ts";
+import { openJwtVerifier, type JwtSource } from "../../../../protoport/auth/src/jwt/open-jwt-verifier.ts";
+import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../../protoport/auth/src/token-verifier.ts";
 import { within } from "../deadline.ts";
 import { createSigningKey, startIdentityProvider, testAudience, type IdentityProvider } from "./identity-provider.ts";
 import { quietLog } from "../operations/quiet-log.ts";

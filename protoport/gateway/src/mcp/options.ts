@@ -24,7 +24,7 @@ export interface McpOptions {
   readonly isListed?: (method: DescMethod, caller: BodyCaller) => boolean;
   /**
    * Returns the scopes that calls to an RPC require, or `undefined` for an RPC that needs no credential. Tools list the
-   * scopes in `_meta.securitySchemes`, and `admit` checks the scopes. `requiredScopesOf` from `@plantstore/auth` reads
+   * scopes in `_meta.securitySchemes`, and `admit` checks the scopes. `requiredScopesOf` from `@protoport/auth` reads
    * scopes from the definition. By default, tools list no scopes.
    */
   readonly scopesOf?: (method: DescMethod) => readonly string[] | undefined;

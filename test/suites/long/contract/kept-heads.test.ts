@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createBearerAuth, principalKey, type TokenVerifier } from "../../../../packages/auth/src/index.ts";
+import { createBearerAuth, principalKey, type TokenVerifier } from "../../../../protoport/auth/src/index.ts";
 import { type Http1Connection, openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
 import { Dice } from "../../../../packages/testing/src/dice.ts";
 import {

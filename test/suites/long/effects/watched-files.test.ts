@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { digestOf } from "../../../../packages/auth/src/token-verifier.ts";
+import { digestOf } from "../../../../protoport/auth/src/token-verifier.ts";
 import {
   createSigningKey,
   type IdentityProvider,

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../../../packages/auth/src/token-verifier.ts";
+import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../../../protoport/auth/src/token-verifier.ts";
 import { createPlantTools } from "../../../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
 import type { Field } from "../../../../packages/testing/src/http/exchange.ts";

@@ -47,7 +47,7 @@ test.each([
   {
     name: "a package that loads the gateway",
     runtime: "Node 22.15.0",
-    loaded: "@plantstore/auth",
+    loaded: "@protoport/auth",
     versions: { node: "22.15.0" },
   },
 ])('$name does not warn on "$runtime"', async ({ loaded, versions }) => {

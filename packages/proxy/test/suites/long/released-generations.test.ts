@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createBearerAuth } from "../../../../auth/src/index.ts";
+import { createBearerAuth } from "../../../../../protoport/auth/src/index.ts";
 import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";

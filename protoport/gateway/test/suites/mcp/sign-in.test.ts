@@ -12,7 +12,7 @@ import {
   createResourceMetadata,
   openTokenVerifier,
   principalKey,
-} from "../../../../../packages/auth/src/index.ts";
+} from "../../../../auth/src/index.ts";
 import { createHttpEngine } from "../../../src/engine/index.ts";
 import {
   type AuthorizationServer,

@@ -1,0 +1,145 @@
+import { once } from "node:events";
+import { createServer, type RequestListener, type ServerResponse } from "node:http";
+import { gzipSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { fetchText, providerResponseLimitBytes } from "../src/fetch-text.ts";
+import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../packages/testing/src/deadline.ts";
+
+const neverAborted = new AbortController().signal;
+
+/** Starts a provider with this request handler. */
+async function startProvider(handler: RequestListener): Promise<AsyncDisposable & { readonly url: URL }> {
+  const server = await startOnLoopback(createServer(handler));
+  return { ...server, url: new URL(server.baseUrl) };
+}
+
+describe("fetchText", () => {
+  test.each([
+    { status: 200, kind: "value" },
+    { status: 201, kind: "problems" },
+    { status: 203, kind: "problems" },
+    { status: 204, kind: "problems" },
+    { status: 206, kind: "problems" },
+    { status: 299, kind: "problems" },
+    { status: 302, kind: "problems" },
+    { status: 404, kind: "problems" },
+    { status: 500, kind: "problems" },
+  ])("returns $kind for a $status response", async ({ status, kind }) => {
+    await using provider = await startProvider((_, response) => {
+      response.writeHead(status, { location: "/elsewhere" }).end();
+    });
+    expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ kind, httpStatus: status });
+  });
+
+  test.each([
+    {
+      name: "sends a GET if no form is given",
+      form: undefined,
+      header: undefined,
+      want: ["GET", "application/json", ""],
+    },
+    {
+      name: "sends a POST if a form is given",
+      form: new URLSearchParams({ a: "b c" }),
+      header: undefined,
+      want: ["POST", "application/json", "a=b+c"],
+    },
+    {
+      name: "sends the given Accept header",
+      form: undefined,
+      header: { accept: "text/x" },
+      want: ["GET", "text/x", ""],
+    },
+  ])("$name", async ({ form, header, want }) => {
+    await using provider = await startProvider((request, response) => {
+      let body = "";
+      request.on("data", (piece: Buffer) => (body += String(piece)));
+      request.on("end", () => response.end(JSON.stringify([request.method, request.headers.accept, body])));
+    });
+    const fetched = await fetchText({ url: provider.url, form, header, signal: neverAborted });
+    expect(fetched).toEqual({ kind: "value", value: JSON.stringify(want), httpStatus: 200 });
+  });
+
+  test.each([
+    { name: "the response header", begin: () => {} },
+    { name: "the complete response body", begin: (response: ServerResponse) => response.write("{") },
+  ])("fails if its signal aborts before $name is received", async ({ begin }) => {
+    const controller = new AbortController();
+    await using provider = await startProvider((_, response) => {
+      begin(response);
+      setImmediate(() => controller.abort(new Error("too late")));
+    });
+    const fetching = fetchText({ url: provider.url, signal: controller.signal });
+    expect(await within(fetching, "the result")).toEqual({
+      kind: "problems",
+      problems: [`cannot fetch ${provider.url.href}: too late`],
+    });
+  });
+
+  test("closes the connection after a response with status 403", async () => {
+    let closed: Promise<unknown> | undefined;
+    await using provider = await startProvider((_, response) => {
+      closed = once(response, "close");
+      response.writeHead(403).write("no ");
+    });
+    await fetchText({ url: provider.url, signal: neverAborted });
+    await within(Promise.resolve(closed), "the connection to be closed");
+  });
+
+  test.each([
+    { name: "a body as large as the limit", bytes: providerResponseLimitBytes, isCompressed: false, kind: "value" },
+    {
+      name: "a body larger than the limit",
+      bytes: providerResponseLimitBytes + 1,
+      isCompressed: false,
+      kind: "problems",
+    },
+    {
+      name: "a compressed body that exceeds the limit when decoded",
+      bytes: 2 ** 24,
+      isCompressed: true,
+      kind: "problems",
+    },
+  ])("returns $kind when $name arrives", async ({ bytes, isCompressed, kind }) => {
+    const body = Buffer.alloc(bytes, "x");
+    await using provider = await startProvider((_, response) => {
+      if (isCompressed) response.setHeader("content-encoding", "gzip").end(gzipSync(body));
+      else response.end(body);
+    });
+    expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ kind });
+  });
+
+  test.each([
+    { name: "invalid UTF-8", body: Buffer.from([0x22, 0xff, 0x22]) },
+    { name: "a truncated character", body: Buffer.from("ä").subarray(0, 1) },
+  ])("reports a body with $name as a problem", async ({ body }) => {
+    await using provider = await startProvider((_, response) => {
+      response.end(body);
+    });
+    expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ kind: "problems" });
+  });
+
+  test("reports the system error when the connection is refused", async () => {
+    const provider = await startProvider(() => {});
+    await provider[Symbol.asyncDispose]();
+    const { url } = provider;
+    expect(await fetchText({ url, signal: neverAborted })).toEqual({
+      kind: "problems",
+      problems: [`cannot fetch ${url.href}: connect ECONNREFUSED ${url.host}`],
+    });
+  });
+
+  test("decodes a split character, and omits URL queries from problems", async () => {
+    await using provider = await startProvider((request, response) => {
+      if (request.url === "/closed?key=secret") return request.socket.destroy();
+      const bytes = Buffer.from("ä");
+      response.write(bytes.subarray(0, 1), () => setImmediate(() => response.end(bytes.subarray(1))));
+      return undefined;
+    });
+    expect(await fetchText({ url: provider.url, signal: neverAborted })).toMatchObject({ value: "ä" });
+    const closed = await fetchText({ url: new URL("/closed?key=secret", provider.url), signal: neverAborted });
+    expect(JSON.stringify(closed)).toContain(`${provider.url.origin}/closed: `);
+    expect(JSON.stringify(closed)).not.toContain("secret");
+  });
+});

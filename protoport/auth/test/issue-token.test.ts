@@ -1,0 +1,168 @@
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { describe, expect, test } from "vitest";
+
+import { issueToken, type TokenRequest } from "../src/issue-token.ts";
+import type { ParseResult } from "../src/inputs/parse-result.ts";
+import { parseTokenHashes } from "../src/token-hashes.ts";
+import { digestOf } from "../src/token-verifier.ts";
+import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+
+const request: TokenRequest = { name: "ci", prefix: "garden_", scopes: "-", expiry: "-", file: undefined };
+
+function valueOf<T>(result: ParseResult<T>): T {
+  if (result.kind === "problems") throw new Error(result.problems.join("; "));
+  return result.value;
+}
+
+describe("issueToken", () => {
+  test("creates a 256-bit token and a line with the token's hash", async () => {
+    const { token, line } = valueOf(await issueToken(request));
+    expect(token).toMatch(/^garden_[0-9a-z]{57}$/);
+    expect(line).toBe(`sha256:${digestOf(token)} ci - -`);
+  });
+
+  test("creates a different token each time", async () => {
+    const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(request)));
+    expect(new Set(issued.map((result) => valueOf(result).token)).size).toBe(20);
+  });
+
+  test("creates the file with mode 0600, and no other file", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    const { line } = valueOf(
+      await issueToken({ ...request, scopes: "orders:delete", expiry: "2030-01-01T00:00:00Z", file }),
+    );
+    expect(readFileSync(file, "utf8")).toBe(`${line}\n`);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder.path)).toEqual(["tokens"]);
+  });
+
+  test.each([
+    { name: "with a final line break", text: "# mine\n" },
+    { name: "without a final line break", text: "# mine" },
+  ])("a file $name keeps its lines", async ({ text }) => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, text);
+    const { line } = valueOf(await issueToken({ ...request, file }));
+    expect(readFileSync(file, "utf8")).toBe(`# mine\n${line}\n`);
+  });
+
+  test.each([
+    { mode: 0o640, want: 0o640 },
+    { mode: 0o666, want: 0o644 },
+  ])("a file with mode $mode keeps its read permissions", async ({ mode, want }) => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, "");
+    chmodSync(file, mode);
+    valueOf(await issueToken({ ...request, file }));
+    expect(statSync(file).mode & 0o777).toBe(want);
+  });
+
+  // Only root can give a file to another user.
+  test.runIf(process.getuid?.() === 0)("a file keeps its owner and group when root adds a token", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, "");
+    chownSync(file, 1_001, 1_002);
+    valueOf(await issueToken({ ...request, file }));
+    expect(statSync(file)).toMatchObject({ uid: 1_001, gid: 1_002 });
+  });
+
+  test("fills a file up to exactly the maximum size", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    const { line } = valueOf(await issueToken(request));
+    writeFileSync(file, `#${"x".repeat(4 * 1024 * 1024 - line.length - 3)}\n`);
+    expect(await issueToken({ ...request, file })).toMatchObject({ kind: "value" });
+    expect(statSync(file).size).toBe(4 * 1024 * 1024);
+  });
+
+  test("writes to a symbolic link's target", async () => {
+    using folder = createTempFolder();
+    writeFileSync(folder.file("real"), "");
+    symlinkSync(folder.file("real"), folder.file("link"));
+    const { line } = valueOf(await issueToken({ ...request, file: folder.file("link") }));
+    expect(readFileSync(folder.file("real"), "utf8")).toBe(`${line}\n`);
+  });
+
+  test("loses no accepted token in concurrent calls", async () => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    const results = await Promise.all([1, 2, 3, 4].map((n) => issueToken({ ...request, name: `t${n}`, file })));
+    const lines = results.flatMap((result) => (result.kind === "value" ? [result.value.line] : []));
+    expect(lines.length).toBeGreaterThan(0);
+    expect(readFileSync(file, "utf8").trim().split("\n").toSorted()).toEqual(lines.toSorted());
+    for (const result of results) {
+      if (result.kind === "problems")
+        expect(result.problems).toEqual([expect.stringContaining("another process is changing the tokens")]);
+    }
+  });
+
+  test.each([
+    { name: "a name with a space", given: { name: "my ci" }, want: [/^the name must be/] },
+    { name: "an empty scope", given: { scopes: "" }, want: [/^scope 1 is not/] },
+    { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
+    { name: "an expiry that is not a date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
+    {
+      name: "an invalid name, scope and expiry together",
+      given: { name: "", scopes: ",", expiry: "" },
+      want: [/name/, /scope 1, 2/, /expiry/],
+    },
+  ])("rejects $name and creates no file", async ({ given, want }) => {
+    using folder = createTempFolder();
+    const result = await issueToken({ ...request, ...given, file: folder.file("tokens") });
+    expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  test.each([
+    {
+      name: "with a token of this name",
+      text: `sha256:${"a".repeat(64)} ci - -\n`,
+      want: /^line 2: the name already appears on line 1$/,
+    },
+    { name: "with an invalid line", text: "nonsense\n", want: /^line 1: a line must have 4 columns .*, got 1$/ },
+    {
+      name: "without room for the token",
+      text: `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
+      want: /would be larger than the limit of 4194304 bytes$/,
+    },
+    { name: "that is not UTF-8", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
+  ])("leaves a file $name unchanged", async ({ text, want }) => {
+    using folder = createTempFolder();
+    const file = folder.file("tokens");
+    writeFileSync(file, text);
+    const result = await issueToken({ ...request, file });
+    expect(result).toEqual({ kind: "problems", problems: [expect.stringMatching(want)] });
+    expect(readFileSync(file).equals(Buffer.from(text))).toBe(true);
+    expect(readdirSync(folder.path)).toEqual(["tokens"]);
+  });
+
+  test("rejects a path to a directory or in a missing directory", async () => {
+    using folder = createTempFolder();
+    mkdirSync(folder.file("sub"));
+    const inFolder = await issueToken({ ...request, file: folder.file("sub") });
+    expect(inFolder).toEqual({ kind: "problems", problems: [expect.stringContaining("is not a regular file")] });
+    const nowhere = await issueToken({ ...request, file: folder.file("none/tokens") });
+    expect(nowhere).toEqual({ kind: "problems", problems: [expect.stringContaining("does not exist")] });
+    expect(readdirSync(folder.path)).toEqual(["sub"]);
+  });
+
+  test("returns a line that parseTokenHashes accepts", async () => {
+    const { line } = valueOf(
+      await issueToken({ ...request, name: "a@b/c:d", scopes: "x,y", expiry: "2030-01-01T00:00:00+01:00" }),
+    );
+    expect(parseTokenHashes(line).kind).toBe("value");
+  });
+});

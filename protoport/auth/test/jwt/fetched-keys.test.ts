@@ -1,0 +1,260 @@
+import { once } from "node:events";
+import { describe, expect, test } from "vitest";
+import type { OperatorLog } from "../../src/inputs/operator-log.ts";
+import { openFetchedKeys } from "../../src/jwt/fetched-keys.ts";
+import { withProblems } from "../../src/inputs/parse-result.ts";
+import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { createSigningKey, startIdentityProviderAt } from "../../../../packages/testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../../packages/testing/src/operations/quiet-log.ts";
+import {
+  hourMs,
+  byDemand,
+  openVerifier,
+  openVerifierAt,
+  outcomeOf,
+  startProvider,
+} from "../../../../packages/testing/src/auth/fetched-keys.ts";
+
+describe("keys that a provider publishes", () => {
+  test.each([
+    { name: "the OpenID metadata", hide: [], want: ["/.well-known/openid-configuration", "/keys"] },
+    {
+      name: "the OAuth metadata (RFC 8414)",
+      hide: ["/.well-known/openid-configuration"],
+      want: ["/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/keys"],
+    },
+  ])("are found if $name links to them", async ({ hide, want }) => {
+    using provider = await startProvider();
+    provider.hidden = hide;
+    using verifier = await openVerifier({ issuer: provider.issuer });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(provider.requests).toEqual(want);
+  });
+
+  test("are found for an issuer with or without a trailing slash", async () => {
+    const hidden = "/realms/orders/.well-known/openid-configuration";
+    for (const issuer of ["/realms/orders", "/realms/orders/"]) {
+      const key = await createSigningKey("ES256", "first");
+      using provider = await startIdentityProviderAt({ issuer, keys: "/keys" }, key);
+      provider.hidden = [hidden];
+      using verifier = await openVerifier({ issuer: provider.issuer });
+      expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+      expect(provider.requests).toEqual([hidden, "/.well-known/oauth-authorization-server/realms/orders", "/keys"]);
+    }
+  });
+
+  test("are fetched from a configured URL without discovery", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifier({ issuer: "urn:issuer", keysUrl: provider.keysUrl });
+    expect(await outcomeOf(verifier, await provider.sign({ iss: "urn:issuer" }))).toMatchObject({ kind: "principal" });
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("are fetched once for 50 concurrent tokens", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const tokens = await Promise.all(Array.from({ length: 50 }, (_, n) => provider.sign({ jti: String(n) })));
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["principal"]));
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("are refreshed in the background, without a token to verify", async () => {
+    using provider = await startProvider();
+    const timing = { refreshMs: 1, backOffMs: hourMs, backOffMaxMs: hourMs };
+    using verifier = await openVerifierAt(provider, timing);
+    await within(provider.nextRequest(), "the refresh");
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+  });
+});
+
+describe("keys that are fetched in the background", () => {
+  test("are refreshed once per interval, even after 20 reloads", async () => {
+    using provider = await startProvider();
+    const gaps: number[] = [];
+    const document = JSON.stringify({ keys: provider.keys.map(({ jwk }) => jwk) });
+    let respondedAtMs = Number.NEGATIVE_INFINITY;
+    provider.respond = (_request, response) => {
+      gaps.push(performance.now() - respondedAtMs);
+      response.end(document, () => (respondedAtMs = performance.now()));
+    };
+    const timing = { refreshMs: 80 };
+    using verifier = await openVerifierAt(provider, timing);
+    for (let n = 0; n < 20; n += 1) await verifier.reload?.();
+    const requestsBefore = provider.requests.length;
+    for (let n = 0; n < 5; n += 1) await within(provider.nextRequest(), "the refresh");
+    // At least three quarters of the interval, because a timer rounds its time.
+    expect(Math.min(...gaps.slice(requestsBefore, requestsBefore + 5))).toBeGreaterThan(55);
+  });
+
+  test("are not fetched after close()", async () => {
+    using provider = await startProvider();
+    using other = await startProvider();
+    const warnings: object[] = [];
+    const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
+    const timing = { refreshMs: 1, fetchMs: hourMs };
+    const verifier = await openVerifierAt(provider, timing, log);
+    provider.respond = () => {};
+    await within(provider.nextRequest(), "the refresh");
+    const reloaded = verifier.reload?.();
+    verifier.close?.();
+    await within(Promise.resolve(reloaded), "the end of the fetch");
+    const requests = provider.requests.length;
+    // Another verifier shows that there was time for more requests.
+    using _ = await openVerifierAt(other, timing);
+    for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+    expect({ requests: provider.requests.length, warnings }).toEqual({ requests, warnings: [] });
+  });
+});
+
+const keysOptions = {
+  issuer: "urn:issuer",
+  url: new URL("https://id.example"),
+  algorithms: ["ES256"],
+  log: quietLog,
+} as const;
+
+/** Waits while another verifier fetches its keys ten times. */
+async function timeForRequests(): Promise<void> {
+  using other = await startProvider();
+  using _ = await openVerifierAt(other, { refreshMs: 1 });
+  for (let n = 0; n < 10; n += 1) await within(other.nextRequest(), "the refresh of another one");
+}
+
+test("close() between two key fetches prevents the next fetch", async () => {
+  let fetches = 0;
+  const keys = await openFetchedKeys({
+    ...keysOptions,
+    timing: { backOffMs: 1 },
+    fetchDocument: async () => {
+      fetches += 1;
+      return withProblems("it is missing");
+    },
+  });
+  keys.close();
+  await timeForRequests();
+  expect(fetches).toBe(1);
+  // Retry-After is at least one second, and an integer, even if the next fetch is due.
+  expect(keys.retryAfterS).toBe(1);
+});
+
+test("close() during a key fetch prevents the next fetch", async () => {
+  let fetches = 0;
+  const keys = await openFetchedKeys({
+    ...keysOptions,
+    timing: { refreshMs: 1, backOffMs: 1, fetchMs: hourMs },
+    fetchDocument: async (signal) => {
+      fetches += 1;
+      if (fetches > 1 && !signal.aborted) await once(signal, "abort");
+      return withProblems("it was closed");
+    },
+  });
+  await expect.poll(() => fetches).toBe(2);
+  keys.close();
+  await timeForRequests();
+  expect(fetches).toBe(2);
+});
+
+describe("a token that names an unknown key", () => {
+  test("is accepted once the provider publishes the key", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    const second = await createSigningKey("ES256", "second");
+    provider.keys = [...provider.keys, second];
+    expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
+  });
+
+  test("causes a single fetch even with 200 concurrent tokens", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    const stranger = await createSigningKey("ES256", "stranger");
+    const tokens = await Promise.all(
+      Array.from({ length: 200 }, (_, n) => provider.sign({ jti: String(n) }, {}, stranger)),
+    );
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(verifier, token)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(["invalid"]));
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
+  });
+
+  test("causes no fetch within the cool-down", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: hourMs });
+    const token = await provider.sign({}, { kid: "stranger" });
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+    expect(provider.requests).toEqual(["/keys"]);
+  });
+
+  test("gets the outcome unavailable while the provider fails", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    provider.stop();
+    await verifier.reload?.();
+    const outcome = await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }));
+    expect(outcome).toMatchObject({ kind: "unavailable", retryAfterS: expect.any(Number) });
+  });
+
+  test("gets the outcome invalid after the provider recovers", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    provider.respond = (_request, response) => void response.writeHead(503).end();
+    await verifier.reload?.();
+    provider.respond = undefined;
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, await provider.sign({}, { kid: "stranger" }))).toMatchObject({ kind: "invalid" });
+  });
+});
+
+describe("unchanged keys", () => {
+  test("do not invalidate cached tokens", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const text = await provider.sign();
+    await outcomeOf(verifier, text);
+    await verifier.reload?.();
+    expect(provider.requests).toEqual(["/keys", "/keys"]);
+    expect(verifier.verify({ text, digest: digestOf(text) })).toMatchObject({ kind: "principal" });
+  });
+});
+
+test("a valid key among invalid keys is used for tokens without kid", async () => {
+  using provider = await startProvider();
+  const [first] = provider.keys.map(({ jwk }) => jwk);
+  const document = JSON.stringify({ keys: [null, { ...first, x: "AA" }, first, { ...first, d: "AA" }] });
+  provider.respond = (_request, response) => void response.end(document);
+  const reported: unknown[] = [];
+  const log: OperatorLog = { warn: () => {}, info: (fields, message) => reported.push([fields, message]) };
+  using verifier = await openVerifierAt(provider, byDemand, log);
+  expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+  expect(await outcomeOf(verifier, await provider.sign({}, { kid: undefined }))).toMatchObject({ kind: "principal" });
+  expect(reported).toEqual([[{ issuer: provider.issuer, keys: 1 }, "keys changed"]]);
+});
+
+describe("withdrawn keys", () => {
+  test("invalidate the tokens that they signed", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const token = await provider.sign();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "principal" });
+    provider.keys = [await createSigningKey("ES256", "second")];
+    await verifier.reload?.();
+    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+  });
+
+  test("do not invalidate tokens of other keys during a rotation", async () => {
+    using provider = await startProvider("key-0");
+    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    const outcomes: Promise<TokenOutcome>[] = [];
+    for (const n of [1, 2, 3, 4]) {
+      const fresh = await createSigningKey("ES256", `key-${n}`);
+      // During a rotation, a provider publishes the next key together with the last one.
+      provider.keys = [...provider.keys.slice(-1), fresh];
+      const tokens = await Promise.all(
+        Array.from({ length: 20 }, (_, jti) => provider.sign({ jti: String(jti) }, {}, fresh)),
+      );
+      outcomes.push(...tokens.map((token) => outcomeOf(verifier, token)));
+    }
+    const kinds = (await Promise.all(outcomes)).map(({ kind }) => kind);
+    expect(new Set(kinds)).toEqual(new Set(["principal"]));
+  });
+});

@@ -1,0 +1,399 @@
+import { createHmac } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { EncryptJWT, FlattenedSign } from "jose";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import type { OperatorLog } from "../../src/inputs/operator-log.ts";
+import { openJwtVerifier, type JwtSource } from "../../src/jwt/open-jwt-verifier.ts";
+import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
+import {
+  createSigningKey,
+  startIdentityProvider,
+  testAudience,
+  testExtension,
+  type IdentityProvider,
+  type SigningKey,
+  type TestClaims,
+  type TestHeader,
+} from "../../../../packages/testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../../packages/testing/src/operations/quiet-log.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+
+const nowS = Math.floor(Date.now() / 1000);
+
+let keys: Record<string, SigningKey>;
+let provider: IdentityProvider;
+let other: IdentityProvider;
+let verifier: TokenVerifier;
+
+beforeAll(async () => {
+  const algorithms = ["RS256", "PS256", "ES256", "EdDSA", "RS512"];
+  const created = await Promise.all(algorithms.map((algorithm) => createSigningKey(algorithm, `key-${algorithm}`)));
+  keys = Object.fromEntries(created.map((key) => [key.algorithm, key]));
+  provider = await startIdentityProvider(...created);
+  // The other provider's key has the same id as the first provider's key.
+  other = await startIdentityProvider(await createSigningKey("ES256", "key-ES256"));
+  verifier = await open({ issuer: provider.issuer }, { issuer: other.issuer });
+});
+
+afterAll(() => {
+  verifier.close?.();
+  provider.stop();
+  other.stop();
+});
+
+async function open(...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+  return await openWithLog(quietLog, ...sources);
+}
+
+async function openWithLog(log: OperatorLog, ...sources: readonly Partial<JwtSource>[]): Promise<TokenVerifier> {
+  const complete = sources.map((source) => ({ issuer: provider.issuer, audiences: [testAudience], ...source }));
+  const result = await openJwtVerifier(complete, log);
+  if (result.kind === "problems") throw new Error(result.problems.join("; "));
+  return result.value;
+}
+
+async function outcomeOf(token: string, by: TokenVerifier = verifier): Promise<TokenOutcome> {
+  return await by.verify({ text: token, digest: digestOf(token) });
+}
+
+function base64url(value: object | string): string {
+  return Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+}
+
+describe("a valid token", () => {
+  test.each(["RS256", "PS256", "ES256", "EdDSA"])("may use %s as its algorithm", async (algorithm) => {
+    const token = await provider.sign({ sub: "ada" }, {}, keys[algorithm]);
+    expect(await outcomeOf(token)).toEqual({
+      kind: "principal",
+      subject: "ada",
+      issuer: provider.issuer,
+      scopes: "all",
+    });
+  });
+
+  test.each<{ name: string; claims?: TestClaims; header?: TestHeader }>([
+    { name: "may contain other audiences", claims: { aud: ["https://other.example", testAudience] } },
+    { name: "may have the type JWT", header: { typ: "JWT" } },
+    { name: "may have the type at+jwt (RFC 9068)", header: { typ: "at+jwt" } },
+    { name: "may have the type application/AT+JWT", header: { typ: "application/AT+JWT" } },
+    { name: "may have expired within the clock skew", claims: { exp: nowS - 15 } },
+    { name: "may become valid within the clock skew", claims: { nbf: nowS + 15, iat: nowS + 15 } },
+    { name: "may have no iat", claims: { iat: undefined } },
+    { name: "may have a subject of 255 characters", claims: { sub: "s".repeat(255) } },
+    { name: "may have deeply nested claims", claims: { deep: JSON.parse("[".repeat(500) + "]".repeat(500)) } },
+    {
+      name: "may contain key URLs in its header",
+      header: { jku: "http://127.0.0.1:1/keys", x5u: "http://127.0.0.1:1/x5u" },
+    },
+  ])("$name", async ({ claims, header }) => {
+    expect(await outcomeOf(await provider.sign(claims, header))).toMatchObject({ kind: "principal" });
+  });
+
+  test.each([
+    { name: "typ", header: { typ: 5 } },
+    { name: "kid", header: { kid: 7 } },
+  ])("may have a number as $name in its header", async ({ header }) => {
+    const token = await provider.sign({}, header, keys["ES256"]);
+    expect(await outcomeOf(token)).toMatchObject({ kind: "principal" });
+  });
+
+  test("may repeat a claim, whose last value counts", async () => {
+    const payload = JSON.stringify({ iss: provider.issuer, sub: "eve", aud: testAudience, exp: nowS + 60 });
+    const token = await provider.sign(payload.replace("{", '{"sub":"ada",'));
+    expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "eve" });
+  });
+});
+
+describe("an invalid token", () => {
+  test.each<{ name: string; claims?: TestClaims; header?: TestHeader; want: RegExp }>([
+    { name: "is for another audience", claims: { aud: "https://other.example" }, want: /"aud"/ },
+    { name: "is for other audiences", claims: { aud: ["https://other.example", `${testAudience}/`] }, want: /"aud"/ },
+    { name: "has an empty audience array", claims: { aud: [] }, want: /"aud"/ },
+    { name: "has no audience", claims: { aud: undefined }, want: /"aud"/ },
+    { name: "has no exp", claims: { exp: undefined }, want: /"exp"/ },
+    { name: "has a string for exp", claims: { exp: "2099" }, want: /"exp"/ },
+    { name: "is not valid yet", claims: { nbf: nowS + 3600 }, want: /"nbf"/ },
+    { name: "was issued in the future", claims: { iat: nowS + 3600 }, want: /"iat"/ },
+    { name: "has no subject", claims: { sub: undefined }, want: /"sub"/ },
+    { name: "has an empty subject", claims: { sub: "" }, want: /"sub"/ },
+    { name: "has a subject of 256 characters", claims: { sub: "s".repeat(256) }, want: /"sub"/ },
+    {
+      name: "is bound to a key (RFC 7800)",
+      claims: { cnf: { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } },
+      want: /"cnf"/,
+    },
+    {
+      name: "has an unknown critical header parameter",
+      header: { crit: [testExtension], [testExtension]: true },
+      want: /extension/i,
+    },
+    { name: "is a logout token", header: { typ: "logout+jwt" }, want: /"typ"/ },
+    { name: "has a typ that contains another type", header: { typ: "at+application/jwt" }, want: /"typ"/ },
+    { name: "is a DPoP proof", header: { typ: "dpop+jwt" }, want: /"typ"/ },
+  ])("that $name is rejected", async ({ claims, header, want }) => {
+    const outcome = await outcomeOf(await provider.sign(claims, header));
+    expect(outcome).toMatchObject({ kind: "invalid", reason: expect.stringMatching(want) });
+  });
+
+  test("is rejected if its payload is unencoded (RFC 7797)", async () => {
+    const key = keys["ES256"];
+    if (key === undefined) throw new Error("there is no such key");
+    const payload = base64url({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: nowS + 60 });
+    const jws = await new FlattenedSign(Buffer.from(payload))
+      .setProtectedHeader({ alg: "ES256", kid: key.keyId, b64: false, crit: ["b64"] })
+      .sign(key.privateKey);
+    const outcome = await outcomeOf([jws.protected, payload, jws.signature].join("."));
+    expect(outcome).toMatchObject({ kind: "invalid", reason: "JWTs MUST NOT use unencoded payload" });
+  });
+
+  test("gets the outcome expired a second after the clock skew", async () => {
+    expect(await outcomeOf(await provider.sign({ exp: nowS - 31 }))).toMatchObject({ kind: "expired" });
+  });
+
+  test("is rejected if its exp is infinite", async () => {
+    const payload = JSON.stringify({ iss: provider.issuer, sub: "ada", aud: testAudience, exp: 0 }).replace(
+      '"exp":0',
+      '"exp":1e999',
+    );
+    expect(await outcomeOf(await provider.sign(payload))).toMatchObject({
+      kind: "invalid",
+      reason: '"exp" must be a NumericDate',
+    });
+  });
+
+  test("is rejected if its algorithm is not allowed", async () => {
+    const token = await provider.sign({}, {}, keys["RS512"]);
+    expect(await outcomeOf(token)).toMatchObject({
+      kind: "invalid",
+      reason: '"alg" (Algorithm) Header Parameter value not allowed',
+    });
+  });
+
+  test("is rejected if another trusted issuer has signed it", async () => {
+    const token = await other.sign({ iss: provider.issuer });
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+  });
+
+  test("is rejected if its own header contains the key", async () => {
+    const own = await createSigningKey("ES256", "key-ES256");
+    const token = await provider.sign({}, { jwk: own.jwk }, own);
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid", reason: "signature verification failed" });
+  });
+
+  test("is rejected if several keys match and it has no kid", async () => {
+    const twoKeyProvider = await startIdentityProvider(
+      await createSigningKey("ES256", "a"),
+      await createSigningKey("ES256", "b"),
+    );
+    const by = await open({ issuer: twoKeyProvider.issuer });
+    expect(await outcomeOf(await twoKeyProvider.sign({}, { kid: undefined }), by)).toMatchObject({
+      kind: "invalid",
+      reason: expect.stringContaining("several keys match"),
+    });
+    by.close?.();
+    twoKeyProvider.stop();
+  });
+
+  test.each<[name: string, spoil: (parts: readonly string[]) => string]>([
+    [
+      "has a modified payload",
+      ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join("."),
+    ],
+    [
+      "has a modified header",
+      ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join("."),
+    ],
+    [
+      "has a modified signature",
+      ([head = "", body = "", tail = ""]) => [head, body, (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join("."),
+    ],
+    ["has a truncated signature", ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join(".")],
+    ["has alg none and a signature", ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join(".")],
+    [
+      "has an HMAC with the public key as secret",
+      ([, body = ""]) => {
+        const input = `${base64url({ alg: "HS256", kid: "key-RS256" })}.${body}`;
+        return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
+      },
+    ],
+    ["has a header that is not JSON", ([, body = "", tail = ""]) => [base64url("{"), body, tail].join(".")],
+    ["has a header that is an array", ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join(".")],
+    ["has an alg that is not a string", ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
+  ])("that %s is rejected", async (_, spoil) => {
+    const token = spoil((await provider.sign()).split("."));
+    expect(await outcomeOf(token)).toMatchObject({ kind: "invalid" });
+  });
+});
+
+describe("a token", () => {
+  test.each<[name: string, token: () => string | Promise<string>]>([
+    ["is from another issuer", () => provider.sign({ iss: "https://evil.example" })],
+    ["is from an issuer with an additional slash", () => provider.sign({ iss: `${provider.issuer}/` })],
+    ["has no issuer", () => provider.sign({ iss: undefined })],
+    ["is opaque", () => "2YotnFZFEjr1zCsicMWpAA"],
+    ["has no signature", () => `${base64url({ alg: "none" })}.${base64url({ iss: provider.issuer })}.`],
+    ["has a payload that is not JSON", () => `${base64url({ alg: "RS256" })}.${base64url("nothing")}.AAAA`],
+    [
+      "has a payload that is not UTF-8",
+      () => `${base64url({ alg: "RS256" })}.${Buffer.from([0x7b, 0xff]).toString("base64url")}.AAAA`,
+    ],
+    [
+      "is encrypted",
+      () =>
+        new EncryptJWT({ iss: provider.issuer })
+          .setProtectedHeader({ alg: "dir", enc: "A128GCM" })
+          .encrypt(Buffer.alloc(16)),
+    ],
+    ["consists of dots", () => ".".repeat(8000)],
+    ["is 8 KiB of nested arrays", () => `${base64url({ alg: "RS256" })}.${base64url("[".repeat(6000))}.AAAA`],
+  ])("that %s gets the outcome unknown", async (_, token) => {
+    expect(await outcomeOf(await token())).toMatchObject({ kind: "unknown" });
+  });
+});
+
+describe("a verifier with the type at+jwt (RFC 9068)", () => {
+  test.each([
+    { typ: "at+jwt", want: "principal", verb: "accepts" },
+    { typ: "JWT", want: "invalid", verb: "rejects" },
+    { typ: undefined, want: "invalid", verb: "rejects" },
+    { typ: 5, want: "invalid", verb: "rejects" },
+  ])("$verb the typ $typ in a token", async ({ typ, want }) => {
+    const by = await open({ type: "at+jwt" });
+    expect(await outcomeOf(await provider.sign({}, { typ }), by)).toMatchObject({ kind: want });
+    by.close?.();
+  });
+});
+
+describe("scopes with enforceScopes", () => {
+  test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>([
+    {
+      name: "are read from scope, separated by spaces",
+      claims: { scope: "orders:delete  orders:read" },
+      want: ["orders:delete", "orders:read"],
+    },
+    { name: "are read from Entra's scp", claims: { scp: "orders:delete" }, want: ["orders:delete"] },
+    { name: "are read from Okta's scp", claims: { scp: ["orders:delete", 7] }, want: ["orders:delete"] },
+    { name: "are empty if the token has none", claims: {}, want: [] },
+    { name: "are empty if the claim is an object", claims: { scope: { "orders:delete": true } }, want: [] },
+    { name: "are not read from roles", claims: { roles: ["orders:delete"] }, want: [] },
+    {
+      name: "are not read from inherited properties such as constructor",
+      scopeClaims: ["constructor", "__proto__", "toString"],
+      claims: { scope: "orders:delete" },
+      want: [],
+    },
+    {
+      name: "are read only from the configured claims",
+      scopeClaims: ["roles"],
+      claims: { scope: "orders:delete", roles: ["orders:read"] },
+      want: ["orders:read"],
+    },
+  ])("$name", async ({ claims, want, scopeClaims }) => {
+    const by = await open({ enforceScopes: true, scopeClaims });
+    expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
+      kind: "principal",
+      scopes: new Set(want),
+    });
+    by.close?.();
+  });
+});
+
+test("scope claims are ignored without enforceScopes", async () => {
+  const by = await open({ scopeClaims: ["roles"] });
+  expect(await outcomeOf(await provider.sign({ roles: [] }), by)).toMatchObject({ kind: "principal", scopes: "all" });
+  by.close?.();
+});
+
+describe("openJwtVerifier", () => {
+  test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>([
+    [
+      "an issuer with no audience",
+      [{ issuer: "https://a.example", audiences: [] }],
+      [/must have at least one audience, and no empty one/],
+    ],
+    [
+      "an empty audience",
+      [{ issuer: "https://a.example", audiences: [""] }],
+      [/must have at least one audience, and no empty one/],
+    ],
+    ["a non-URL issuer without a key source", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
+    ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
+    ["two key sources", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
+    ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],
+    [
+      "a key file without keys",
+      [{ issuer: "a", audiences: ["b"], keysFile: import.meta.filename }],
+      [/\.ts: the key set /],
+    ],
+    [
+      "each invalid issuer",
+      [
+        { issuer: "a", audiences: [] },
+        { issuer: "b", audiences: ["c"] },
+        { issuer: "b", audiences: ["c"] },
+      ],
+      [
+        /must have at least one audience, and no empty one/,
+        /is not a valid URL/,
+        /is not a valid URL/,
+        /configured twice/,
+      ],
+    ],
+  ])("reports %s as a problem", async (_, sources, want) => {
+    const result = await openJwtVerifier(sources, quietLog);
+    expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
+  });
+
+  test("rejects tokens of keys removed from a key file", async () => {
+    using folder = createTempFolder();
+    const path = folder.file("keys.json");
+    const [before, after] = await Promise.all([
+      createSigningKey("ES256", "before"),
+      createSigningKey("ES256", "after"),
+    ]);
+    writeFileSync(path, JSON.stringify({ keys: [before.jwk] }));
+    const reported: unknown[] = [];
+    const log = { warn: () => {}, info: (...line: unknown[]) => void reported.push(line) };
+    const by = await openWithLog(log, { keysFile: path });
+    const [oldToken, newToken] = [await provider.sign({}, {}, before), await provider.sign({}, {}, after)];
+    expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
+      { kind: "principal" },
+      { kind: "invalid" },
+    ]);
+    writeFileSync(path, JSON.stringify({ keys: [after.jwk] }));
+    await by.reload?.();
+    expect([await outcomeOf(oldToken, by), await outcomeOf(newToken, by)]).toMatchObject([
+      { kind: "invalid" },
+      { kind: "principal" },
+    ]);
+    expect(reported).toEqual([[{ path, keys: 1 }, "key set reloaded"]]);
+    by.close?.();
+  });
+
+  test("uses the configured algorithms instead of the defaults", async () => {
+    const by = await open({ algorithms: ["RS512"] });
+    const tokens = await Promise.all(["RS512", "ES256"].map((name) => provider.sign({}, {}, keys[name])));
+    const outcomes = await Promise.all(tokens.map((token) => outcomeOf(token, by)));
+    by.close?.();
+    expect(outcomes).toMatchObject([{ kind: "principal" }, { kind: "invalid" }]);
+  });
+
+  test("returns a cached outcome synchronously", async () => {
+    const token = await provider.sign({ jti: "again" });
+    const presented = { text: token, digest: digestOf(token) };
+    expect(verifier.verify(presented)).toBeInstanceOf(Promise);
+    await verifier.verify(presented);
+    expect(verifier.verify(presented)).toMatchObject({ kind: "principal" });
+  });
+});
+
+test("an expired token is accepted after the clock is set back", async () => {
+  const token = await provider.sign({ sub: "ada", iat: nowS - 7_200, exp: nowS - 600 });
+  expect(await outcomeOf(token)).toMatchObject({ kind: "expired" });
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+  try {
+    expect(await outcomeOf(token)).toMatchObject({ kind: "principal", subject: "ada" });
+  } finally {
+    vi.useRealTimers();
+  }
+});

@@ -1,0 +1,298 @@
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { Code, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type BoundAddress, createOpenApi, type GatewayOptions } from "../../gateway/src/index.ts";
+import { createMcp } from "../../gateway/src/mcp/index.ts";
+import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
+import { errorOf } from "../../../packages/testing/src/gateway/call-end.ts";
+import { waterBedProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
+import { statelessRequest, toolNameOf } from "../../../packages/testing/src/gateway/mcp.ts";
+import { greenhouseWithOptions, scopedGreenhouse } from "../../../packages/testing/src/gateway/restricted.ts";
+import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { createBearerAuth } from "../src/bearer-auth.ts";
+import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
+import { requiredScopesOf } from "../src/required-scopes.ts";
+import type { TokenVerifier } from "../src/token-verifier.ts";
+import { isPeerAtLeast } from "../../../packages/testing/src/peer-version.ts";
+
+// The RPC option plantstore.auth.v1.required_scopes. A token's text is its scopes, separated by "+".
+
+const verifier: TokenVerifier = {
+  verify: ({ text }) => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(text.split("+")) }),
+};
+
+const greenhouse = scopedGreenhouse({
+  GetReading: [],
+  WaterBed: ["beds.water", "beds.manage"],
+  WatchReadings: ["readings.watch"],
+  RecordReadings: ["readings.record", "readings.record"],
+});
+const services = [greenhouse, KitchenSink];
+const open = [`/${greenhouse.typeName}/ControlClimate`];
+const auth = createBearerAuth(verifier, { realm: "r", services, open });
+
+const gateway = createTestGateway({
+  routes: (router) => {
+    router.service(greenhouse, { getReading: ({ sensor }) => ({ sensor }), waterBed: ({ bed }) => ({ bed }) });
+    router.service(KitchenSink, { types: () => ({}) });
+  },
+  mcp: createMcp({ tools: [`${greenhouse.typeName}.*`], scopesOf: requiredScopesOf }),
+  admit: auth.admit,
+});
+let at: BoundAddress;
+beforeAll(async () => {
+  at = await gateway.listen({ host: "127.0.0.1" });
+});
+afterAll(() => gateway.close());
+
+const challenge =
+  'Bearer realm="r", error="insufficient_scope", error_description="the token lacks the scope beds.manage", ' +
+  'scope="beds.water beds.manage"';
+
+const transports: Readonly<Record<string, (baseUrl: string) => Transport>> = {
+  Connect: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }),
+  gRPC: (baseUrl) => createGrpcTransport({ baseUrl }),
+  "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
+};
+
+function withToken(text: string): { readonly headers: Readonly<Record<string, string>> } {
+  return { headers: { authorization: `Bearer ${text}` } };
+}
+
+test.each(Object.entries(transports))("over %s, an RPC requires all of its scopes", async (_, openTransport) => {
+  const transport = openTransport(`http://${at.address}:${at.port}`);
+  const client = createClient(greenhouse, transport);
+  const error = await errorOf(client.waterBed({ bed: 1n }, withToken("beds.water")));
+  expect(error).toMatchObject({ code: Code.PermissionDenied });
+  expect(error.metadata.get("www-authenticate")).toBe(challenge);
+  expect(await client.waterBed({ bed: 1n }, withToken("beds.manage+beds.water"))).toMatchObject({ bed: 1n });
+  expect(await client.getReading({ sensor: "a" }, withToken("other"))).toMatchObject({ sensor: "a" });
+  // The other service has no scopes.
+  expect(await createClient(KitchenSink, transport).types({}, withToken("other"))).toMatchObject({});
+});
+
+test("over REST and MCP, an RPC requires all of its scopes", async () => {
+  const rest = async (token: string): Promise<number> => {
+    const response = await fetch(`http://${at.address}:${at.port}/beds/1:water`, {
+      method: "POST",
+      ...withToken(token),
+    });
+    expect(response.headers.get("www-authenticate")).toBe(response.ok ? null : challenge);
+    return response.status;
+  };
+  const mcp = async (token: string): Promise<number> => {
+    const call = { name: toolNameOf(waterBedProcedure), arguments: {} };
+    const request = statelessRequest("tools/call", call, [["authorization", `Bearer ${token}`]]);
+    return (await exchangeHttp1(at, request)).httpStatus;
+  };
+  for (const statusFor of [rest, mcp])
+    expect([await statusFor("beds.water"), await statusFor("beds.water+beds.manage")]).toEqual([403, 200]);
+});
+
+test("OpenAPI lists the scopes of each operation", () => {
+  const { paths } = createOpenApi([greenhouse], {
+    info: { title: "t", version: "1" },
+    securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
+    describeSecurity: auth.describeSecurity("bearer"),
+  });
+  expect(paths["/beds/{bed}:water"]?.post?.security).toEqual([{ bearer: ["beds.water", "beds.manage"] }]);
+  expect(auth.describeSecurity("bearer")(greenhouse.method.controlClimate)).toEqual([]);
+});
+
+test("MCP lists the scopes of each tool", async () => {
+  const request = statelessRequest("tools/list", {}, [["authorization", "Bearer other"]]);
+  const { result } = JSON.parse(String((await exchangeHttp1(at, request)).body));
+  const listed = result.tools.map(({ name, _meta }: { name: string; _meta?: object }) => [name, _meta]);
+  expect(listed).toEqual([
+    [toolNameOf(`/${greenhouse.typeName}/GetReading`), { securitySchemes: [{ type: "oauth2", scopes: [] }] }],
+    [toolNameOf(waterBedProcedure), { securitySchemes: [{ type: "oauth2", scopes: ["beds.water", "beds.manage"] }] }],
+    [
+      toolNameOf(`/${greenhouse.typeName}/WatchReadings`),
+      { securitySchemes: [{ type: "oauth2", scopes: ["readings.watch"] }] },
+    ],
+  ]);
+});
+
+test("requiredScopesOf returns each scope of an RPC once", () => {
+  expect(greenhouse.methods.map(requiredScopesOf)).toEqual([
+    [],
+    ["beds.water", "beds.manage"],
+    ["readings.watch"],
+    ["readings.record"],
+    undefined,
+  ]);
+  expect(GreenhouseService.methods.flatMap(requiredScopesOf)).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
+});
+
+/** Ways to check scopes. Each is sufficient by itself. */
+const checks: Readonly<Record<string, (options: BearerAuthOptions) => Partial<GatewayOptions>>> = {
+  "createBearerAuth's admit": (options) => ({ admit: createBearerAuth(verifier, options).admit }),
+  "createBearerAuth's interceptor": (options) => ({ interceptors: [createBearerAuth(verifier, options).interceptor] }),
+};
+
+const noScopes = { GetReading: [], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] };
+
+const otherGreenhouse = scopedGreenhouse({
+  GetReading: [],
+  WaterBed: [],
+  WatchReadings: ["readings.watch"],
+  RecordReadings: ["readings.record"],
+});
+
+describe.each([
+  { name: "services lists only another service", services: [KitchenSink], check: "createBearerAuth's admit" },
+  { name: "services lists only another service", services: [KitchenSink], check: "createBearerAuth's interceptor" },
+  { name: "services is missing", check: "createBearerAuth's interceptor" },
+  {
+    name: "services is missing and only another RPC has the option",
+    served: scopedGreenhouse({ WatchReadings: [] }),
+    check: "createBearerAuth's interceptor",
+  },
+  {
+    name: "services lists a descriptor with other scopes",
+    services: [KitchenSink, otherGreenhouse],
+    check: "createBearerAuth's interceptor",
+  },
+])("$check, if $name", ({ services: listed, served = greenhouse, check }) => {
+  test("refuses calls to RPCs with unknown scopes", async () => {
+    const faults: unknown[] = [];
+    const called: bigint[] = [];
+    const server = createTestGateway({
+      routes: (router) => {
+        router.service(served, {
+          getReading: ({ sensor }) => ({ sensor }),
+          waterBed: ({ bed }) => (called.push(bed), { bed }),
+        });
+        router.service(KitchenSink, { types: () => ({}) });
+      },
+      ...checks[check]?.({ realm: "r", services: listed, open: [...open, `/${greenhouse.typeName}/GetReading`] }),
+      onFault: (fault) => faults.push(fault),
+    });
+    const { address, port } = await server.listen({ host: "127.0.0.1" });
+    try {
+      const transport = createGrpcTransport({ baseUrl: `http://${address}:${port}` });
+      const client = createClient(greenhouse, transport);
+      const refused = await errorOf(client.waterBed({ bed: 1n }, withToken("beds.water+beds.manage")));
+      expect(refused).toMatchObject({ code: Code.Internal });
+      expect(refused.message).not.toContain("services");
+      expect(called).toEqual([]);
+      expect(faults).toEqual([
+        expect.objectContaining({
+          code: "ERR_OPTIONS",
+          message:
+            'option "services" of createBearerAuth: the served descriptor of greenhouse.v1.GreenhouseService.WaterBed is ' +
+            "missing; list all services of the server",
+        }),
+      ]);
+      expect(await client.getReading({ sensor: "a" })).toMatchObject({ sensor: "a" });
+      expect(await createClient(KitchenSink, transport).types({}, withToken("other"))).toMatchObject({});
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+test("describeSecurity refuses a service missing from the option services", () => {
+  const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink] });
+  expect(() => describeSecurity("b")(greenhouse.method.waterBed)).toThrow(
+    expect.objectContaining({ code: "ERR_OPTIONS" }),
+  );
+});
+
+const notUtf8 = {
+  name: "a scope that is not UTF-8",
+  wireType: WireType.LengthDelimited,
+  data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 1, 0xff)).finish(),
+};
+
+describe("createBearerAuth", () => {
+  test.each([
+    {
+      name: "a service with the option on only some RPCs",
+      scopes: { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
+      problem:
+        "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
+        "option plantstore.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token",
+    },
+    {
+      name: "two scopes in one string",
+      scopes: { GetReading: ["a b"], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+      problem: 'greenhouse.v1.GreenhouseService.GetReading requires the scope "a b", which no token can have',
+    },
+    {
+      name: "an empty scope",
+      scopes: { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+      problem: 'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have',
+    },
+  ])("refuses $name with ERR_OPTIONS", ({ scopes, problem }) => {
+    const definition = scopedGreenhouse(scopes);
+    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(
+      expect.objectContaining({ code: "ERR_OPTIONS", message: `option "services" of createBearerAuth: ${problem}` }),
+    );
+  });
+
+  test.each([
+    { name: "the stricter one first", two: [greenhouse, otherGreenhouse] },
+    { name: "the stricter one last", two: [otherGreenhouse, greenhouse] },
+  ])("refuses two descriptors with different scopes, $name in the list", ({ two }) => {
+    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...two], open })).toThrow(
+      expect.objectContaining({
+        code: "ERR_OPTIONS",
+        message:
+          'option "services" of createBearerAuth: greenhouse.v1.GreenhouseService has two descriptors with different ' +
+          "RPCs or scopes",
+      }),
+    );
+  });
+
+  test("accepts two descriptors with the same scopes", () => {
+    const same = ["a", "b"].map(() => scopedGreenhouse({ ...noScopes, WaterBed: ["a"] }));
+    const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services: [KitchenSink, ...same] });
+    expect(describeSecurity("b")(greenhouse.method.waterBed)).toEqual([{ b: ["a"] }]);
+  });
+
+  test.each([
+    { name: "a varint", wireType: WireType.Varint, data: new BinaryWriter().uint32(1).finish() },
+    { name: "a string", wireType: WireType.LengthDelimited, data: new BinaryWriter().string("hello").finish() },
+    {
+      name: "a string that decodes to a message",
+      wireType: WireType.LengthDelimited,
+      data: new BinaryWriter().string("(1").finish(),
+    },
+    // Older protobuf-es versions replace bytes that are not UTF-8.
+    ...(isPeerAtLeast("@bufbuild/protobuf", "2.16") ? [notUtf8] : []),
+    {
+      name: "a truncated scope",
+      wireType: WireType.LengthDelimited,
+      data: new BinaryWriter().bytes(Uint8Array.of(0x0a, 9, 0x61)).finish(),
+    },
+  ])("refuses $name as the option's value", ({ wireType, data }) => {
+    const definition = greenhouseWithOptions({ WaterBed: { no: 57386, wireType, data } });
+    const refusal = expect.objectContaining({
+      code: "ERR_OPTIONS",
+      message:
+        "the option 57386 of greenhouse.v1.GreenhouseService.WaterBed must be a plantstore.auth.v1.RequiredScopes that " +
+        "contains only scopes",
+    });
+    expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(refusal);
+    expect(() => requiredScopesOf(definition.method.waterBed)).toThrow(refusal);
+  });
+
+  test("calls requiredScope only for services without the option", () => {
+    const asked: string[] = [];
+    const requiredScope = (procedure: string): string => (asked.push(procedure), "other");
+    const { describeSecurity } = createBearerAuth(verifier, { realm: "r", services, open, requiredScope });
+    expect(describeSecurity("b")(KitchenSink.method.types)).toEqual([{ b: ["other"] }]);
+    expect(describeSecurity("b")(greenhouse.method.getReading)).toEqual([{ b: [] }]);
+    expect(asked).toEqual(["/kitchensink.v1.KitchenSink/Types"]);
+  });
+});
