@@ -1,4 +1,4 @@
-import type { CommandOf } from "@plantstore/command-line";
+import type { CommandOf } from "@protoport/command-line";
 
 /** A command's environment. The environment is an argument, so that tests can run commands in their own process. */
 export interface Terminal {
@@ -17,7 +17,7 @@ export interface Terminal {
   readonly progress: ((line: string) => void) | undefined;
 }
 
-export { type Flag, type ParsedFlags, textOf, UsageError } from "@plantstore/command-line";
+export { type Flag, type ParsedFlags, textOf, UsageError } from "@protoport/command-line";
 
 /** A `plantstore` command. */
 export type Command = CommandOf<Terminal>;

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { queueHangups } from "@plantstore/command-line/queue-hangups";
+import { queueHangups } from "@protoport/command-line/queue-hangups";
 import { isSupportedNode } from "./is-supported-node.ts";
 
 const words = process.argv.slice(2);

@@ -1,6 +1,6 @@
 import { createPlantStoreOpenApi, defaultText, settings } from "../server/index.ts";
-import { readFlag, readValue } from "@plantstore/command-line";
-import { publicUrl } from "@plantstore/command-line/settings";
+import { readFlag, readValue } from "@protoport/command-line";
+import { publicUrl } from "@protoport/command-line/settings";
 import { exitCode, type Command } from "./command.ts";
 
 const { variable } = settings.publicUrl;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { addAbortSignal } from "node:stream";
-import { firstStopSignal } from "@plantstore/command-line";
+import { firstStopSignal } from "@protoport/command-line";
 import { exitCode, type Terminal } from "./command.ts";
 
 /** Returns the terminal for this process. */

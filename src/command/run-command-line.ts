@@ -1,4 +1,4 @@
-import { type Program, runProgram } from "@plantstore/command-line";
+import { type Program, runProgram } from "@protoport/command-line";
 import { ConfigurationError, explainSystemError } from "../server/index.ts";
 import { exitCode, type Terminal } from "./command.ts";
 import { commands } from "./commands.ts";

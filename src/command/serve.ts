@@ -1,4 +1,4 @@
-import { firstStopSignal } from "@plantstore/command-line";
+import { firstStopSignal } from "@protoport/command-line";
 import {
   bindOptionsOf,
   type Configuration,

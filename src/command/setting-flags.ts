@@ -1,4 +1,4 @@
-import type { SettingFlags } from "@plantstore/command-line";
+import type { SettingFlags } from "@protoport/command-line";
 import {
   type ConfigurationSources,
   defaultText,

@@ -10,8 +10,8 @@ import {
   restore,
   settings,
 } from "../server/index.ts";
-import { readFlag } from "@plantstore/command-line";
-import { formatted } from "@plantstore/command-line/settings";
+import { readFlag } from "@protoport/command-line";
+import { formatted } from "@protoport/command-line/settings";
 import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 import { formatInteger, showProgress } from "./import-progress.ts";

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
-import { firstStopSignal } from "@plantstore/command-line";
+import { firstStopSignal } from "@protoport/command-line";
 import {
   type BindOptions,
   type Configuration,

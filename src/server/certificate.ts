@@ -7,7 +7,7 @@ import {
   type WatchedFile,
   watchFile,
 } from "@protoport/auth/inputs";
-import { type CertificateValidity, pemBytesMax, validityProblem } from "@plantstore/command-line";
+import { type CertificateValidity, pemBytesMax, validityProblem } from "@protoport/command-line";
 import type { PlantErrorCode } from "../service/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";

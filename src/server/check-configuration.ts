@@ -4,7 +4,7 @@ import { findCollectorProblems } from "./check-collectors.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
 import type { OperatorLog } from "@protoport/auth/inputs";
-import { validityProblem } from "@plantstore/command-line";
+import { validityProblem } from "@protoport/command-line";
 import { checkPlantStore } from "../stores/index.ts";
 import { requestedSignals, startSdk } from "./opentelemetry-sdk.ts";
 import { openVerifier } from "./plant-tokens.ts";

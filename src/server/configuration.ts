@@ -1,6 +1,6 @@
 import { isLoopback, withoutLineEnd } from "@protoport/auth/inputs";
-import type { Located, ReportProblem } from "@plantstore/command-line/settings";
-import { mapping, ofSource, quote, subjectOf, withoutPassword } from "@plantstore/command-line/settings";
+import type { Located, ReportProblem } from "@protoport/command-line/settings";
+import { mapping, ofSource, quote, subjectOf, withoutPassword } from "@protoport/command-line/settings";
 import { ConfigurationError } from "./configuration-error.ts";
 import { credentialConflicts, verifierSettings } from "./credential-settings.ts";
 import { alternatives, defaultText, flagOf, type PlantSetting, socketPathOf } from "./setting-types.ts";

@@ -10,7 +10,7 @@ import {
   type StaticToken,
   type TokenSources,
 } from "@protoport/auth";
-import { formatted, oneOf, text } from "@plantstore/command-line/settings";
+import { formatted, oneOf, text } from "@protoport/command-line/settings";
 import { alternatives, commaSeparated, type PlantSetting, type PlantSettings, readableFile } from "./setting-types.ts";
 
 /** The credential configuration. */

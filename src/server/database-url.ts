@@ -1,4 +1,4 @@
-import { pemBytesMax, readRegularFileSync } from "@plantstore/command-line";
+import { pemBytesMax, readRegularFileSync } from "@protoport/command-line";
 import {
   explainSystemError,
   withProblems,

@@ -1,8 +1,8 @@
 import { accessSync, constants } from "node:fs";
 import { isIP } from "node:net";
 import { explainSystemError } from "@protoport/auth/inputs";
-import type { MembersOf, Setting, SettingType } from "@plantstore/command-line/settings";
-import { formatted, isOrigin, quote, text } from "@plantstore/command-line/settings";
+import type { MembersOf, Setting, SettingType } from "@protoport/command-line/settings";
+import { formatted, isOrigin, quote, text } from "@protoport/command-line/settings";
 import { isAddressOrNetwork } from "@protoport/gateway";
 
 /** A setting of the plant store. docs/reference/configuration.md has a row for each setting. */

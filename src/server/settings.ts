@@ -1,4 +1,4 @@
-import { integer, oneOf, publicUrl, text } from "@plantstore/command-line/settings";
+import { integer, oneOf, publicUrl, text } from "@protoport/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { type LogLevel, logLevels, type RequestIdResponses } from "@plantstore/telemetry/logs";
 import type { PostgresLocation } from "../stores/index.ts";

@@ -50,7 +50,7 @@ const proxy: SettingsProgram = {
   // Mappings only have members.
   names: settingRows().flatMap(({ path, type }) => (/^(?:list of )?mappings?$/.test(type) ? [] : [path])),
   reader: {
-    file: "packages/command-line/src/settings/setting-types.ts",
+    file: "protoport/command-line/src/settings/setting-types.ts",
     code: "if (member !== undefined) return [name, type.read(member, report)];",
     without: (setting) =>
       `if (memberPath(at.path, name).replaceAll(/\\[\\d+\\]/g, "[]") === ${JSON.stringify(setting)}) return [name, fallback];

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { CommandOf, CommandOutput, ParsedFlags } from "@plantstore/command-line";
-import { readFlag, textOf, textsOf, UsageError } from "@plantstore/command-line";
-import { formatted, oneOf } from "@plantstore/command-line/settings";
+import type { CommandOf, CommandOutput, ParsedFlags } from "@protoport/command-line";
+import { readFlag, textOf, textsOf, UsageError } from "@protoport/command-line";
+import { formatted, oneOf } from "@protoport/command-line/settings";
 import { messageOf } from "@protoport/gateway/http";
 import { createNameFilter, describeBinding, selectorOf, withoutRpcs } from "@protoport/gateway/protocols";
 import { writeAnnotations, writeChanges } from "../compare/index.ts";

@@ -1,5 +1,5 @@
 import { messageOf } from "@protoport/gateway/http";
-import { readRegularFile } from "@plantstore/command-line";
+import { readRegularFile } from "@protoport/command-line";
 import { InputError } from "./input-error.ts";
 
 /** Reads a text file. @throws InputError if it is empty, larger than `maxBytes`, not a regular file, or unreadable */

@@ -1,6 +1,6 @@
 import type { RestOptions, RestProfile, RestServiceOptions } from "@protoport/gateway/protocols";
-import { readValue } from "@plantstore/command-line";
-import { oneOf } from "@plantstore/command-line/settings";
+import { readValue } from "@protoport/command-line";
+import { oneOf } from "@protoport/command-line/settings";
 
 /** The names of a type's boolean members. */
 type BooleansOf<Options> = {

@@ -1,4 +1,4 @@
-import { type Flag, type ParsedFlags, textsOf } from "@plantstore/command-line";
+import { type Flag, type ParsedFlags, textsOf } from "@protoport/command-line";
 
 /** The flag `--visibility` for commands that read a definition. */
 export const visibilityFlag: Flag = {

@@ -1,4 +1,4 @@
-import type { CommandOutput } from "@plantstore/command-line";
+import type { CommandOutput } from "@protoport/command-line";
 import {
   createBearerAuth,
   createResourceMetadata,

@@ -1,6 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
-import { validityProblem } from "@plantstore/command-line";
+import { validityProblem } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/http";
 import type { CertificateFiles, CertificatePair } from "./pem-files.ts";
 import type { ProxySettings } from "./proxy-settings.ts";

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { readRegularFile } from "@plantstore/command-line";
+import { readRegularFile } from "@protoport/command-line";
 import { noBytes } from "@protoport/gateway/http";
 import { type DeclaredNames, declaredNames } from "@protoport/gateway/protobuf";
 import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/protocols";

@@ -1,4 +1,4 @@
-import type { CommandOutput } from "@plantstore/command-line";
+import type { CommandOutput } from "@protoport/command-line";
 import type { CompletedRequest } from "@protoport/gateway";
 import { toOneLine } from "@protoport/gateway/http";
 

@@ -1,5 +1,5 @@
 import { messageOf } from "@protoport/gateway/http";
-import { pemBytesMax, readRegularFileSync } from "@plantstore/command-line";
+import { pemBytesMax, readRegularFileSync } from "@protoport/command-line";
 import { InputError } from "../check/index.ts";
 
 /** The PEM files for a certificate chain and its private key. */

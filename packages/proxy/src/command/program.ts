@@ -1,4 +1,4 @@
-import { type CommandOf, type Program, runProgram, textOf, UsageError } from "@plantstore/command-line";
+import { type CommandOf, type Program, runProgram, textOf, UsageError } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/http";
 import { checkCommand, InputError } from "../check/index.ts";
 import { openApiCommand, pluginCommand } from "../openapi/index.ts";

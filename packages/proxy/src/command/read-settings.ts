@@ -7,7 +7,7 @@ import {
   textOf,
   textsOf,
   UsageError,
-} from "@plantstore/command-line";
+} from "@protoport/command-line";
 import { readInput } from "../check/index.ts";
 import {
   flagsOfSettings,

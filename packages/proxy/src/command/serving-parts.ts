@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { CommandOutput } from "@plantstore/command-line";
+import type { CommandOutput } from "@protoport/command-line";
 import { isAddressOrNetwork } from "@protoport/gateway";
 import { messageOf } from "@protoport/gateway/http";
 import type { ServerPart } from "@protoport/gateway/health";

@@ -1,4 +1,4 @@
-import { type CommandOutput, firstStopSignal } from "@plantstore/command-line";
+import { type CommandOutput, firstStopSignal } from "@protoport/command-line";
 import { LineOutput } from "@plantstore/telemetry/logs";
 
 /** A long-running command's output, and the signals that it receives. */

@@ -5,7 +5,7 @@ import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/proto
 import { Code, ConnectError } from "@connectrpc/connect";
 import { runInTurns, timerMsMax, messageOf } from "@protoport/gateway/http";
 import { createGrpcTransport } from "../client/index.ts";
-import { readRegularFile } from "@plantstore/command-line";
+import { readRegularFile } from "@protoport/command-line";
 import { requireRange, type Upstream } from "../upstreams/index.ts";
 import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";

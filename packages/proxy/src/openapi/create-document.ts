@@ -1,8 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { serializeDocument } from "@plantstore/docs-page";
 import { createOpenApi, type OpenApiOptions } from "@protoport/gateway";
-import { type ParsedFlags, readFlag, textOf, textsOf } from "@plantstore/command-line";
-import { oneOf } from "@plantstore/command-line/settings";
+import { type ParsedFlags, readFlag, textOf, textsOf } from "@protoport/command-line";
+import { oneOf } from "@protoport/command-line/settings";
 import { createNameFilter, type RestOptions, withoutRpcs } from "@protoport/gateway/protocols";
 import {
   InputError,

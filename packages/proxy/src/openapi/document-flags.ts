@@ -1,4 +1,4 @@
-import type { Flag } from "@plantstore/command-line";
+import type { Flag } from "@protoport/command-line";
 import { profileNames, switchNames, visibilityFlag } from "../check/index.ts";
 
 /** The flags for an OpenAPI document, which the command and the plugin share. */

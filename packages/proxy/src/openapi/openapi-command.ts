@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { type CommandOf, type CommandOutput, textOf, UsageError } from "@plantstore/command-line";
+import { type CommandOf, type CommandOutput, textOf, UsageError } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/http";
 import { InputError, labelsOf, readServices } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";

@@ -6,7 +6,7 @@ import {
   Edition,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@plantstore/command-line";
+import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/http";
 import { labelsOf, readDefinition, servicesOf } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";

@@ -1,7 +1,7 @@
 import { type IntrospectionSource, jwtAlgorithms, type JwtSource, openOptionProblem } from "@protoport/auth";
 import { secret } from "./secret-types.ts";
-import type { SettingType } from "@plantstore/command-line/settings";
-import { boolean, formatted, list, mapping, oneOf, publicUrl, record, text } from "@plantstore/command-line/settings";
+import type { SettingType } from "@protoport/command-line/settings";
+import { boolean, formatted, list, mapping, oneOf, publicUrl, record, text } from "@protoport/command-line/settings";
 
 /** Settings for authenticating callers. */
 export interface AuthenticationSection {

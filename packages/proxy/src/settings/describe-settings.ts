@@ -1,4 +1,4 @@
-import type { JsonSchema } from "@plantstore/command-line/settings";
+import type { JsonSchema } from "@protoport/command-line/settings";
 import { settingRows } from "./setting-flags.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 

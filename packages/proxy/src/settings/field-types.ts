@@ -1,4 +1,4 @@
-import { formatted, isOrigin, record, type SettingType } from "@plantstore/command-line/settings";
+import { formatted, isOrigin, record, type SettingType } from "@protoport/command-line/settings";
 import { isToken, requireField } from "@protoport/gateway/http";
 import { isSettable } from "../upstreams/index.ts";
 import { textOrSecret } from "./secret-types.ts";

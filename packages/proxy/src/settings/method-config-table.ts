@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
-import type { SettingType } from "@plantstore/command-line/settings";
-import { formatted, integer, list, mapping, positiveNumber, text } from "@plantstore/command-line/settings";
+import type { SettingType } from "@protoport/command-line/settings";
+import { formatted, integer, list, mapping, positiveNumber, text } from "@protoport/command-line/settings";
 
 /** A `methodConfig` item, as in gRPC's service config. */
 export interface MethodConfigSection {

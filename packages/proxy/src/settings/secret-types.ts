@@ -1,7 +1,7 @@
 import { withoutLineEnd } from "@protoport/auth/inputs";
 import { messageOf } from "@protoport/gateway/http";
-import { readRegularFileSync } from "@plantstore/command-line";
-import type { Located, ReportProblem, SettingType } from "@plantstore/command-line/settings";
+import { readRegularFileSync } from "@protoport/command-line";
+import type { Located, ReportProblem, SettingType } from "@protoport/command-line/settings";
 
 /** Maximum secret size in bytes. 64 KiB is longer than any header field that servers accept. */
 const secretMaxBytes = 64 * 1024;

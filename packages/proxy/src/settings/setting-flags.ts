@@ -1,4 +1,4 @@
-import type { Members, SettingFlag } from "@plantstore/command-line/settings";
+import type { Members, SettingFlag } from "@protoport/command-line/settings";
 import { proxyConfigurationType } from "./setting-table.ts";
 
 /** A flag and the setting to which it belongs. */

@@ -1,5 +1,5 @@
-import type { SettingType } from "@plantstore/command-line/settings";
-import { boolean, integer, list, mapping, number, ofSource, oneOf, text } from "@plantstore/command-line/settings";
+import type { SettingType } from "@protoport/command-line/settings";
+import { boolean, integer, list, mapping, number, ofSource, oneOf, text } from "@protoport/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { profileNames, splitSwitches, switchNames } from "../check/index.ts";
 import { authenticationType } from "./authentication-table.ts";

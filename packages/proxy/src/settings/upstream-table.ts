@@ -1,5 +1,5 @@
-import type { Located, SettingType } from "@plantstore/command-line/settings";
-import { integer, list, mapping, memberPath, ofSource, oneOf, record, text } from "@plantstore/command-line/settings";
+import type { Located, SettingType } from "@protoport/command-line/settings";
+import { integer, list, mapping, memberPath, ofSource, oneOf, record, text } from "@protoport/command-line/settings";
 import { fieldValues, newFieldName } from "./field-types.ts";
 
 /** A gRPC service behind the proxy. */

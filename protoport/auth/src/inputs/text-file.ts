@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 
-import { readRegularFile } from "@plantstore/command-line";
+import { readRegularFile } from "@protoport/command-line";
 import { explainSystemError } from "./explain-system-error.ts";
 import { parsed, withProblems, type ParseResult } from "./parse-result.ts";
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { pemBytesMax, readRegularFileSync, validityProblem } from "@plantstore/command-line";
+import { pemBytesMax, readRegularFileSync, validityProblem } from "@protoport/command-line";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /** The contents of the PEM files, as TLS options. */

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder, runProgram } from "../../testing/src/process/child-program.ts";
+import { projectFolder, runProgram } from "../../../packages/testing/src/process/child-program.ts";
 
 // The tests use a child process with a fake clock, because the second signal exits the process.
 
-const source = JSON.stringify(join(projectFolder, "packages/command-line/src/stop-signals.ts"));
+const source = JSON.stringify(join(projectFolder, "protoport/command-line/src/stop-signals.ts"));
 
 function programOf(first: NodeJS.Signals, second: NodeJS.Signals, afterMs: number): string {
   return `
