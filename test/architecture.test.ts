@@ -266,8 +266,8 @@ test.each(["pg", "node:http"])("the plantstore command loads %s only on demand",
   expect([...loaded].filter((file) => imports.test(readFileSync(sourcePath(file), "utf8")))).toEqual([]);
 });
 
-test("packages/conformance imports only its own files and Node.js modules", () => {
-  const folder = join(root, "packages/conformance");
+test("protoport/conformance imports only its own files and Node.js modules", () => {
+  const folder = join(root, "protoport/conformance");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
   const specifiers = sources.flatMap((file) =>
     [...readFileSync(join(folder, file), "utf8").matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)].map(

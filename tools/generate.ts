@@ -12,7 +12,7 @@ const testDefinitions = [
   ...["files", "catalog", "kitchensink", "library", "moved", "orders", "signup", "streams"].map(
     (name) => `packages/testing/proto/${name}`,
   ),
-  "packages/conformance/proto/transcoding",
+  "protoport/conformance/proto/transcoding",
 ];
 
 /** The buf modules of the entry for HttpArena, and its definition. */

@@ -39,7 +39,7 @@ const unknown = (...names: readonly string[]): RestWant =>
 const noBody = invalid("this operation does not accept a body");
 
 // One test case per invalid id kind. protoport/gateway/test/protobuf/messages/json/numbers.test.ts and
-// packages/conformance/cases/ cover the spellings.
+// protoport/conformance/cases/ cover the spellings.
 
 /** Path spellings. */
 export const pathCases: readonly RestTestCase[] = [

@@ -2,10 +2,10 @@ import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder, publishedMembers, readManifest } from "./manifest.ts";
 
-// Completes dist/conformance. tsc has compiled the runner to this folder (packages/conformance/tsconfig.build.json),
+// Completes dist/conformance. tsc has compiled the runner to this folder (protoport/conformance/tsconfig.build.json),
 // because node does not strip types in node_modules. The servers and the cases' generators are not published.
 
-const folder = "packages/conformance";
+const folder = "protoport/conformance";
 const built = join(projectFolder, "dist/conformance");
 
 const copies = {

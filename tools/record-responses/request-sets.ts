@@ -11,7 +11,7 @@ import { kitchenSinkOptions } from "../../packages/testing/src/gateway/kitchen-s
 import { wires, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
 import { allCases } from "../../packages/testing/src/transcoding/all-cases.ts";
 import { echoOptions } from "../../packages/testing/src/transcoding/echo-backend.ts";
-import { bodyOf, headerOf } from "../../packages/conformance/runner/response.ts";
+import { bodyOf, headerOf } from "../../protoport/conformance/runner/response.ts";
 import { contractOptions, contractRequests } from "./contract.ts";
 import { malformedCalls } from "./malformed-calls.ts";
 import type { NamedRequest } from "./named-request.ts";

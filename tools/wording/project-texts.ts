@@ -26,7 +26,7 @@ function filesOf(...patterns: readonly string[]): string[] {
 
 /** Returns the source files of the plant store and the packages. */
 export function sourceFiles(): string[] {
-  return filesOf("src/**/*.ts", "packages/!(testing)/src/**/*.ts", "packages/conformance/runner/**/*.ts");
+  return filesOf("src/**/*.ts", "packages/!(testing)/src/**/*.ts", "protoport/conformance/runner/**/*.ts");
 }
 
 /** Returns the files with tools and benchmarks. */
@@ -52,7 +52,7 @@ export function otherFiles(): string[] {
   return filesOf(
     "**/*.proto",
     "**/package.json",
-    "packages/conformance/cases/*.jsonl",
+    "protoport/conformance/cases/*.jsonl",
     "examples/**/*.{ts,mts,js,go,java,py,rs,sh}",
     "deploy/**/*.{conf,ini,json,service,sh,yaml,yml}",
     "{test,packages,bench}/**/*.{go,java,py,rs,sh,sql}",

@@ -52,5 +52,5 @@ test("npx runs the proxy by the package's name", async () => {
 });
 
 test("npx runs the transcoding suite by the package's name", async () => {
-  expect(await npx("@plantstore/conformance --list")).toContain("query.none (must)");
+  expect(await npx("@protoport/conformance --list")).toContain("query.none (must)");
 });

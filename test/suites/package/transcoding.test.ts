@@ -12,7 +12,7 @@ afterAll(() => rmSync(user.path, { recursive: true }));
 test("the transcoding suite has no dependencies, and contains its contract and cases", () => {
   const pack = ["pack", "--silent", "--pack-destination", user.path, join(projectFolder, "dist/conformance")];
   const tarball = execFileSync("npm", pack, { cwd: user.path, encoding: "utf8" }).trim();
-  const documented = documentedSize("@plantstore/conformance");
+  const documented = documentedSize("@protoport/conformance");
   expect(Math.abs(statSync(join(user.path, tarball)).size / documented - 1)).toBeLessThan(0.15);
   user.run("npm", "install", "--no-audit", "--no-fund", `./${tarball}`);
   const scope = join(user.path, "node_modules/@plantstore");
@@ -25,10 +25,10 @@ test("the transcoding suite has no dependencies, and contains its contract and c
     "proto",
     "runner",
   ]);
-  expect(user.run("npx", "@plantstore/conformance", "--list")).toContain("\nquery.none (must): no query\n");
+  expect(user.run("npx", "@protoport/conformance", "--list")).toContain("\nquery.none (must): no query\n");
   expect(
     user.runProgram(
-      'const { readCases } = await import("@plantstore/conformance"); console.log(readCases().length > 2000)',
+      'const { readCases } = await import("@protoport/conformance"); console.log(readCases().length > 2000)',
     ),
   ).toContain("true");
 });

@@ -96,18 +96,18 @@ async function buildJava(): Promise<GrpcProgram> {
 }
 
 async function buildPython(): Promise<GrpcProgram> {
-  const folder = copyRecipe("packages/conformance/servers/python");
+  const folder = copyRecipe("protoport/conformance/servers/python");
   const programs = await openPython(join(folder, "requirements.txt"));
   return { file: join(programs, "python"), args: ["echo.py", "0"], folder };
 }
 
 async function buildRust(): Promise<GrpcProgram> {
-  const folder = copyRecipe("packages/conformance/servers/rust");
+  const folder = copyRecipe("protoport/conformance/servers/rust");
   await buildStep("cargo", ["build", "--locked"], { folder });
   return { file: join(folder, "target/debug/transcoding-echo"), args: ["0"], folder };
 }
 
-// The file name that the backends in packages/conformance/servers/ expect.
+// The file name that the backends in protoport/conformance/servers/ expect.
 const definitionsFile = "echo.binpb";
 
 /** Copies a server's source to a folder that is kept between runs, and returns the folder. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { type Case, readCases } from "../../../conformance/runner/index.ts";
+import { type Case, readCases } from "../../../../protoport/conformance/runner/index.ts";
 
 /** The published cases, and further cases that this project's gateway must pass. */
 export const allCases: readonly Case[] = [...readCases(), ...readCases(join(import.meta.dirname, "cases"))];

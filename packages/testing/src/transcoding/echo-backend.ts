@@ -21,7 +21,7 @@ const echoRegistry: ReturnType<typeof createRegistry> = createRegistry(
   Int64ValueSchema,
 );
 
-/** Registers the echo contract's services (`packages/conformance/README.md`). */
+/** Registers the echo contract's services (`protoport/conformance/README.md`). */
 function echoRoutes(router: ConnectRouter): void {
   router.service(EchoService, {
     getScalar: echo,

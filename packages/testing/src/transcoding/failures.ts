@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { type Case, type Exchange, type Result, run } from "../../../conformance/runner/index.ts";
+import { type Case, type Exchange, type Result, run } from "../../../../protoport/conformance/runner/index.ts";
 import { waitLimitMs } from "../deadline.ts";
 import { isPeerAtLeast } from "../peer-version.ts";
 

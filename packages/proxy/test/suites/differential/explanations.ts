@@ -1,4 +1,4 @@
-import type { CaseRequest } from "../../../../conformance/runner/index.ts";
+import type { CaseRequest } from "../../../../../protoport/conformance/runner/index.ts";
 import type { ResponseView } from "./response-view.ts";
 import type { Peer } from "./servers.ts";
 

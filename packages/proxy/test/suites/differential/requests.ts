@@ -1,4 +1,4 @@
-import type { CaseRequest } from "../../../../conformance/runner/index.ts";
+import type { CaseRequest } from "../../../../../protoport/conformance/runner/index.ts";
 import type { Dice } from "../../../../testing/src/dice.ts";
 
 /** A field's values in URLs and in JSON, most of them valid. */

@@ -1,4 +1,4 @@
-import { type HttpResponse, NoResponse } from "../../../../conformance/runner/index.ts";
+import { type HttpResponse, NoResponse } from "../../../../../protoport/conformance/runner/index.ts";
 
 /** The parts of a response that clients rely on. */
 export interface ResponseView {

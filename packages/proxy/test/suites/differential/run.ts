@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type CaseRequest, createHttp1Exchange, NoResponse } from "../../../../conformance/runner/index.ts";
+import { type CaseRequest, createHttp1Exchange, NoResponse } from "../../../../../protoport/conformance/runner/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { type Explanation, explanations } from "./explanations.ts";

@@ -22,16 +22,16 @@ export interface Pair extends AsyncDisposable {
 /** Builds the backend and grpc-gateway 2.31 with Go, and installs Envoy 1.40. Returns the folders that contain them. */
 export async function build(): Promise<{ readonly go: string; readonly python: string }> {
   const go = toolsFolder("differential-go");
-  const conformance = join(projectFolder, "packages/conformance");
+  const conformance = join(projectFolder, "protoport/conformance");
   cpSync(join(conformance, "servers/go"), go, { recursive: true });
   // The conformance servers have the versions in the published table.
   cpSync(join(import.meta.dirname, "go"), go, { recursive: true });
   const modules = JSON.stringify({
     version: "v2",
-    modules: [{ path: "packages/conformance/proto" }, { path: "protoport/gateway/proto" }],
+    modules: [{ path: "protoport/conformance/proto" }, { path: "protoport/gateway/proto" }],
   });
   const set = join(go, "echo.binpb");
-  const contract = ["--path", "packages/conformance/proto/transcoding", "-o", set];
+  const contract = ["--path", "protoport/conformance/proto/transcoding", "-o", set];
   await buildStep("buf", ["build", "--config", modules, ...contract], { folder: projectFolder });
   await buildStep("buf", ["generate", "echo.binpb", "--path", "transcoding/v1/echo.proto"], { folder: go });
   await buildStep("go", ["build", "-o", "server", "."], { folder: go });

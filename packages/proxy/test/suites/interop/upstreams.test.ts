@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createHttp1Exchange, createHttp2Exchange } from "../../../../conformance/runner/index.ts";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../../../protoport/conformance/runner/index.ts";
 import {
   describeRequest,
   corpusGroups,

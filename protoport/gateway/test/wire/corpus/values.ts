@@ -14,7 +14,7 @@ interface TypeText {
   readonly noun?: string;
 }
 
-// Tests the error messages. All spellings are in protoport/gateway/test/protobuf/messages/json and packages/conformance/cases.
+// Tests the error messages. All spellings are in protoport/gateway/test/protobuf/messages/json and protoport/conformance/cases.
 const types: readonly TypeText[] = [
   { field: "fInt64", path: "int64", text: "%37", value: "7", noun: "an int64" },
   { field: "fUint64", path: "uint64", text: "18446744073709551615", value: "18446744073709551615", noun: "a uint64" },

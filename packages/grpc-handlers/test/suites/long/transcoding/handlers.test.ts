@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createHttp1Exchange } from "../../../../../conformance/runner/index.ts";
+import { createHttp1Exchange } from "../../../../../../protoport/conformance/runner/index.ts";
 import {
   corpusGroups,
   describeRequest,

@@ -13,7 +13,7 @@ export interface Library extends Disposable {
   describe(service: DescService): Promise<{ readonly definition: ServiceDefinition; readonly options: GrpcJsOptions }>;
 }
 
-const includeDirs = ["packages/testing/proto", "packages/conformance/proto", "protoport/gateway/proto"].map((folder) =>
+const includeDirs = ["packages/testing/proto", "protoport/conformance/proto", "protoport/gateway/proto"].map((folder) =>
   join(projectFolder, folder),
 );
 

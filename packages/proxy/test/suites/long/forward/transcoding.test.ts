@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../../../../protoport/conformance/runner/index.ts";
 import { createGateway, type Gateway } from "../../../../../../protoport/gateway/src/index.ts";
 import { echoFiles } from "../../../../../testing/src/gateway/grpc-programs.ts";
 import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { generatedFiles } from "../../../../../../packages/conformance/generate/files.ts";
-import { casesFolder, parseCase } from "../../../../../../packages/conformance/runner/index.ts";
+import { generatedFiles } from "../../../../../conformance/generate/files.ts";
+import { casesFolder, parseCase } from "../../../../../conformance/runner/index.ts";
 import { allCases as cases } from "../../../../../../packages/testing/src/transcoding/all-cases.ts";
 
 test("the transcoding suite has at least 1,000 cases with unique ids", () => {
@@ -27,7 +27,7 @@ test("case ids contain no special characters of glob patterns", () => {
 });
 
 test.each(Object.entries(generatedFiles()))(
-  "%s is the output of `node packages/conformance/generate/main.ts`",
+  "%s is the output of `node protoport/conformance/generate/main.ts`",
   (name, text) => {
     expect(readFileSync(join(casesFolder, name), "utf8") === text).toBe(true);
   },

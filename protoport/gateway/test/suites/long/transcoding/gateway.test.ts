@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { expect, test } from "vitest";
-import { createHttp1Exchange, createHttp2Exchange } from "../../../../../../packages/conformance/runner/index.ts";
+import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
 import type { Gateway, GatewayOptions } from "../../../../src/index.ts";
 import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
 import { canFetchSend } from "../../../../../../packages/testing/src/http/fetch.ts";

@@ -1,4 +1,4 @@
-import { bodyOf, type Exchange, headerOf } from "../../../../../../packages/conformance/runner/response.ts";
+import { bodyOf, type Exchange, headerOf } from "../../../../../conformance/runner/response.ts";
 import type { FetchHandler } from "../../../../src/index.ts";
 import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
 

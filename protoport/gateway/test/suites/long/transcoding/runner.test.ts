@@ -13,7 +13,7 @@ import {
   type Result,
   run,
   writeReport,
-} from "../../../../../../packages/conformance/runner/index.ts";
+} from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../src/index.ts";
 import {
   listenOnLoopback,
@@ -292,7 +292,7 @@ async function command(
   ...args: readonly string[]
 ): Promise<{ readonly exitCode: number | null; readonly text: string }> {
   const { exitCode, stdout, stderr } = await runProgram(process.execPath, [
-    join(projectFolder, "packages/conformance/runner/main.ts"),
+    join(projectFolder, "protoport/conformance/runner/main.ts"),
     ...args,
   ]);
   return { exitCode, text: stdout + stderr };

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readCases, readKnownFailing, type Result } from "../../../../../../packages/conformance/runner/index.ts";
-import { pictureOf } from "../../../../../../packages/conformance/servers/picture.ts";
-import { backends, servers } from "../../../../../../packages/conformance/servers/servers.ts";
-import { tableOf } from "../../../../../../packages/conformance/servers/table.ts";
+import { readCases, readKnownFailing, type Result } from "../../../../../conformance/runner/index.ts";
+import { pictureOf } from "../../../../../conformance/servers/picture.ts";
+import { backends, servers } from "../../../../../conformance/servers/servers.ts";
+import { tableOf } from "../../../../../conformance/servers/table.ts";
 import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
 
-const folder = join(projectFolder, "packages/conformance/servers/known-failing");
+const folder = join(projectFolder, "protoport/conformance/servers/known-failing");
 const cases = readCases();
 const ids = new Set(cases.map(({ id }) => id));
 
@@ -34,7 +34,7 @@ test.each(servers.filter(({ id }) => id.startsWith("plantstore-gateway")))(
 );
 
 test("the command rejects an unknown server", async () => {
-  const main = join(projectFolder, "packages/conformance/servers/main.ts");
+  const main = join(projectFolder, "protoport/conformance/servers/main.ts");
   const { exitCode, stderr } = await runProgram(process.execPath, [main, "no-such-gateway"]);
   expect(stderr).toContain('unknown server "no-such-gateway"');
   expect(exitCode).toBe(1);
@@ -43,7 +43,7 @@ test("the command rejects an unknown server", async () => {
 const shown = servers.map((server) => ({ server, results: recorded(server) }));
 
 test("the README's table and chart match the known failures", () => {
-  const readme = readFileSync(join(projectFolder, "packages/conformance/servers/README.md"), "utf8");
+  const readme = readFileSync(join(projectFolder, "protoport/conformance/servers/README.md"), "utf8");
   const [, table] = /<!-- table -->\n\n(.*)\n<!-- \/table -->/s.exec(readme) ?? [];
   expect(table).toBe(tableOf(shown));
   expect(readFileSync(join(projectFolder, "docs/pictures/transcoding.svg"), "utf8")).toBe(pictureOf(shown));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readStream } from "../../../../../../packages/conformance/runner/stream-forms.ts";
+import { readStream } from "../../../../../conformance/runner/stream-forms.ts";
 
 const items = [{ text: '"}\\' }, { text: "{[" }];
 const [first, second] = items.map((item) => JSON.stringify(item));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { bodyOf } from "../../../../../../packages/conformance/runner/response.ts";
-import type { HttpResponse, CaseRequest, Exchange } from "../../../../../../packages/conformance/runner/index.ts";
-import { run } from "../../../../../../packages/conformance/runner/index.ts";
+import { bodyOf } from "../../../../../conformance/runner/response.ts";
+import type { HttpResponse, CaseRequest, Exchange } from "../../../../../conformance/runner/index.ts";
+import { run } from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../src/index.ts";
 import { allCases } from "../../../../../../packages/testing/src/transcoding/all-cases.ts";
 import { echoOptions } from "../../../../../../packages/testing/src/transcoding/echo-backend.ts";

@@ -82,7 +82,7 @@ func (echo echo) handle(method protoreflect.MethodDescriptor, stream grpc.Server
 	}
 }
 
-// Responds to one message, as described in packages/conformance/README.md and by the kitchen sink.
+// Responds to one message, as described in protoport/conformance/README.md and by the kitchen sink.
 func (echo echo) respond(method protoreflect.MethodDescriptor, request, response *dynamicpb.Message, stream grpc.ServerStream) error {
 	switch rpc := string(method.Name()); rpc {
 	case "Fail":

@@ -88,7 +88,7 @@ public final class Echo {
     };
   }
 
-  /** Responds to one message, as described in packages/conformance/README.md and by the kitchen sink. */
+  /** Responds to one message, as described in protoport/conformance/README.md and by the kitchen sink. */
   private static void respond(MethodDescriptor method, DynamicMessage request, StreamObserver<DynamicMessage> responses) {
     Descriptor output = method.getOutputType();
     DynamicMessage.Builder response = DynamicMessage.newBuilder(output);

@@ -19,7 +19,7 @@ export interface Server {
 
 const generateGo = ["buf", "generate", "echo.binpb", "--path", "transcoding/v1/echo.proto"];
 const go = { folder: "go", build: [generateGo, ["go", "build", "-o", "server", "."]] } as const;
-const before = ["PROJECT/packages/conformance/servers/start-before", "PORT"] as const;
+const before = ["PROJECT/protoport/conformance/servers/start-before", "PORT"] as const;
 const beforeGo = [...before, "./server", "grpc", "--"] as const;
 const proxy = [
   "node",

@@ -10,7 +10,7 @@ import { pictureOf } from "./picture.ts";
 import { backends, type Server, servers } from "./servers.ts";
 import { tableOf } from "./table.ts";
 
-// `node packages/conformance/servers/main.ts [ID...]` builds and starts the servers in servers.ts, runs all cases
+// `node protoport/conformance/servers/main.ts [ID...]` builds and starts the servers in servers.ts, runs all cases
 // against each server, and prints the table. The run fails if a list of known failures is out of date. `--record`
 // writes the lists of known failures, the table in the README.md in this folder, and the table's picture. The run
 // requires the servers' compilers, such as Go.
@@ -32,9 +32,9 @@ function folderOf({ folder }: Server): string {
   cpSync(join(import.meta.dirname, folder), copy, { recursive: true, preserveTimestamps: true });
   const modules = {
     version: "v2",
-    modules: [{ path: "packages/conformance/proto" }, { path: "protoport/gateway/proto" }],
+    modules: [{ path: "protoport/conformance/proto" }, { path: "protoport/gateway/proto" }],
   };
-  const contract = ["--path", "packages/conformance/proto/transcoding", "-o", join(copy, "echo.binpb")];
+  const contract = ["--path", "protoport/conformance/proto/transcoding", "-o", join(copy, "echo.binpb")];
   call(["buf", "build", "--config", JSON.stringify(modules), ...contract], project);
   return copy;
 }

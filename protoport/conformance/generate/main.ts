@@ -3,6 +3,6 @@ import { join } from "node:path";
 import { casesFolder } from "../runner/index.ts";
 import { generatedFiles } from "./files.ts";
 
-// `node packages/conformance/generate/main.ts` writes the generated case files. All other case files are written by
+// `node protoport/conformance/generate/main.ts` writes the generated case files. All other case files are written by
 // hand.
 for (const [name, text] of Object.entries(generatedFiles())) writeFileSync(join(casesFolder, name), text);
