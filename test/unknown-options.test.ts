@@ -4,7 +4,7 @@ import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createGrpcTransport, createUpstream } from "../packages/proxy/src/client/entry.ts";
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
-import { createDocsPage } from "../packages/docs-page/src/index.ts";
+import { createDocsPage } from "../protoport/docs-page/src/index.ts";
 import { createFetchGateway } from "../protoport/gateway/src/fetch/entry.ts";
 import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts";
 import { type FastifyLike, fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";

@@ -3,7 +3,7 @@
 //   curl http://127.0.0.1:8080/readyz
 //   curl http://127.0.0.1:9464/metrics
 import { createGateway, createOpenApi } from "@protoport/gateway";
-import { createDocsPage } from "@plantstore/docs-page";
+import { createDocsPage } from "@protoport/docs-page";
 import {
   createHealthService,
   createProbes,

@@ -11,7 +11,7 @@ import {
   type TrustedProxiesOptions,
 } from "@protoport/gateway";
 import { refusePromise, refuseUnknownOptions } from "@protoport/gateway/http";
-import { createDocsPage } from "@plantstore/docs-page";
+import { createDocsPage } from "@protoport/docs-page";
 import {
   createProbes,
   drainGracefully,

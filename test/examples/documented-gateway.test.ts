@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import * as docsPage from "../../packages/docs-page/src/index.ts";
+import * as docsPage from "../../protoport/docs-page/src/index.ts";
 import * as health from "../../protoport/gateway/src/health/index.ts";
 import { createGateway } from "../../protoport/gateway/src/index.ts";
 import * as metrics from "../../packages/telemetry/src/metrics/index.ts";
@@ -68,7 +68,7 @@ test("the documented HTTP rule compiles to two routes", () => {
 });
 
 test.each([
-  { name: "@plantstore/docs-page", exported: docsPage },
+  { name: "@protoport/docs-page", exported: docsPage },
   { name: "@protoport/gateway/health", exported: health },
   { name: "@plantstore/telemetry/logs", exported: logs },
   { name: "@plantstore/telemetry/metrics", exported: metrics },

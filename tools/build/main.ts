@@ -1,6 +1,6 @@
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { writePageScript } from "../../packages/docs-page/src/page-script.ts";
+import { writePageScript } from "../../protoport/docs-page/src/page-script.ts";
 import { bundle } from "./bundle.ts";
 import { writeNodeCommands, writeNodeEntries } from "./entries.ts";
 import {
@@ -58,7 +58,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
   "docs-page": {
     unexported: ["files"],
     files: {
-      "packages/docs-page/src/files": "lib/files",
+      "protoport/docs-page/src/files": "lib/files",
       // The CommonMark parser is part of the page's script.
       "node_modules/marked/LICENSE": "lib/files/LICENSE-marked",
     },
@@ -68,7 +68,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
     threads: ["src/stores/sqlite/worker.ts"],
     includedInCommands: [
       "@protoport/auth",
-      "@plantstore/docs-page",
+      "@protoport/docs-page",
       "@protoport/gateway",
       ...gatewayParts,
       "@protoport/gateway/engine",

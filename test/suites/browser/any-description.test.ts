@@ -16,7 +16,7 @@ import {
   type GatewayOptions,
 } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
-import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
+import { createDocsPage } from "../../../protoport/docs-page/src/index.ts";
 import { FileService, UploadResponseSchema } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
+import { createDocsPage } from "../../../protoport/docs-page/src/index.ts";
 import { createGateway, type Gateway } from "../../../protoport/gateway/src/index.ts";
 import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
 import { openBrowser } from "./open-browser.ts";

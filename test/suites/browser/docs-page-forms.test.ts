@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
+import { createDocsPage } from "../../../protoport/docs-page/src/index.ts";
 import { createGateway, type Gateway } from "../../../protoport/gateway/src/index.ts";
 import { type LoopbackServer, startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
 import { openBrowser } from "./open-browser.ts";

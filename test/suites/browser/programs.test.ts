@@ -3,7 +3,7 @@ import { delimiter, join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type Gateway } from "../../../protoport/gateway/src/index.ts";
-import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
+import { createDocsPage } from "../../../protoport/docs-page/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../protoport/gateway/src/reflection/index.ts";
 import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";

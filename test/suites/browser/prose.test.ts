@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createDocsPage } from "../../../packages/docs-page/src/index.ts";
+import { createDocsPage } from "../../../protoport/docs-page/src/index.ts";
 import { createGateway, type Gateway } from "../../../protoport/gateway/src/index.ts";
 import { auditAccess } from "./audit-access.ts";
 import { browserName, openBrowser } from "./open-browser.ts";

@@ -44,7 +44,7 @@ test("docs/how-to/packages.md lists exactly the entries for browsers", () => {
 test("a CommonJS bundle with the proxy reads its settings and serves RPCs", async () => {
   const main = "node_modules/@plantstore/proxy/node/command/main.js";
   expect(bundle(main, ...commonJsOptions)).toBe("");
-  cpSync(join(user.path, "node_modules/@plantstore/docs-page/lib/files"), join(user.path, "out/files"), {
+  cpSync(join(user.path, "node_modules/@protoport/docs-page/lib/files"), join(user.path, "out/files"), {
     recursive: true,
   });
   writeFileSync(join(user.path, "greenhouse.binpb"), descriptorSetOf(GreenhouseService.file));

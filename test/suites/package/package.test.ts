@@ -6,7 +6,7 @@ import * as client from "../../../src/client/index.ts";
 import * as grpcClient from "../../../packages/proxy/src/client/entry.ts";
 import * as proxy from "../../../packages/proxy/src/create-proxy.ts";
 import * as restClient from "../../../packages/rest-client/src/index.ts";
-import * as docsPage from "../../../packages/docs-page/src/index.ts";
+import * as docsPage from "../../../protoport/docs-page/src/index.ts";
 import * as httpEngine from "../../../protoport/gateway/src/engine/index.ts";
 import * as overFetch from "../../../protoport/gateway/src/fetch/entry.ts";
 import * as health from "../../../protoport/gateway/src/health/index.ts";
@@ -58,7 +58,7 @@ describe.each([
     ],
   },
   {
-    name: "@plantstore/docs-page",
+    name: "@protoport/docs-page",
     has: [...everywhere, "lib/files/page.html", "lib/files/page.js", "lib/files/LICENSE-marked"],
   },
   { name: "@protoport/gateway/engine", has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"] },
@@ -145,7 +145,7 @@ test("the systemd unit starts a file from the package", () => {
 
 test.each([
   { subpath: "@protoport/gateway", source: gateway },
-  { subpath: "@plantstore/docs-page", source: docsPage },
+  { subpath: "@protoport/docs-page", source: docsPage },
   { subpath: "@protoport/gateway/fetch", source: overFetch },
   { subpath: "@protoport/gateway/health", source: health },
   { subpath: "@protoport/gateway/engine", source: httpEngine },

@@ -37,7 +37,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
   return {
     "@protoport/gateway": tarball("plantstore-gateway"),
     "@protoport/gateway/engine": tarball("plantstore-http-engine"),
-    "@plantstore/docs-page": tarball("plantstore-docs-page"),
+    "@protoport/docs-page": tarball("plantstore-docs-page"),
     "@plantstore/rest-client": tarball("plantstore-rest-client"),
     "@protoport/auth": tarball("plantstore-auth"),
     "@plantstore/telemetry": tarball("plantstore-telemetry"),

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { createDocsPage } from "@plantstore/docs-page";
+import { createDocsPage } from "@protoport/docs-page";
 import { createOpenApiAsync, type Endpoint, type OpenApiOptions, type RestOptions } from "@protoport/gateway";
 import { describeServices } from "../openapi/index.ts";
 

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { serializeDocument } from "@plantstore/docs-page";
+import { serializeDocument } from "@protoport/docs-page";
 import { createOpenApi, type OpenApiOptions } from "@protoport/gateway";
 import { type ParsedFlags, readFlag, textOf, textsOf } from "@protoport/command-line";
 import { oneOf } from "@protoport/command-line/settings";

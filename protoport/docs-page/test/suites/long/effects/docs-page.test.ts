@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
-import { createGateway } from "../../../../../../protoport/gateway/src/index.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
+import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createDocsPage, type DocsPageOptions } from "../../../../src/docs-page.ts";
 
 // Serves the docs page with two values for each option, and compares the responses.

@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Script } from "node:vm";
 import { expect, test } from "vitest";
-import type { EndpointResponse } from "../../../protoport/gateway/src/index.ts";
+import type { EndpointResponse } from "../../gateway/src/index.ts";
 import { createDocsPage } from "../src/docs-page.ts";
-import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
+import { askEndpoint } from "../../../packages/testing/src/gateway/ask-endpoint.ts";
 
 const document = '{"openapi":"3.1.0"}';
 const open = createDocsPage({ document: () => document, open: true });
@@ -43,7 +43,7 @@ test.each([
 
 test("later style sheets override earlier ones, print styles last", () => {
   const parts = ["page.css", "layout.css", "print.css"].map((name) =>
-    readFileSync(`packages/docs-page/src/files/${name}`, "utf8"),
+    readFileSync(`protoport/docs-page/src/files/${name}`, "utf8"),
   );
   expect(textOf("/docs/page.css")).toBe(parts.join("\n"));
 });
