@@ -6,8 +6,8 @@ import { createGrpcTransport, createUpstream } from "../packages/proxy/src/clien
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
 import { createDocsPage } from "../protoport/docs-page/src/index.ts";
 import { createFetchGateway } from "../protoport/gateway/src/fetch/entry.ts";
-import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts";
-import { type FastifyLike, fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
+import { expressConnectMiddleware } from "../protoport/frameworks/src/express.ts";
+import { type FastifyLike, fastifyConnectPlugin } from "../protoport/frameworks/src/fastify.ts";
 import { createHealthService, drainGracefully, Readiness } from "../protoport/gateway/src/health/index.ts";
 import { createGateway, createOpenApi, shareConnections } from "../protoport/gateway/src/index.ts";
 import { createMcp } from "../protoport/gateway/src/mcp/index.ts";

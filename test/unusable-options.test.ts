@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createBearerAuth, openTokenVerifier } from "../protoport/auth/src/index.ts";
-import { expressConnectMiddleware } from "../packages/frameworks/src/express.ts";
-import { fastifyConnectPlugin } from "../packages/frameworks/src/fastify.ts";
-import { ConnectModule, type ConnectModuleOptions } from "../packages/frameworks/src/nestjs.ts";
+import { expressConnectMiddleware } from "../protoport/frameworks/src/express.ts";
+import { fastifyConnectPlugin } from "../protoport/frameworks/src/fastify.ts";
+import { ConnectModule, type ConnectModuleOptions } from "../protoport/frameworks/src/nestjs.ts";
 import { createGateway } from "../protoport/gateway/src/index.ts";
 import { createProxy } from "../packages/proxy/src/create-proxy.ts";
 import { silentLog } from "../packages/telemetry/src/logs/index.ts";

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import cors from "cors";
 import express from "express";
 import helmet from "helmet";
-import { expressConnectMiddleware } from "@plantstore/frameworks/express";
+import { expressConnectMiddleware } from "@protoport/frameworks/express";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
 

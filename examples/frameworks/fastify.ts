@@ -3,7 +3,7 @@
 import cors from "@fastify/cors";
 import helmet from "@fastify/helmet";
 import fastify from "fastify";
-import { fastifyConnectPlugin } from "@plantstore/frameworks/fastify";
+import { fastifyConnectPlugin } from "@protoport/frameworks/fastify";
 import { announce } from "../servers/announce.ts";
 import { routes } from "../servers/greenhouse.ts";
 

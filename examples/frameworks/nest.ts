@@ -5,7 +5,7 @@ import { Body, Controller, Get, Module, Post } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import helmet from "helmet";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { ConnectGateway, ConnectModule, implementedBy } from "@plantstore/frameworks/nestjs";
+import { ConnectGateway, ConnectModule, implementedBy } from "@protoport/frameworks/nestjs";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 import { announce } from "../servers/announce.ts";
 import { greenhouse } from "../servers/greenhouse.ts";

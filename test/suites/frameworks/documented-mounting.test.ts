@@ -66,7 +66,7 @@ import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.
 function inCheckout(block: string): string {
   return block
     .replace(/"@plantstore\/frameworks\/(\w+)"/, (_specifier, name: string) =>
-      urlOf(join(projectFolder, `packages/frameworks/src/${name}.ts`)),
+      urlOf(join(projectFolder, `protoport/frameworks/src/${name}.ts`)),
     )
     .replace(/"(@nestjs\/[\w-]+)"/, (_specifier, name: string) => urlOf(framework.resolve(name)));
 }

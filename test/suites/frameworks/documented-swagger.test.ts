@@ -17,9 +17,9 @@ function resolveFrom(folder: string, name: string): string {
 /** The files for the modules that the program imports. */
 const files: Readonly<Record<string, string>> = {
   fastify: resolveFrom("examples/frameworks", "fastify"),
-  "@fastify/swagger": resolveFrom("packages/frameworks/test/suites/frameworks/plugins", "@fastify/swagger"),
+  "@fastify/swagger": resolveFrom("protoport/frameworks/test/suites/frameworks/plugins", "@fastify/swagger"),
   "@protoport/gateway": join(projectFolder, "protoport/gateway/src/index.ts"),
-  "@plantstore/frameworks/fastify": join(projectFolder, "packages/frameworks/src/fastify.ts"),
+  "@protoport/frameworks/fastify": join(projectFolder, "protoport/frameworks/src/fastify.ts"),
   greenhouse: join(projectFolder, "examples/servers/greenhouse.ts"),
   greenhouse_pb: join(projectFolder, "examples/gen/greenhouse/v1/greenhouse_pb.ts"),
 };

@@ -66,7 +66,7 @@ describe.each([
   { name: "@protoport/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
   { name: "@plantstore/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
   {
-    name: "@plantstore/frameworks",
+    name: "@protoport/frameworks",
     has: [
       ...texts,
       "lib/express.js",

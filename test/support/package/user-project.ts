@@ -41,7 +41,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     "@plantstore/rest-client": tarball("plantstore-rest-client"),
     "@protoport/auth": tarball("plantstore-auth"),
     "@plantstore/telemetry": tarball("plantstore-telemetry"),
-    "@plantstore/frameworks": tarball("plantstore-frameworks"),
+    "@protoport/frameworks": tarball("plantstore-frameworks"),
     "@plantstore/grpc-handlers": tarball("plantstore-grpc-handlers"),
     "@plantstore/proxy": tarball("plantstore-proxy"),
     plantstore: tarball("plantstore"),

@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { Metadata } from "@grpc/grpc-js";
 import { onTestFinished } from "vitest";
-import { folders, requireFrom } from "../../../../frameworks/test/suites/frameworks/frameworks.ts";
+import { folders, requireFrom } from "../../../../../protoport/frameworks/test/suites/frameworks/frameworks.ts";
 import { freePort } from "../../../../testing/src/process/free-port.ts";
 import { createGatewayStrategy, type GatewayStrategyOptions, type GrpcServer } from "../../../src/nestjs.ts";
 import { includeDirs } from "../../garden.ts";

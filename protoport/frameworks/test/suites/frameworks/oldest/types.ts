@@ -4,9 +4,9 @@ import type { DynamicModule } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import express, { type Request } from "express";
 import fastify, { type FastifyRequest } from "fastify";
-import { expressConnectMiddleware } from "@plantstore/frameworks/express";
-import { fastifyConnectPlugin } from "@plantstore/frameworks/fastify";
-import { ConnectGateway, ConnectModule, implementedBy } from "@plantstore/frameworks/nestjs";
+import { expressConnectMiddleware } from "@protoport/frameworks/express";
+import { fastifyConnectPlugin } from "@protoport/frameworks/fastify";
+import { ConnectGateway, ConnectModule, implementedBy } from "@protoport/frameworks/nestjs";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "../../../../../../examples/servers/greenhouse.ts";
 

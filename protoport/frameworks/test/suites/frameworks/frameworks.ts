@@ -2,16 +2,16 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type ConnectRouter, type ContextKey, createContextKey, type ServiceImpl } from "@connectrpc/connect";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
 
 /** The folders with each framework's oldest and newest supported major version. */
 export const folders: Readonly<Record<"oldest" | "newest", string>> = {
-  oldest: join(projectFolder, "packages/frameworks/test/suites/frameworks/oldest"),
+  oldest: join(projectFolder, "protoport/frameworks/test/suites/frameworks/oldest"),
   newest: join(projectFolder, "examples/frameworks"),
 };
 
 /** The folder with plugins for Fastify, and with middleware for Express. */
-export const pluginFolder: string = join(projectFolder, "packages/frameworks/test/suites/frameworks/plugins");
+export const pluginFolder: string = join(projectFolder, "protoport/frameworks/test/suites/frameworks/plugins");
 
 /** Returns a function that loads a plugin for a Fastify version by its name without the scope. */
 export function pluginsOfFastify(version: string): (name: string) => unknown {
