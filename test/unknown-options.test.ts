@@ -14,7 +14,7 @@ import { createMcp } from "../protoport/gateway/src/mcp/index.ts";
 import { openValidation } from "../protoport/gateway/src/validation/index.ts";
 import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
 import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
-import { addGrpcJsService } from "../packages/grpc-handlers/src/grpc-js.ts";
+import { addGrpcJsService } from "../protoport/grpc-handlers/src/grpc-js.ts";
 import { createRestTransport } from "../packages/rest-client/src/index.ts";
 import {
   createBearerAuth,

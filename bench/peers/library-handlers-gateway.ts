@@ -1,5 +1,5 @@
 import { createGateway } from "../../protoport/gateway/src/index.ts";
-import { addGrpcJsService } from "../../packages/grpc-handlers/src/grpc-js.ts";
+import { addGrpcJsService } from "../../protoport/grpc-handlers/src/grpc-js.ts";
 import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
 import { ownHttp } from "../servers/package-code.ts";
 import { serve } from "../servers/serve.ts";

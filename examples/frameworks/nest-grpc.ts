@@ -14,7 +14,7 @@ import {
 } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { type GrpcOptions, GrpcMethod, GrpcStreamMethod, RpcException, ServerGrpc } from "@nestjs/microservices";
-import { createGatewayStrategy } from "@plantstore/grpc-handlers/nestjs";
+import { createGatewayStrategy } from "@protoport/grpc-handlers/nestjs";
 import { from, map, type Observable, throwError } from "rxjs";
 
 const port = Number(process.argv[2] ?? 8080);

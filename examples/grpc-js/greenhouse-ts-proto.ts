@@ -2,7 +2,7 @@
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { status } from "@grpc/grpc-js";
 import { createGateway } from "@protoport/gateway";
-import { addGrpcJsService } from "@plantstore/grpc-handlers/grpc-js";
+import { addGrpcJsService } from "@protoport/grpc-handlers/grpc-js";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 // Generated with outputServices=grpc-js.
 import {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { createGateway } from "@protoport/gateway";
-import { addGrpcJsService } from "@plantstore/grpc-handlers/grpc-js";
+import { addGrpcJsService } from "@protoport/grpc-handlers/grpc-js";
 
 const [port = "50051"] = process.argv.slice(2);
 const options = { keepCase: true, longs: String, enums: String, defaults: true, oneofs: true };

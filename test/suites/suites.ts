@@ -171,12 +171,12 @@ export const suites: readonly Suite[] = [
     whySeparate: "has dependencies that `npm ci` does not install",
     blocks: true,
     prepare:
-      "tsc -p examples/frameworks && tsc -p protoport/frameworks/test/suites/frameworks/oldest && tsc -p packages/grpc-handlers/test/suites/frameworks/nice-grpc",
+      "tsc -p examples/frameworks && tsc -p protoport/frameworks/test/suites/frameworks/oldest && tsc -p protoport/grpc-handlers/test/suites/frameworks/nice-grpc",
     needs: [
       "npm examples/frameworks",
       "npm protoport/frameworks/test/suites/frameworks/oldest",
       "npm protoport/frameworks/test/suites/frameworks/plugins",
-      "npm packages/grpc-handlers/test/suites/frameworks/nice-grpc",
+      "npm protoport/grpc-handlers/test/suites/frameworks/nice-grpc",
     ],
   },
   {

@@ -92,9 +92,9 @@ export const requirements = {
     found: "[ -d protoport/gateway/test/suites/mcp/node_modules ]",
     npm: "protoport/gateway/test/suites/mcp",
   },
-  "npm packages/grpc-handlers/test/suites/frameworks/nice-grpc": {
-    found: "[ -d packages/grpc-handlers/test/suites/frameworks/nice-grpc/node_modules ]",
-    npm: "packages/grpc-handlers/test/suites/frameworks/nice-grpc",
+  "npm protoport/grpc-handlers/test/suites/frameworks/nice-grpc": {
+    found: "[ -d protoport/grpc-handlers/test/suites/frameworks/nice-grpc/node_modules ]",
+    npm: "protoport/grpc-handlers/test/suites/frameworks/nice-grpc",
   },
   "npm test/suites/google-clients": {
     found: "[ -d test/suites/google-clients/node_modules ]",

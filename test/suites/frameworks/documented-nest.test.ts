@@ -21,7 +21,7 @@ function urlOf(path: string): string {
 function inCheckout(block: string, port: number): string {
   return block
     .replaceAll(/"@plantstore\/grpc-handlers\/(\w+)"/g, (_specifier, name: string) =>
-      urlOf(join(projectFolder, `packages/grpc-handlers/src/${name}.ts`)),
+      urlOf(join(projectFolder, `protoport/grpc-handlers/src/${name}.ts`)),
     )
     .replaceAll(/"(@nestjs\/[\w-]+)"/g, (_specifier, name: string) => urlOf(framework.resolve(name)))
     .replaceAll(/port: 8080|listen\(3000\)/g, (use) => use.replace(/\d+/, String(port)));

@@ -78,7 +78,7 @@ describe.each([
     ],
   },
   {
-    name: "@plantstore/grpc-handlers",
+    name: "@protoport/grpc-handlers",
     has: ["grpc-js", "nestjs", "nice-grpc"].flatMap((name) => [`lib/${name}.js`, `lib/${name}.d.ts`]).concat(texts),
   },
   {

@@ -42,7 +42,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     "@protoport/auth": tarball("plantstore-auth"),
     "@plantstore/telemetry": tarball("plantstore-telemetry"),
     "@protoport/frameworks": tarball("plantstore-frameworks"),
-    "@plantstore/grpc-handlers": tarball("plantstore-grpc-handlers"),
+    "@protoport/grpc-handlers": tarball("plantstore-grpc-handlers"),
     "@plantstore/proxy": tarball("plantstore-proxy"),
     plantstore: tarball("plantstore"),
   };

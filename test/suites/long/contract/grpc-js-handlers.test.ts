@@ -4,7 +4,7 @@ import { Metadata, type sendUnaryData, type ServerUnaryCall, type ServiceDefinit
 import { loadSync } from "@grpc/proto-loader";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Readiness } from "../../../../protoport/gateway/src/health/index.ts";
-import { addGrpcJsService, type GrpcJsOptions } from "../../../../packages/grpc-handlers/src/grpc-js.ts";
+import { addGrpcJsService, type GrpcJsOptions } from "../../../../protoport/grpc-handlers/src/grpc-js.ts";
 import { silentLog } from "../../../../packages/telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
 import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";

@@ -4,7 +4,7 @@ import { status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
 import { GreenhouseServiceService } from "../../../../examples/gen/grpc-js/greenhouse/v1/greenhouse.ts";
-import { callRpc, type RpcCall, type RpcDefinition } from "../../../../packages/grpc-handlers/test/grpc-js-client.ts";
+import { callRpc, type RpcCall, type RpcDefinition } from "../../../../protoport/grpc-handlers/test/grpc-js-client.ts";
 import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
 import { startExample } from "../../../../packages/testing/src/process/example-server.ts";
 

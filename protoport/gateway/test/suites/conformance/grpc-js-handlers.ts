@@ -10,7 +10,7 @@ import {
   type ServiceDefinition,
   type StatusObject,
 } from "@grpc/grpc-js";
-import { addGrpcJsService } from "../../../../../packages/grpc-handlers/src/grpc-js.ts";
+import { addGrpcJsService } from "../../../../grpc-handlers/src/grpc-js.ts";
 import { conformanceService } from "./conformance-service.ts";
 import { ConformanceService } from "./gen/connectrpc/conformance/v1/service_pb.ts";
 

@@ -12,7 +12,7 @@ import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } f
 import type { sendUnaryData, ServerUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { addGrpcJsService } from "../../../../../../packages/grpc-handlers/src/grpc-js.ts";
+import { addGrpcJsService } from "../../../../../grpc-handlers/src/grpc-js.ts";
 import { createHttpEngine } from "../../../../src/engine/index.ts";
 import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
 import { collect } from "../../../../../../packages/testing/src/collect.ts";

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { toEnvelope } from "../../../gateway/src/protocols/index.ts";
+import { SingleResponse } from "../../src/calls/response.ts";
+
+const messages = ["a", "b"].map((text) => toEnvelope(Buffer.from(text)));
+
+/** Returns the messages of a client-streaming call's response, or rejects as the response does. */
+async function read(sent: typeof messages): Promise<unknown[]> {
+  const response = new SingleResponse();
+  for (const message of sent) response.send(message, () => undefined);
+  response.end();
+  const received: unknown[] = [];
+  for await (const message of response) received.push(message);
+  return received;
+}
+
+test.each([
+  { name: "no message", sent: [], error: "[internal] the handler sent no message" },
+  { name: "several messages", sent: messages, error: "[internal] the handler sent several messages" },
+])("sending $name fails a client stream", async ({ sent, error }) => {
+  await expect(read(sent)).rejects.toThrow(error);
+});
+
+test("a client stream's response has the handler's message", async () => {
+  expect(await read(messages.slice(1))).toEqual(messages.slice(1));
+});

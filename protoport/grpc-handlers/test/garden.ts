@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
+import { loadSync, type Options } from "@grpc/proto-loader";
+import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import { type Listening, listenForTests } from "../../../packages/testing/src/gateway/listen-for-tests.ts";
+import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import type { GatewayOptions } from "../../gateway/src/index.ts";
+import { addGrpcJsService, type GrpcJsOptions } from "../src/grpc-js.ts";
+
+/** The folders with the garden's definition and with what it imports. */
+export const includeDirs: readonly string[] = [
+  join(projectFolder, "protoport/grpc-handlers/test/proto"),
+  join(projectFolder, "protoport/gateway/proto"),
+];
+
+/** Returns the garden's definition as proto-loader reads it. */
+export function loadGarden(options: Options = {}): ServiceDefinition {
+  const loaded = loadSync("garden/v1/garden.proto", { includeDirs: [...includeDirs], longs: String, ...options });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
+  return loaded["garden.v1.Garden"] as ServiceDefinition;
+}
+
+/** A fault that a gateway has reported. */
+export interface Fault {
+  readonly error: unknown;
+  readonly what: string;
+  readonly errorCode: string;
+}
+
+/** A gateway with grpc-js handlers. Dispose it with `await using`. */
+export interface TestGarden extends Listening {
+  readonly faults: readonly Fault[];
+}
+
+/** Starts a gateway with the garden's handlers. */
+export async function startGarden(
+  implementation: UntypedServiceImplementation,
+  options: GrpcJsOptions = {},
+  gatewayOptions: Partial<GatewayOptions> = {},
+  definition: ServiceDefinition = loadGarden(),
+): Promise<TestGarden> {
+  const faults: Fault[] = [];
+  const gateway = createTestGateway({
+    routes: (router) => void addGrpcJsService(router, definition, implementation, options),
+    onFault: (error, what, _request, errorCode) => void faults.push({ error, what, errorCode }),
+    ...gatewayOptions,
+  });
+  return { ...(await listenForTests(gateway)), faults };
+}

@@ -1,0 +1,153 @@
+import { once } from "node:events";
+import { createServer as createHttpServer } from "node:http";
+import { createServer } from "node:net";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import {
+  type ServerDuplexStream,
+  type ServiceDefinition,
+  status,
+  type UntypedServiceImplementation,
+} from "@grpc/grpc-js";
+import { expect, onTestFinished, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { within } from "../../../packages/testing/src/deadline.ts";
+import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
+import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { createGatewayStrategy, type GatewayStrategyOptions } from "../src/nestjs.ts";
+import { loadGarden } from "./garden.ts";
+import { callGarden, type Message } from "./grpc-js-client.ts";
+
+// The strategy of a class with the interface of Nest's ServerGrpc. The suite frameworks tests the strategy in Nest.
+
+interface GrpcServerOptions {
+  readonly handlers: UntypedServiceImplementation;
+}
+
+interface GrpcClient {
+  addService(definition: ServiceDefinition, handlers: UntypedServiceImplementation): void;
+}
+
+/** A server with a garden. The strategy replaces all methods except `bindEvents`. */
+class ServerGrpc {
+  readonly options: GrpcServerOptions;
+  constructor(options: GrpcServerOptions) {
+    this.options = options;
+  }
+  async bindEvents(): Promise<void> {
+    const client = await this.createClient();
+    client.addService(loadGarden(), this.options.handlers);
+  }
+  async createClient(): Promise<GrpcClient> {
+    return { addService: () => undefined };
+  }
+  getMessageHandler(): undefined {
+    return undefined;
+  }
+  async start(): Promise<void> {}
+  async close(): Promise<void> {}
+}
+
+test("start rejects and opens no port when close is called meanwhile", async () => {
+  const port = await freePort();
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen: { host: "127.0.0.1", port } });
+  const started = strategy.start();
+  await strategy.close();
+  await expect(started).rejects.toThrow("the strategy was closed before it had started");
+  const server = createServer().listen({ host: "127.0.0.1", port });
+  await once(server, "listening");
+  server.close();
+});
+
+test("start rejects if messages writes other bytes than the definition", async () => {
+  const messages = { Tree: { encode: (_: Message, writer: unknown) => writer } };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen: { port: 0 }, messages });
+  await expect(strategy.start()).rejects.toThrow("messages.Tree writes other bytes than the definition");
+});
+
+test("close aborts calls on a separate port after closeTimeoutMs", async () => {
+  const port = await freePort();
+  const closed = Promise.withResolvers<void>();
+  const handlers = { listTrees: () => closed.resolve(strategy.close()) };
+  const listen = { host: "127.0.0.1", port };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers }, { listen, closeTimeoutMs: 1 });
+  await strategy.start();
+  onTestFinished(() => strategy.close());
+  const options = { deadline: Date.now() + 5000 };
+  const { code } = await callGarden(port, { method: "ListTrees", options });
+  // The connection closes with the call. The client's code depends on which of the two events grpc-js handles first.
+  expect([status.UNAVAILABLE, status.INTERNAL]).toContain(code);
+  await within(closed.promise, "the end of close");
+});
+
+/** Returns the status of a mounted GetTree call whose handler is `getTree`. The call ends before the default timeout. */
+async function callMounted(options: GatewayStrategyOptions, getTree: (close: () => void) => void): Promise<number> {
+  const handlers = { getTree: () => getTree(() => void strategy.close()) };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers }, options);
+  const server = createHttpServer();
+  strategy.mount({
+    use: (middleware) => server.on("request", (request, response) => middleware(request, response, () => undefined)),
+  });
+  await strategy.start();
+  await using loopback = await startOnLoopback(server);
+  const signal = AbortSignal.timeout(5000);
+  return (await fetch(`${loopback.baseUrl}/v1/beds/1/trees/7`, { signal })).status;
+}
+
+test("close aborts mounted calls after closeTimeoutMs, even with gateway.shutdownSignal", async () => {
+  const gateway = { shutdownSignal: new AbortController().signal };
+  expect(await callMounted({ gateway, closeTimeoutMs: 1 }, (close) => close())).toBe(503);
+});
+
+test("gateway.shutdownSignal aborts mounted calls before the strategy closes", async () => {
+  const shutdown = new AbortController();
+  const reason = new ConnectError("the server restarts", Code.Unavailable);
+  const gateway = { shutdownSignal: shutdown.signal };
+  expect(await callMounted({ gateway }, () => shutdown.abort(reason))).toBe(503);
+});
+
+test("the gateway has the routes of gateway.routes next to the controllers", async () => {
+  const gateway = { routes: (router: ConnectRouter): void => void router.service(GreenhouseService, {}) };
+  const listen = { host: "127.0.0.1", port: await freePort() };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen, gateway });
+  await strategy.start();
+  onTestFinished(() => strategy.close());
+  const paths = strategy.unwrap().routes.map(({ path }) => path);
+  expect(paths).toEqual(
+    expect.arrayContaining(["/garden.v1.Garden/GetTree", `/${GreenhouseService.typeName}/GetReading`]),
+  );
+});
+
+test("start rejects after mount has refused an initialized application", async () => {
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} });
+  const app = { isInitialized: true, use: (): void => undefined };
+  expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.init() and app.listen()");
+  await expect(strategy.start()).rejects.toThrow("no client can reach the RPCs");
+});
+
+test("start rejects when the port is in use", async () => {
+  await using other = await startOnLoopback(createServer());
+  const listen = { host: "127.0.0.1", port: other.address.port };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} }, { listen });
+  await expect(strategy.start()).rejects.toMatchObject({ code: "EADDRINUSE" });
+});
+
+test.each([
+  {
+    name: "a guard's refusal ends a stream with PERMISSION_DENIED",
+    message: "Forbidden resource",
+    code: status.PERMISSION_DENIED,
+  },
+  { name: "an RpcException ends a stream with UNKNOWN and its message", message: "not a tree", code: status.UNKNOWN },
+])("$name", async ({ message, code }) => {
+  const port = await freePort();
+  // Nest's filter emits this object for both.
+  const fail = (call: ServerDuplexStream<Message, Message>): unknown =>
+    call.emit("error", { status: "error", message });
+  const listen = { host: "127.0.0.1", port };
+  const strategy = createGatewayStrategy(ServerGrpc, { handlers: { listTrees: fail, tradeTrees: fail } }, { listen });
+  await strategy.start();
+  onTestFinished(() => strategy.close());
+  for (const method of ["ListTrees", "TradeTrees"] as const) {
+    expect(await callGarden(port, { method })).toMatchObject({ code, details: message });
+  }
+});

@@ -1,0 +1,90 @@
+import { join } from "node:path";
+import { status } from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildLimitMs } from "../../../../../packages/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../../../packages/testing/src/process/command-line.ts";
+import { freePort } from "../../../../../packages/testing/src/process/free-port.ts";
+import { callRpc, type RpcCall, type RpcDefinition } from "../../grpc-js-client.ts";
+
+// Calls examples/frameworks/nest-grpc.ts over gRPC and REST.
+
+const includeDirs = ["examples/proto", "protoport/gateway/proto"].map((folder) => join(projectFolder, folder));
+const loaded = loadSync("greenhouse/v1/greenhouse.proto", { includeDirs });
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
+const rpcs = loaded["greenhouse.v1.GreenhouseService"] as unknown as Readonly<Record<string, RpcDefinition>>;
+
+let port: number;
+let example: CommandLine;
+beforeAll(async () => {
+  port = await freePort();
+  example = startNode([join(projectFolder, "examples/frameworks/nest-grpc.ts"), String(port)], projectFolder);
+  await example.find(/http:\/\//);
+}, buildLimitMs);
+afterAll(() => example[Symbol.asyncDispose]());
+
+const metadata: RpcCall["metadata"] = [["authorization", "Bearer gardener"]];
+const palm = { sensor: "palm", degreesCelsius: 21 };
+
+const calls: readonly (RpcCall & { readonly name: string; readonly rpc: string; readonly outcome: object })[] = [
+  {
+    name: "the guard admits a caller with the gardener's token",
+    rpc: "GetReading",
+    requests: [{ sensor: "palm" }],
+    metadata,
+    outcome: { code: status.OK, messages: [palm] },
+  },
+  {
+    name: "the guard refuses a call without a credential",
+    rpc: "GetReading",
+    requests: [{ sensor: "palm" }],
+    outcome: { code: status.UNAUTHENTICATED, details: "only gardeners may enter" },
+  },
+  {
+    name: "the filter sets an exception's status",
+    rpc: "GetReading",
+    requests: [{ sensor: "door" }],
+    metadata,
+    outcome: { code: status.NOT_FOUND, details: "there is no sensor door" },
+  },
+  {
+    name: "a handler's observable is sent as a server stream",
+    rpc: "WatchReadings",
+    requests: [{ sensor: "palm", count: 2 }],
+    metadata,
+    outcome: { code: status.OK, messages: [palm, palm] },
+  },
+  {
+    name: "a handler's subject is sent as a bidirectional stream",
+    rpc: "ControlClimate",
+    requests: [{ sensor: "palm", degreesCelsius: 12.5 }],
+    metadata,
+    outcome: { code: status.OK, messages: [{ sensor: "palm", heatWatts: 750 }] },
+  },
+];
+
+test.each(calls)("nest-grpc.ts: $name over gRPC", async ({ rpc, outcome, ...call }) => {
+  const definition = rpcs[rpc];
+  if (definition === undefined) throw new Error(`the definition has no ${rpc}`);
+  expect(await callRpc(port, definition, call)).toMatchObject(outcome);
+});
+
+test.each([
+  {
+    name: "the guard admits a caller with the gardener's token",
+    sensor: "palm",
+    headers: { authorization: "Bearer gardener" },
+    want: [200, palm],
+  },
+  { name: "the guard refuses a call without a credential", sensor: "palm", headers: {}, want: [401, { code: 16 }] },
+  {
+    name: "the filter sets an exception's status",
+    sensor: "door",
+    headers: { authorization: "Bearer gardener" },
+    want: [404, { message: "there is no sensor door" }],
+  },
+])("nest-grpc.ts: $name over REST", async ({ sensor, headers, want }) => {
+  const response = await fetch(`http://127.0.0.1:${port}/sensors/${sensor}/reading`, { headers });
+  expect([response.status, await response.json()]).toMatchObject(want);
+});
