@@ -3,9 +3,9 @@ import { createBearerAuth, createResourceMetadata, limitRates, openTokenVerifier
 import { createGateway } from "../protoport/gateway/src/index.ts";
 import { drainGracefully, Readiness } from "../protoport/gateway/src/health/index.ts";
 import { createMcp } from "../protoport/gateway/src/mcp/index.ts";
-import { createUpstream } from "../packages/proxy/src/client/entry.ts";
-import { createProxy } from "../packages/proxy/src/create-proxy.ts";
-import { settingRows } from "../packages/proxy/src/settings/setting-flags.ts";
+import { createUpstream } from "../protoport/proxy/src/client/entry.ts";
+import { createProxy } from "../protoport/proxy/src/create-proxy.ts";
+import { settingRows } from "../protoport/proxy/src/settings/setting-flags.ts";
 import { silentLog } from "../packages/telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
 import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";

@@ -2,8 +2,8 @@ import { type CalledMethod, serveCalls } from "./serve-calls.ts";
 import { importEntry } from "../servers/package-code.ts";
 
 // Caller with this project's createGrpcTransport, on one connection.
-const { createGrpcTransport } = await importEntry<typeof import("../../packages/proxy/src/client/entry.ts")>(
-  "packages/proxy/src/client/entry.ts",
+const { createGrpcTransport } = await importEntry<typeof import("../../protoport/proxy/src/client/entry.ts")>(
+  "protoport/proxy/src/client/entry.ts",
 );
 
 await serveCalls((baseUrl, { desc, input }: CalledMethod) => {

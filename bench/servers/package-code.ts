@@ -13,8 +13,8 @@ const entries = {
   "protoport/gateway/src/index.ts": ["src/gateway/index.ts"],
   "protoport/gateway/src/validation/index.ts": ["protoport/gateway/src/validation/index.ts", "src/gateway/validation/index.ts"],
   "protoport/gateway/src/engine/index.ts": ["src/gateway/http-engine/index.ts"],
-  "packages/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
-  "packages/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],
+  "protoport/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
+  "protoport/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],
   "packages/telemetry/src/metrics/index.ts": ["src/gateway/metrics/index.ts"],
   "packages/telemetry/src/opentelemetry/index.ts": ["src/gateway/opentelemetry/index.ts"],
 } as const;

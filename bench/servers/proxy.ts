@@ -6,8 +6,8 @@ import { importEntry } from "./package-code.ts";
 import { serve } from "./serve.ts";
 
 // The proxy in front of the library on the load's core.
-const { createProxy } = await importEntry<typeof import("../../packages/proxy/src/create-proxy.ts")>(
-  "packages/proxy/src/create-proxy.ts",
+const { createProxy } = await importEntry<typeof import("../../protoport/proxy/src/create-proxy.ts")>(
+  "protoport/proxy/src/create-proxy.ts",
 );
 
 const { port } = await startOnLoadCore(fileURLToPath(new URL("library.ts", import.meta.url)));

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { runOpenApi } from "../../packages/proxy/test/suites/long/openapi/run-openapi.ts";
+import { runOpenApi } from "../../protoport/proxy/test/suites/long/openapi/run-openapi.ts";
 import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
 import { file_orders_v1_orders } from "../../packages/testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createProxy, parseServiceRules } from "../../packages/proxy/src/create-proxy.ts";
+import { createProxy, parseServiceRules } from "../../protoport/proxy/src/create-proxy.ts";
 import { createHealthService, Health, Readiness } from "../../protoport/gateway/src/health/index.ts";
 import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../protoport/gateway/src/reflection/index.ts";

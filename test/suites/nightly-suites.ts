@@ -43,7 +43,7 @@ export const nightlySuites: readonly Suite[] = [
     about: "calls, uploads and downloads through the proxy while its servers are killed, frozen and restarted",
     occasion: "nightly",
     whySeparate: "takes minutes",
-    program: "packages/proxy/test/suites/proxy-soak/run.ts",
+    program: "protoport/proxy/test/suites/proxy-soak/run.ts",
   },
   {
     kind: "program",
@@ -51,7 +51,7 @@ export const nightlySuites: readonly Suite[] = [
     about: "generated requests to Envoy 1.40, to grpc-gateway 2.31, and to the proxy in their place",
     occasion: "nightly",
     whySeparate: "compiles servers in Go",
-    program: "packages/proxy/test/suites/differential/run.ts",
+    program: "protoport/proxy/test/suites/differential/run.ts",
     needs: ["go", "python3", "python3-venv"],
   },
   {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { settingRows } from "../../packages/proxy/src/settings/setting-flags.ts";
+import { settingRows } from "../../protoport/proxy/src/settings/setting-flags.ts";
 import { settings } from "../../src/server/settings.ts";
 import { moduleOf, type Mutant, mutantsIn } from "./mutant.ts";
 import { ProjectCopy } from "./project-copy.ts";
@@ -44,9 +44,9 @@ const plantStore: SettingsProgram = {
   wiring: ["src/server/create-plant-server.ts", "src/server/start-server.ts", "src/server/credential-settings.ts"],
 };
 
-const proxyCommand = "packages/proxy/src/command";
+const proxyCommand = "protoport/proxy/src/command";
 const proxy: SettingsProgram = {
-  tests: ["setting", "validation"].map((name) => `packages/proxy/test/suites/long/command/${name}-effects.test.ts`),
+  tests: ["setting", "validation"].map((name) => `protoport/proxy/test/suites/long/command/${name}-effects.test.ts`),
   // Mappings only have members.
   names: settingRows().flatMap(({ path, type }) => (/^(?:list of )?mappings?$/.test(type) ? [] : [path])),
   reader: {

@@ -130,7 +130,7 @@ function countTimers(track: Track): void {
 }
 
 /** The function that starts the interval for queued calls. */
-const queueCheck = `#connect in ${join(projectFolder, "packages/proxy/src/upstreams/upstream.ts")}`;
+const queueCheck = `#connect in ${join(projectFolder, "protoport/proxy/src/upstreams/upstream.ts")}`;
 
 /** Tracks an interval that keeps the process alive. Only the interval for queued calls may do so. */
 function trackIfRefed(track: Track, timer: object, callers: readonly string[]): void {

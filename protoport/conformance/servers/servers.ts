@@ -23,7 +23,7 @@ const before = ["PROJECT/protoport/conformance/servers/start-before", "PORT"] as
 const beforeGo = [...before, "./server", "grpc", "--"] as const;
 const proxy = [
   "node",
-  "PROJECT/packages/proxy/src/command/main.ts",
+  "PROJECT/protoport/proxy/src/command/main.ts",
   "--port",
   "PORT",
   "--drain-delay-ms",

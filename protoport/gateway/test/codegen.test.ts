@@ -9,8 +9,8 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
-import { createGrpcTransport } from "../../../packages/proxy/src/client/entry.ts";
-import { createProxy } from "../../../packages/proxy/src/create-proxy.ts";
+import { createGrpcTransport } from "../../proxy/src/client/entry.ts";
+import { createProxy } from "../../proxy/src/create-proxy.ts";
 import { createFetchGateway } from "../src/fetch/entry.ts";
 import { type GatewayOptions, parseHttpRules } from "../src/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";

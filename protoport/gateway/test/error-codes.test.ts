@@ -8,7 +8,7 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { requireOwnDescriptors } from "../src/serve/own-descriptors.ts";
 import { createHttp1Server } from "../src/engine/http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../src/http/exchange/index.ts";
-import { createUpstream, type Upstream } from "../../../packages/proxy/src/client/index.ts";
+import { createUpstream, type Upstream } from "../../proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";

@@ -17,7 +17,7 @@ export async function proxyAgent(agentUrl: string): Promise<ProxiedAgent> {
   const descriptors = folder.file("a2a.binpb");
   const module = ["--config", "examples/proto/buf.workspace.yaml", "--path", "examples/proto/lf"];
   execFileSync("npx", ["buf", "build", ...module, "-o", descriptors], { cwd: projectFolder });
-  const program = join(projectFolder, "packages/proxy/src/command/main.ts");
+  const program = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const args = ["--upstream", agentUrl, "--descriptors", descriptors, "--rest-profile", "a2a", "--port", "0"];
   const proxy = startNode([program, ...args], folder.path);
   const [, url = ""] = await proxy.find(/^(http:\S+) serves/m);

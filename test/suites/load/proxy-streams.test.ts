@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGrpcTransport } from "../../../packages/proxy/src/client/index.ts";
+import { createGrpcTransport } from "../../../protoport/proxy/src/client/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { waitLimitMs, within } from "../../../packages/testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
@@ -35,7 +35,7 @@ test(
     const folder = closing.use(createTempFolder());
     const descriptors = folder.file("set.binpb");
     writeFileSync(descriptors, descriptorSetOf(GreenhouseService.file));
-    const main = join(projectFolder, "packages/proxy/src/command/main.ts");
+    const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
     const words = [
       "--upstream",
       `http://127.0.0.1:${port}`,

@@ -42,7 +42,7 @@ test("docs/how-to/packages.md lists exactly the entries for browsers", () => {
 });
 
 test("a CommonJS bundle with the proxy reads its settings and serves RPCs", async () => {
-  const main = "node_modules/@plantstore/proxy/node/command/main.js";
+  const main = "node_modules/@protoport/proxy/node/command/main.js";
   expect(bundle(main, ...commonJsOptions)).toBe("");
   cpSync(join(user.path, "node_modules/@protoport/docs-page/lib/files"), join(user.path, "out/files"), {
     recursive: true,

@@ -60,6 +60,6 @@ test.each([
 });
 
 test("check on Node 20 prints the required Node versions", () => {
-  const sentence = "@plantstore/proxy needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
+  const sentence = "@protoport/proxy needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
   expect(check("definition.binpb", join(old.path, "node_modules/node20/bin/node"))).toBe(sentence);
 });

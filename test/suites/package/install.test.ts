@@ -172,7 +172,7 @@ test("the proxy installed by npm prints its version", () => {
   const project = createProject({});
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.run("bash", "-c", forProxy);
-  expect(project.run("npx", "@plantstore/proxy", "--version")).toBe(`${gatewayManifest.version}\n`);
+  expect(project.run("npx", "@protoport/proxy", "--version")).toBe(`${gatewayManifest.version}\n`);
 });
 
 test("the plant store installs as many packages as documented", () => {

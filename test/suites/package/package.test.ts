@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as connect from "../../../src/client/connect.ts";
 import * as client from "../../../src/client/index.ts";
-import * as grpcClient from "../../../packages/proxy/src/client/entry.ts";
-import * as proxy from "../../../packages/proxy/src/create-proxy.ts";
+import * as grpcClient from "../../../protoport/proxy/src/client/entry.ts";
+import * as proxy from "../../../protoport/proxy/src/create-proxy.ts";
 import * as restClient from "../../../packages/rest-client/src/index.ts";
 import * as docsPage from "../../../protoport/docs-page/src/index.ts";
 import * as httpEngine from "../../../protoport/gateway/src/engine/index.ts";
@@ -82,7 +82,7 @@ describe.each([
     has: ["grpc-js", "nestjs", "nice-grpc"].flatMap((name) => [`lib/${name}.js`, `lib/${name}.d.ts`]).concat(texts),
   },
   {
-    name: "@plantstore/proxy",
+    name: "@protoport/proxy",
     has: [...texts, "lib/create-proxy.js", "lib/create-proxy.d.ts", "node/command/main.js"],
   },
   {
@@ -150,10 +150,10 @@ test.each([
   { subpath: "@protoport/gateway/health", source: health },
   { subpath: "@protoport/gateway/engine", source: httpEngine },
   { subpath: "@plantstore/telemetry/metrics", source: metrics },
-  { subpath: "@plantstore/proxy/client", source: grpcClient },
+  { subpath: "@protoport/proxy/client", source: grpcClient },
   { subpath: "@plantstore/telemetry/opentelemetry", source: opentelemetry },
   { subpath: "@protoport/gateway/options", source: options },
-  { subpath: "@plantstore/proxy", source: proxy },
+  { subpath: "@protoport/proxy", source: proxy },
   { subpath: "@protoport/gateway/reflection", source: reflection },
   { subpath: "@protoport/gateway/validation", source: validation },
   { subpath: "@plantstore/rest-client", source: restClient },

@@ -56,7 +56,7 @@ async function startServer(project: UserProject, { words, port }: Server): Promi
 /** The programs in the gateway's README that another page's commands need. */
 const companions: Readonly<Record<string, string>> = {
   "packages/rest-client/README.md": "server.ts",
-  "packages/proxy/README.md": "operations.ts",
+  "protoport/proxy/README.md": "operations.ts",
 };
 
 describe.each(pages)("%s", (page) => {
@@ -89,7 +89,7 @@ describe.each(pages)("%s", (page) => {
       if (!name.startsWith("client")) programs.use(await startServer(project, { words: [name], port }));
     }
     for (const command of commands.filter((each) => each.startsWith("npx "))) {
-      const words = command.replace("npx @plantstore/proxy", "node_modules/.bin/plantstore-proxy").split(" ");
+      const words = command.replace("npx @protoport/proxy", "node_modules/.bin/plantstore-proxy").split(" ");
       const port = ports.get("8080") ?? "";
       programs.use(await startServer(project, { words: [...words, "--port", port], port }));
     }

@@ -48,7 +48,7 @@ test("npm install --global installs the plant store and its man page", async () 
 });
 
 test("npx runs the proxy by the package's name", async () => {
-  expect(await npx("@plantstore/proxy --help")).toMatch(/^plantstore-proxy: /);
+  expect(await npx("@protoport/proxy --help")).toMatch(/^plantstore-proxy: /);
 });
 
 test("npx runs the transcoding suite by the package's name", async () => {

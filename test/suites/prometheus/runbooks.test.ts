@@ -72,7 +72,7 @@ describe("runbooks", () => {
   ])("the commands for $alert print the expected output for a healthy server", async ({ alert, prints }) => {
     const commands = blocksOf(alert)
       .map((block) => (alert.startsWith("Gateway") ? ofProxy(block) : block))
-      .map((block) => block.replaceAll("npx @plantstore/proxy", "plantstore-proxy"));
+      .map((block) => block.replaceAll("npx @protoport/proxy", "plantstore-proxy"));
     expect(commands).toHaveLength(prints.length);
     for (const [index, block] of commands.entries())
       expect(await production.read(block)).toMatch(prints[index] ?? /^$/);

@@ -72,7 +72,7 @@ export async function startStack(
   };
   let version = 0;
   configure(version);
-  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
+  const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const proxy = serviceOf("proxy", [process.execPath, main, "--config", file], adminPort);
   const services = [...replicas, proxy];
   await Promise.all(services.map((service) => service.start()));

@@ -156,12 +156,12 @@ export const blockRules: readonly BlockRule[] = [
   },
   {
     page: "docs/reference/proxy-configuration.md",
-    run: { by: "packages/proxy/test/settings/read-proxy-configuration.test.ts" },
+    run: { by: "protoport/proxy/test/settings/read-proxy-configuration.test.ts" },
   },
   {
     page: "docs/how-to/proxy.md",
     language: "sh",
-    run: { by: "packages/proxy/test/suites/long/command/several-upstreams.test.ts" },
+    run: { by: "protoport/proxy/test/suites/long/command/several-upstreams.test.ts" },
   },
   { page: "docs/how-to/proxy.md", run: { by: "test/examples/documented-proxy.test.ts" } },
   ...packagePages.map((page) => ({ page, run: { by: "test/suites/package/readmes.test.ts" } })),

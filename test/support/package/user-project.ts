@@ -43,7 +43,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     "@plantstore/telemetry": tarball("plantstore-telemetry"),
     "@protoport/frameworks": tarball("plantstore-frameworks"),
     "@protoport/grpc-handlers": tarball("plantstore-grpc-handlers"),
-    "@plantstore/proxy": tarball("plantstore-proxy"),
+    "@protoport/proxy": tarball("plantstore-proxy"),
     plantstore: tarball("plantstore"),
   };
 }

@@ -6,7 +6,7 @@ import type { Metrics } from "./metrics.ts";
 export interface MeasuredUpstream {
   /** The metrics' label `upstream`, unique per upstream. */
   readonly name: string;
-  /** An upstream from `@plantstore/proxy/client`. */
+  /** An upstream from `@protoport/proxy/client`. */
   readonly upstream: {
     readonly name: string;
     readonly load: {
@@ -99,7 +99,7 @@ interface MeasuredDescriptors extends MeasuredReload {
   readonly conflicts: readonly string[];
 }
 
-/** The properties of a proxy from `createProxy` in `@plantstore/proxy` that are measured. */
+/** The properties of a proxy from `createProxy` in `@protoport/proxy` that are measured. */
 export interface MeasuredProxy {
   /** Each upstream's descriptor reloads. */
   readonly descriptorReloads: readonly MeasuredDescriptors[];

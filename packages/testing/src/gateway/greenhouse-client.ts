@@ -6,7 +6,7 @@ import {
   createUpstream,
   type Upstream,
   type UpstreamOptions,
-} from "../../../proxy/src/client/index.ts";
+} from "../../../../protoport/proxy/src/client/index.ts";
 import { within } from "../deadline.ts";
 import { envelope, grpcResponse, type Script } from "./scripted-http2-server.ts";
 

@@ -80,15 +80,15 @@ interface EchoServer {
   readonly argsAt?: (port: number, args: readonly string[]) => readonly string[];
 }
 
-/** Builds a `packages/proxy/test/suites/interop/go/` program. */
+/** Builds a `protoport/proxy/test/suites/interop/go/` program. */
 export async function buildGo(name: "echo" | "interop" | "caller"): Promise<GrpcProgram> {
-  const folder = copyRecipe("packages/proxy/test/suites/interop/go");
+  const folder = copyRecipe("protoport/proxy/test/suites/interop/go");
   await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });
   return { file: join(folder, "bin", name), args: [definitionsFile], folder };
 }
 
 async function buildJava(): Promise<GrpcProgram> {
-  const folder = copyRecipe("packages/proxy/test/suites/interop/java");
+  const folder = copyRecipe("protoport/proxy/test/suites/interop/java");
   await buildStep("mvn", ["--batch-mode", "--quiet", "compile"], { folder });
   const classes = join(folder, "target/classes");
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();

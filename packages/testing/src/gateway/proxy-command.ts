@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
 import { expect } from "vitest";
-import { proxyCommand } from "../../../proxy/src/command/program.ts";
+import { proxyCommand } from "../../../../protoport/proxy/src/command/program.ts";
 import { within } from "../deadline.ts";
 
 /** `plantstore-proxy` in this process. Dispose of the command with `await using`, which requires the exit code 0. */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { projectFolder } from "../process/child-program.ts";
 import { type CommandLine, startNode } from "../process/command-line.ts";
 
-/** `npx @plantstore/proxy` in a separate process. Dispose of the process with `await using`. */
+/** `npx @protoport/proxy` in a separate process. Dispose of the process with `await using`. */
 export interface ProxyProcess extends AsyncDisposable {
   readonly command: CommandLine;
   readonly baseUrl: string;
@@ -16,7 +16,7 @@ export async function startProxyProcess(
   args: readonly string[],
   environment: Readonly<Record<string, string>> = {},
 ): Promise<ProxyProcess> {
-  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
+  const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const command = startNode([main, "--admin-port", "0", ...args], projectFolder, environment);
   try {
     const [, adminUrl = ""] = await command.find(/^health and metrics at (\S+)/m);

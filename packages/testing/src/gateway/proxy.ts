@@ -5,7 +5,7 @@ import {
   type ProxiedUpstreamOptions,
   type ProxyGateway,
   type ProxyOptions,
-} from "../../../proxy/src/create-proxy.ts";
+} from "../../../../protoport/proxy/src/create-proxy.ts";
 import type { Address } from "../http/exchange.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 

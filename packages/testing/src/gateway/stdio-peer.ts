@@ -7,7 +7,7 @@ import { createMcp } from "../../../../protoport/gateway/src/mcp/index.ts";
 import { within } from "../deadline.ts";
 import { reasonOf } from "./call-end.ts";
 import { statelessMeta } from "./mcp.ts";
-import { serveStdio, type StdioStop } from "../../../proxy/src/command/mcp-stdio.ts";
+import { serveStdio, type StdioStop } from "../../../../protoport/proxy/src/command/mcp-stdio.ts";
 
 const service = "greenhouse_v1_GreenhouseService";
 

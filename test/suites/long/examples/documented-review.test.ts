@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { severities } from "../../../../packages/proxy/src/compare/index.ts";
+import { severities } from "../../../../protoport/proxy/src/compare/index.ts";
 import {
   projectFolder,
   type ProgramResult,
@@ -35,8 +35,8 @@ async function run(command: string): Promise<ProgramResult> {
 
 beforeAll(async () => {
   mkdirSync(folder.file("bin"));
-  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
-  const npx = `#!/bin/sh\n[ "$1" = @plantstore/proxy ] || exec "$@"\nshift\nexec node ${main} "$@"\n`;
+  const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
+  const npx = `#!/bin/sh\n[ "$1" = @protoport/proxy ] || exec "$@"\nshift\nexec node ${main} "$@"\n`;
   writeFileSync(folder.file("bin/npx"), npx, { mode: 0o755 });
   folder.write("buf.yaml", "version: v2\nmodules:\n  - path: proto\n");
   mkdirSync(folder.file("proto/shop/v1"), { recursive: true });

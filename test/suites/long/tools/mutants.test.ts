@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type Mutant, moduleOf, mutantsIn } from "../../../../tools/mutants/mutant.ts";
 import { mutationsOf } from "../../../../tools/mutants/mutations-of.ts";
 import { settingMutants } from "../../../../tools/mutants/setting-mutants.ts";
-import { settingRows } from "../../../../packages/proxy/src/settings/setting-flags.ts";
+import { settingRows } from "../../../../protoport/proxy/src/settings/setting-flags.ts";
 import { settings } from "../../../../src/server/settings.ts";
 import { rejectedMutants } from "../../../../tools/mutants/rejected-mutants.ts";
 import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";

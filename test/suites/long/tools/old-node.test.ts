@@ -55,8 +55,8 @@ test.each([
 });
 
 test.each(["20.20.2", "22.14.0", "23.7.0"])("Node %s cannot load a package", async (node) => {
-  const sentence = `@plantstore/proxy needs Node ^22.15 || >=23.8, and this is ${node}`;
-  expect(await load("@plantstore/proxy", { node })).toContain(`Error: ${sentence}\n`);
+  const sentence = `@protoport/proxy needs Node ^22.15 || >=23.8, and this is ${node}`;
+  expect(await load("@protoport/proxy", { node })).toContain(`Error: ${sentence}\n`);
 });
 
 describe("the field engines", () => {

@@ -3,7 +3,7 @@ import { create, createRegistry, fromBinary, type Message, toBinary } from "@buf
 import { type Any, AnySchema, anyUnpack } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, ConnectError, createClient } from "@connectrpc/connect";
 import { setTimeout as delay } from "node:timers/promises";
-import { createGrpcTransport, type GrpcTransport } from "../../../../../packages/proxy/src/client/index.ts";
+import { createGrpcTransport, type GrpcTransport } from "../../../../proxy/src/client/index.ts";
 import {
   type ClientCompatRequest,
   ClientCompatRequestSchema,

@@ -46,7 +46,7 @@ export async function connectWithoutToken(url: string, issuer: string): Promise<
 
 /** Connects an SDK 2 client that starts the proxy on its standard input and output. */
 export async function connectToProxy(args: readonly string[], token?: string): Promise<Connected> {
-  const main = join(projectFolder, "packages/proxy/src/command/main.ts");
+  const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [main, ...args, "--mcp-stdio"],

@@ -1,0 +1,342 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { statelessRequest } from "../../../../packages/testing/src/gateway/mcp.ts";
+import { respondWatered } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { ProxyCommand } from "../../../../packages/testing/src/gateway/proxy-command.ts";
+import { startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../packages/testing/src/telemetry/samples.ts";
+
+// A running proxy command reads its changed configuration file again.
+
+const folder = createTempFolder();
+const file = folder.file("proxy.yaml");
+const descriptors = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
+const greenhouse = GreenhouseService.typeName;
+const reading = "/sensors/1/reading";
+
+/** The header of the last call that an upstream has received. */
+let received = new Headers();
+
+/** Returns an upstream whose readings have this temperature. */
+function createGreenhouse(degreesCelsius: number) {
+  return createTestGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, {
+        getReading: ({ sensor }, { requestHeader, responseHeader }) => {
+          received = requestHeader;
+          responseHeader.set("x-internal", "1");
+          return { sensor, degreesCelsius };
+        },
+        waterBed: ({ bed }) => ({ bed, liters: 3 }),
+      });
+    },
+  });
+}
+
+const [warm, cold] = [createGreenhouse(30), createGreenhouse(3)];
+let [warmUrl, coldUrl] = ["", ""];
+let command: ProxyCommand;
+let [baseUrl, adminUrl] = ["", ""];
+
+/** Writes the configuration file. */
+function configure(settings: object, upstream: object = {}): void {
+  const common = { listen: { port: 0 }, admin: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 } };
+  const upstreams = [{ addresses: [warmUrl], descriptors, ...upstream }];
+  folder.write("proxy.yaml", JSON.stringify({ ...common, upstreams, ...settings }));
+}
+
+/** Reloads the file, and returns the first new line that matches. */
+async function reload(expected: RegExp): Promise<string | undefined> {
+  const { length } = command.lines;
+  command.hangUp();
+  return (await command.waitForLine(expected, length))?.input;
+}
+
+async function applyFile(): Promise<void> {
+  expect(await reload(/configuration/)).toBe("configuration reloaded");
+}
+
+beforeAll(async () => {
+  const bound = await Promise.all([warm, cold].map((each) => each.listen({ host: "127.0.0.1" })));
+  [warmUrl = "", coldUrl = ""] = bound.map(({ port }) => `http://127.0.0.1:${port}`);
+  configure({});
+  command = new ProxyCommand(["--config", file]);
+  adminUrl = await command.url(/^health and metrics at (\S+)/);
+  baseUrl = await command.serving;
+});
+afterAll(async () => {
+  await command[Symbol.asyncDispose]();
+  await Promise.all([warm.close(), cold.close()]);
+  folder[Symbol.dispose]();
+});
+
+function ask(path: string, init?: RequestInit): Promise<Response> {
+  return fetch(`${baseUrl}${path}`, init);
+}
+
+async function statusOf(path: string, init?: RequestInit): Promise<number> {
+  const response = await ask(path, init);
+  await response.bytes();
+  return response.status;
+}
+
+async function bodyOf(path: string, init?: RequestInit): Promise<string> {
+  return await (await ask(path, init)).text();
+}
+
+async function fieldOf(name: string, path: string, init?: RequestInit): Promise<string | null> {
+  const response = await ask(path, init);
+  await response.bytes();
+  return response.headers.get(name);
+}
+
+/** Returns a header field that the upstream has received. */
+async function sentField(name: string): Promise<string | null> {
+  expect(await statusOf(reading)).toBe(200);
+  return received.get(name);
+}
+
+async function samplesOf(name: string) {
+  return readSamples(await (await fetch(`${adminUrl}/metrics`)).text()).filter((sample) => sample.name === name);
+}
+
+interface Change {
+  readonly name: string;
+  readonly settings?: object;
+  readonly upstream?: () => object;
+  readonly observe: () => Promise<unknown>;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+const post = (body: string): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body,
+});
+const list = statelessRequest("tools/list");
+const listTools: RequestInit = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
+const rules = folder.write("rules.yaml", `http: { rules: [{ selector: ${greenhouse}.GetReading, get: /moved }] }`);
+const tokens = [{ file: folder.write("token", "a-token-of-a-shop-2026") }];
+const origin = "https://shop.example";
+const preflight = { method: "OPTIONS", headers: { origin, "access-control-request-method": "GET" } };
+const long = "x".repeat(2_000);
+
+describe("a reloaded configuration file", () => {
+  test.each<Change>([
+    {
+      name: "docs",
+      settings: { docs: false },
+      observe: () => statusOf("/openapi.json"),
+      before: 200,
+      after: 404,
+    },
+    {
+      name: "rest.options",
+      settings: { rest: { options: ["lenient"] } },
+      observe: () => statusOf(`${reading}?unknown=1`),
+      before: 400,
+      after: 200,
+    },
+    {
+      name: "rest.errors",
+      settings: { rest: { errors: "problem" } },
+      observe: () => fieldOf("content-type", `${reading}?unknown=1`),
+      before: "application/json",
+      after: "application/problem+json",
+    },
+    {
+      name: "rest.json.int64",
+      settings: { rest: { json: { int64: "numbers" } } },
+      observe: () => bodyOf("/beds/7:water", post("{}")),
+      before: '{"bed":"7","liters":3}',
+      after: '{"bed":7,"liters":3}',
+    },
+    {
+      name: "rest.rules",
+      settings: { rest: { rules: [rules] } },
+      observe: () => statusOf("/moved"),
+      before: 404,
+      after: 200,
+    },
+    {
+      name: "rest.omit",
+      settings: { rest: { omit: [`${greenhouse}.GetReading`] } },
+      observe: () => statusOf(reading),
+      before: 200,
+      after: 404,
+    },
+    {
+      name: "rest.services",
+      // The first of two matching items applies, even if the second is more specific.
+      settings: { rest: { services: [{ name: "greenhouse.*", options: ["lenient"] }, { name: greenhouse }] } },
+      observe: () => statusOf(`${reading}?unknown=1`),
+      before: 400,
+      after: 200,
+    },
+    {
+      name: "requestBytes",
+      settings: { requestBytes: 1_024 },
+      observe: () => statusOf("/beds/7:water", post(JSON.stringify({ note: long }))),
+      before: 200,
+      after: 413,
+    },
+    {
+      name: "responseBytes",
+      settings: { responseBytes: 1_024 },
+      observe: () => statusOf(`/sensors/${long}/reading`),
+      before: 200,
+      after: 429,
+    },
+    {
+      name: "mcp.tools",
+      settings: { mcp: { tools: [`${greenhouse}.GetReading`] } },
+      observe: () => statusOf("/mcp", listTools),
+      before: 404,
+      after: 200,
+    },
+    {
+      name: "cors.origins",
+      settings: { cors: { origins: [origin] } },
+      observe: () => fieldOf("access-control-allow-origin", reading, { headers: { origin } }),
+      before: null,
+      after: origin,
+    },
+    {
+      name: "cors.maxAgeSeconds",
+      settings: { cors: { origins: [origin], maxAgeSeconds: 0 } },
+      observe: () => fieldOf("access-control-max-age", reading, preflight),
+      before: null,
+      after: "0",
+    },
+    {
+      name: "authentication.tokens",
+      settings: { authentication: { tokens } },
+      observe: () => statusOf(reading),
+      before: 200,
+      after: 401,
+    },
+    {
+      name: "rateLimit.perAddress",
+      settings: { authentication: { tokens }, rateLimit: { perAddress: 0.001 } },
+      observe: async () => [await statusOf(reading), await statusOf(reading)],
+      before: [200, 200],
+      after: [401, 429],
+    },
+    {
+      name: "methodConfig",
+      settings: { methodConfig: [{ name: [{ service: greenhouse }], timeout: "5s" }] },
+      observe: async () => /^(?:[45]S|[45]\d{3}m|[45]\d{6}u)$/.test((await sentField("grpc-timeout")) ?? ""),
+      before: false,
+      after: true,
+    },
+    {
+      name: "upstreams[].addresses",
+      upstream: () => ({ addresses: [coldUrl] }),
+      observe: () => bodyOf(reading),
+      before: '{"sensor":"1","degreesCelsius":30}',
+      after: '{"sensor":"1","degreesCelsius":3}',
+    },
+    {
+      name: "upstreams[].tls",
+      upstream: () => ({ addresses: [warmUrl.replace("http://", "dns:")], tls: {} }),
+      // The upstream does not use TLS.
+      observe: () => statusOf(reading),
+      before: 200,
+      after: 503,
+    },
+    {
+      name: "upstreams[].requestHeader",
+      upstream: () => ({ requestHeader: { set: { "x-set": "1" } } }),
+      observe: () => sentField("x-set"),
+      before: null,
+      after: "1",
+    },
+    {
+      name: "upstreams[].responseHeader",
+      upstream: () => ({ responseHeader: { deny: ["x-internal"] } }),
+      observe: () => fieldOf("x-internal", reading),
+      before: "1",
+      after: null,
+    },
+  ])("changes $name, and a second reload changes it back", async (change) => {
+    configure(change.settings ?? {}, change.upstream?.());
+    await applyFile();
+    expect(await change.observe()).toEqual(change.after);
+    configure({});
+    await applyFile();
+    expect(await change.observe()).toEqual(change.before);
+  });
+});
+
+describe("a refused configuration file", () => {
+  test.each<{ name: string; write: () => void; problem: RegExp }>([
+    {
+      name: "with an unknown setting",
+      write: () => configure({ lisen: 1 }),
+      problem: /lisen is not a setting; did you mean "listen"\?/,
+    },
+    {
+      name: "with another header limit",
+      write: () => configure({ headerBytes: 5_000 }),
+      problem: /headerBytes needs a restart to change/,
+    },
+    {
+      name: "with an unreachable upstream for reflection",
+      write: () => configure({}, { addresses: ["http://127.0.0.1:1"], descriptors: "reflection" }),
+      problem: /server reflection failed: \[unavailable\] cannot connect/,
+    },
+    { name: "without content", write: () => void folder.write("proxy.yaml", ""), problem: /proxy\.yaml is empty/ },
+  ])("$name is logged, and the previous configuration stays in use", async ({ write, problem }) => {
+    const isApplied = async (): Promise<unknown> =>
+      (await samplesOf("gateway_file_reload_successful")).map(({ value }) => value);
+    configure({ docs: false });
+    await applyFile();
+    write();
+    const logged = await reload(/^cannot reload the configuration/);
+    expect(logged).toMatch(problem);
+    expect(logged).toMatch(/; the previous one stays in use$/);
+    expect([await isApplied(), await statusOf(reading), await statusOf("/openapi.json")]).toEqual([[0], 200, 404]);
+    configure({});
+    await applyFile();
+    expect([await isApplied(), await statusOf("/openapi.json")]).toEqual([[1], 200]);
+  });
+});
+
+/** Removes the changes of a test, because all tests share the command. */
+async function restore(): Promise<void> {
+  configure({});
+  await applyFile();
+}
+
+test("an upstream that a reload removes loses its connections and metrics", async () => {
+  onTestFinished(restore);
+  expect(await statusOf(reading)).toBe(200);
+  expect(warm.load.connections.http2).toBe(1);
+  configure({}, { addresses: [coldUrl] });
+  await applyFile();
+  await expect.poll(() => warm.load.connections.http2, { interval: 5 }).toBe(0);
+  const connections = await samplesOf("gateway_upstream_connections");
+  expect(connections.map(({ labels }) => labels["upstream"])).toEqual([coldUrl]);
+  // The removed upstream is closed, and does not affect readiness.
+  expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
+});
+
+test("an upstream with unchanged settings keeps its connection after a reload", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  onTestFinished(restore);
+  const upstream = { addresses: [server.baseUrl] };
+  const water = (): Promise<number> => statusOf("/beds/7:water", post("{}"));
+  configure({}, upstream);
+  await applyFile();
+  expect(await water()).toBe(200);
+  configure({ accessLog: "all" }, upstream);
+  await applyFile();
+  const { length } = command.lines;
+  expect(await water()).toBe(200);
+  expect(await command.waitForLine(/"path":"\/beds\/7:water"/, length)).toBeDefined();
+  expect(server.connections).toBe(1);
+});

@@ -1,0 +1,253 @@
+import { PassThrough, Readable } from "node:stream";
+import { create } from "@bufbuild/protobuf";
+import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createSigningKey, startIdentityProvider } from "../../../../packages/testing/src/auth/identity-provider.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { stringField } from "../../../../packages/testing/src/gateway/file-init.ts";
+import { respondWatered, watered } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { ProxyCommand } from "../../../../packages/testing/src/gateway/proxy-command.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../../packages/testing/src/gateway/reflected-upstream.ts";
+import { grpcResponse, startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { call as callTool, never } from "../../../../packages/testing/src/gateway/stdio-peer.ts";
+import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../packages/testing/src/telemetry/samples.ts";
+import { toProxySettings } from "../../src/command/proxy-settings.ts";
+import { serveProxy } from "../../src/command/proxy-server.ts";
+import { readProxyConfiguration } from "../../src/settings/index.ts";
+
+/** Waters a bed, and returns the HTTP status. */
+async function water(baseUrl: string): Promise<number> {
+  return (await fetch(`${baseUrl}/beds/7:water`, { method: "POST" })).status;
+}
+
+/** Returns settings for one upstream in a file. */
+function settingsOf(address: string, descriptors: string, services: string, drainMs: number): string {
+  const upstreams = [{ addresses: [address], descriptors, services: [services] }];
+  return JSON.stringify({ listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: drainMs }, upstreams });
+}
+
+const greenhouse = descriptorSetOf(GreenhouseService.file);
+
+test("a reload with a refused configuration keeps the upstream connections open", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const configure = (services: string): string =>
+    folder.write("proxy.yaml", settingsOf(server.baseUrl, descriptors, services, 0));
+  await using command = new ProxyCommand(["--config", configure("greenhouse.*")]);
+  const baseUrl = await command.serving;
+  expect(await water(baseUrl)).toBe(200);
+  configure("other.*");
+  command.hangUp();
+  expect(await command.waitForLine(/cannot reload the configuration/)).toBeDefined();
+  expect([await water(baseUrl), server.connections]).toEqual([200, 1]);
+});
+
+test("a call in flight finishes after a reload replaces its upstream", async () => {
+  const received = Promise.withResolvers<() => void>();
+  await using old = await startScriptedServer({
+    request: (connection, id) => received.resolve(() => connection.send(...grpcResponse(id, watered))),
+  });
+  await using next = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const configure = (address: string, drainMs: number): string =>
+    folder.write("proxy.yaml", settingsOf(address, descriptors, "greenhouse.*", drainMs));
+  await using command = new ProxyCommand(["--config", configure(old.baseUrl, 10_000)]);
+  const baseUrl = await command.serving;
+  const call = water(baseUrl);
+  const respond = await within(received.promise, "the call at the old upstream");
+  configure(next.baseUrl, 0);
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  expect(await water(baseUrl)).toBe(200);
+  respond();
+  expect([await call, next.requests]).toEqual([200, 1]);
+});
+
+test("reloaded descriptors with a new field renew the OpenAPI document", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const drain = ["--drain-delay-ms", "0", "--drain-timeout-ms", "0"];
+  const upstream = ["--upstream", server.baseUrl, "--descriptors", descriptors];
+  await using command = new ProxyCommand(["--port", "0", ...drain, ...upstream]);
+  const baseUrl = await command.serving;
+  const readDocument = async (): Promise<string> => await (await fetch(`${baseUrl}/openapi.json`)).text();
+  expect(await readDocument()).not.toContain('"unit"');
+  const proto = structuredClone(GreenhouseService.file.proto);
+  proto.messageType[0]?.field.push(create(FieldDescriptorProtoSchema, stringField("unit", 9)));
+  folder.write("greenhouse.binpb", descriptorSetOf({ ...GreenhouseService.file, proto }));
+  command.hangUp();
+  expect(await command.waitForLine(/^descriptors reloaded$/)).toBeDefined();
+  expect(await readDocument()).toContain('"unit"');
+});
+
+test("a configuration reload stops logging a solved problem of the descriptors", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using server = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const config = folder.write("proxy.yaml", settingsOf(server.baseUrl, descriptors, "greenhouse.*", 0));
+  await using command = new ProxyCommand(["--config", config]);
+  await command.serving;
+  folder.write("greenhouse.binpb", Buffer.from("invalid"));
+  command.hangUp();
+  expect(await command.waitForLine(/^cannot reload the descriptors/)).toBeDefined();
+  folder.write("greenhouse.binpb", greenhouse);
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  const { length } = command.errors;
+  vi.advanceTimersByTime(600_000);
+  expect(command.errors.slice(length)).toEqual([]);
+});
+
+test("a request that waits for introspection is served after a reload", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  const received = Promise.withResolvers<() => void>();
+  provider.respond = (_, response) => received.resolve(() => void response.end('{"active":true,"sub":"ada"}'));
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const clientSecretFile = folder.write("secret", "secret");
+  const introspection = { url: `${provider.issuer}/introspect`, clientId: "proxy", clientSecretFile };
+  const configure = (perAddress: number, drainMs: number): string => {
+    const settings = JSON.parse(settingsOf(server.baseUrl, descriptors, "greenhouse.*", drainMs));
+    const access = { authentication: { introspection }, rateLimit: { perAddress } };
+    return folder.write("proxy.yaml", JSON.stringify({ ...settings, ...access }));
+  };
+  await using command = new ProxyCommand(["--config", configure(100, 1_000)]);
+  const baseUrl = await command.serving;
+  const headers = { authorization: "Bearer opaque" };
+  const call = fetch(`${baseUrl}/beds/7:water`, { method: "POST", headers });
+  const respond = await within(received.promise, "the request for introspection");
+  configure(200, 0);
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  respond();
+  expect((await call).status).toBe(200);
+});
+
+test("the descriptor metrics name the new upstream after a configuration reload", async () => {
+  await using old = await startScriptedServer(respondWatered);
+  await using next = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const configure = (address: string): string => {
+    const settings = JSON.parse(settingsOf(address, descriptors, "greenhouse.*", 0));
+    return folder.write("proxy.yaml", JSON.stringify({ ...settings, admin: { port: 0 } }));
+  };
+  await using command = new ProxyCommand(["--config", configure(old.baseUrl)]);
+  await command.serving;
+  const admin = await command.url(/^health and metrics at (\S+)/);
+  configure(next.baseUrl);
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  const samples = readSamples(await (await fetch(`${admin}/metrics`)).text());
+  const descriptorSamples = samples.filter(({ name }) => name === "gateway_descriptors_reload_successful");
+  expect(descriptorSamples.map(({ labels }) => labels["upstream"])).toEqual([next.baseUrl]);
+});
+
+test("SIGHUP reloads the descriptors even if the configuration file is invalid", async () => {
+  const routes = { Get: ["GET /v1/orders/{id}"] };
+  await using upstream = await startReflectedUpstream(serviceWithRoutes("orders.v1.Orders", routes));
+  using folder = createTempFolder();
+  const config = folder.write("proxy.yaml", settingsOf(upstream.address, "reflection", "orders.*", 0));
+  await using command = new ProxyCommand(["--config", config]);
+  await command.serving;
+  upstream.offer(serviceWithRoutes("orders.v1.Orders", { ...routes, List: ["GET /v1/orders"] }));
+  folder.write("proxy.yaml", "");
+  command.hangUp();
+  expect(await command.waitForLine(/^descriptors reloaded\n {2}\+ \/orders\.v1\.Orders\/List$/)).toBeDefined();
+  expect(command.errors.join()).toContain("cannot reload the configuration");
+});
+
+test("an item of rest.services adds its options to rest.options", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const settings = JSON.parse(settingsOf(server.baseUrl, descriptors, "greenhouse.*", 0));
+  const rest = { options: ["int64Numbers"], services: [{ name: "greenhouse.*", options: ["lenient"] }] };
+  const config = folder.write("proxy.yaml", JSON.stringify({ ...settings, rest }));
+  await using command = new ProxyCommand(["--config", config]);
+  const response = await fetch(`${await command.serving}/beds/7:water?unknown=1`, { method: "POST" });
+  expect(await response.text()).toMatch(/^\{"bed":7,/);
+});
+
+test.each<{ name: string; set: Readonly<Record<string, string>>; added: readonly string[] }>([
+  {
+    name: "add fields",
+    set: { "x-a": "1" },
+    added: ["authorization: Bearer secret", "mcp-protocol-version: 2026-07-28", "x-a: 1"],
+  },
+  {
+    name: "replace the token",
+    set: { authorization: "Basic a" },
+    added: ["authorization: Basic a", "mcp-protocol-version: 2026-07-28"],
+  },
+])("requestHeader rules $name in an MCP client's calls", async ({ set, added }) => {
+  let received = new Headers();
+  await using upstream = await startGreenhouse({
+    getReading: ({ sensor }, { requestHeader }) => {
+      received = requestHeader;
+      return { sensor };
+    },
+  });
+  using folder = createTempFolder();
+  const descriptors = folder.write("greenhouse.binpb", greenhouse);
+  const requestHeader = {
+    allow: ["mcp-*"],
+    deny: ["mcp-method"],
+    rename: { "mcp-name": "x-tool" },
+    set,
+  };
+  const addresses = [`http://127.0.0.1:${upstream.address.port}`];
+  const text = JSON.stringify({ upstreams: [{ addresses, descriptors, requestHeader }], mcp: { tools: ["*"] } });
+  const settings = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
+  const input = Readable.from([JSON.stringify(callTool(1, "GetReading", { sensor: "a" }))]);
+  const client = { input, output: new PassThrough(), token: "secret", err: () => undefined };
+  const terminal = {
+    out: () => undefined,
+    err: () => undefined,
+    stopRequested: () => never,
+    onHangup: () => undefined,
+  };
+  expect(await serveProxy(settings, terminal, "none", undefined, client)).toBe(0);
+  const forwarded = [...received].filter(([name]) => /^(?:authorization$|mcp-|x-)/.test(name));
+  expect(forwarded.map(([name, value]) => `${name}: ${value}`)).toEqual([
+    ...added,
+    "x-tool: greenhouse_v1_GreenhouseService_GetReading",
+  ]);
+});
+
+test.each<{ name: string; more: readonly string[]; route: string; message: string }>([
+  {
+    name: "invalid rules of a file end",
+    more: ["--rules", "rules.yaml"],
+    route: "GET /v1/orders/{id}",
+    message: "cannot start the proxy: invalid HTTP rules",
+  },
+  {
+    name: "unknown services end",
+    more: ["--service", "b.*"],
+    route: "GET /v1/orders/{id}",
+    message: "--service must match a service of the descriptors",
+  },
+  { name: "invalid annotations delay", more: [], route: "GET /v1/{none}", message: "waiting for descriptors: invalid" },
+])("with --wait, $name the start", async ({ name, more, route, message }) => {
+  using folder = createTempFolder();
+  const { file } = serviceWithRoutes("orders.v1.Orders", { Get: [route] });
+  const descriptors = folder.write("orders.binpb", descriptorSetOf(file));
+  folder.write("rules.yaml", "http: { rules: [{ selector: orders.v1.Orders.Get, get: '/{none}' }] }");
+  const args = more.map((arg) => (arg.endsWith(".yaml") ? folder.file(arg) : arg));
+  const upstream = ["--upstream", "http://127.0.0.1:1", "--descriptors", descriptors];
+  const command = new ProxyCommand(["--wait", "--port", "0", ...upstream, ...args]);
+  expect(await command.waitForLine(new RegExp(`^${message}`))).toBeDefined();
+  if (name.endsWith("delay")) await command[Symbol.asyncDispose]();
+  else expect(await within(command.done, "the end of the command")).toBeGreaterThan(0);
+});

@@ -1,0 +1,66 @@
+import { expect, onTestFinished, test } from "vitest";
+import { createMcp } from "../../gateway/src/mcp/index.ts";
+import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
+import { serviceWithRoutes } from "../../../packages/testing/src/gateway/reflected-upstream.ts";
+import { restrictedServices } from "../../../packages/testing/src/gateway/restricted.ts";
+import { createProxy, type ProxyGateway, type ProxyOptions } from "../src/create-proxy.ts";
+
+// Routes and names of a proxy whose upstreams, rules and own services have something in common.
+
+/** Creates a proxy that is closed at the end of the test. */
+async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
+  const proxy = await createProxy(options);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
+
+const upstream = "http://127.0.0.1:1";
+const other = { upstream, descriptors: descriptorSetOf(serviceWithRoutes("b.B", { Get: [] }).file) };
+
+test("routes at paths of endpoints and MCP are omitted, except with atRoot", async () => {
+  const service = serviceWithRoutes("a.A", { Get: ["GET /root", "GET /page", "GET /tools"] });
+  const endpoint = { open: true, handle: () => ({ httpStatus: 200, body: "" }) };
+  const { descriptorReloads } = await openProxy({
+    upstreams: [{ upstream, descriptors: descriptorSetOf(service.file) }, other],
+    requestPathPrefix: "/prefix",
+    endpoints: [
+      { ...endpoint, path: "/root", atRoot: true },
+      { ...endpoint, path: "/page" },
+    ],
+    mcp: createMcp({ path: "/tools", tools: ["b.*"] }),
+  });
+  expect(descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([
+    ["route GET /page belongs to this server", "route GET /tools belongs to this server"],
+    [],
+  ]);
+});
+
+test("an RPC that one upstream hides and another serves keeps its rule", async () => {
+  const [maintenance] = restrictedServices().filter(({ name }) => name === "Maintenance");
+  const [method] = maintenance?.methods ?? [];
+  if (method === undefined) throw new TypeError("no internal service");
+  const { typeName, file } = method.parent;
+  const served = serviceWithRoutes(typeName, { [method.name]: [] });
+  const selector = `${typeName}.${method.name}`;
+  const { hiddenRpcs, rest } = await openProxy({
+    upstreams: [
+      { upstream, descriptors: descriptorSetOf(file) },
+      { upstream, descriptors: descriptorSetOf(served.file) },
+    ],
+    visibility: { allow: [] },
+    rest: { rules: [{ selector, pattern: { case: "get", value: "/ruled" } }] },
+  });
+  expect([rest.rules?.length, hiddenRpcs.has(selector)]).toEqual([1, false]);
+});
+
+test("visibilityLabels contains the labels of the routes that the process serves", async () => {
+  const [greenhouse, maintenance] = restrictedServices();
+  const proxy = await openProxy({
+    upstreams: [other],
+    visibility: { allow: ["INTERNAL"] },
+    routes: (router) => {
+      for (const service of [greenhouse, maintenance]) if (service !== undefined) router.service(service, {});
+    },
+  });
+  expect([...proxy.visibilityLabels]).toContain("INTERNAL");
+});

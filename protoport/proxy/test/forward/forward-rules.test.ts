@@ -1,0 +1,165 @@
+import { expect, test } from "vitest";
+import { requestFrom } from "../../../../packages/testing/src/gateway/proxy.ts";
+import { compileForwardRules, type ForwardRules, noAddedFields } from "../../src/forward/forward-rules.ts";
+
+test.each<{ name: string; rules: ForwardRules; sent: readonly string[]; forwarded: readonly string[] }>([
+  {
+    name: "Connection lists fields in any case and with spaces",
+    rules: {},
+    sent: ["Connection", "Keep-Alive, X-HOP , x-b", "X-Hop", "1", "x-b", "2", "x-c", "keep-alive"],
+    forwarded: ["x-c", "keep-alive"],
+  },
+  {
+    name: "allow is a sticky RegExp",
+    rules: { allow: [/^X-A/gy] },
+    sent: ["x-a", "1", "x-ab", "2", "x-ac", "3", "b", "4"],
+    forwarded: ["x-a", "1", "x-ab", "2", "x-ac", "3"],
+  },
+  {
+    name: "deny excludes allowed fields",
+    rules: { allow: ["X-*"], deny: ["X-B*"] },
+    sent: ["x-a", "1", "X-B", "2", "x-bc", "3"],
+    forwarded: ["x-a", "1"],
+  },
+  {
+    name: "rename swaps two fields",
+    rules: { rename: { "X-A": "X-B", "x-b": "x-a" } },
+    sent: ["x-a", "1", "x-b", "2"],
+    forwarded: ["x-b", "1", "x-a", "2"],
+  },
+  {
+    name: "a received field has a new name",
+    rules: { rename: { "x-a": "x-b" } },
+    sent: ["x-b", "forged", "x-a", "1"],
+    forwarded: ["x-b", "1"],
+  },
+  {
+    name: "allow has a wildcard for fields that identify callers",
+    rules: { allow: ["*", "X-Real-IP"] },
+    sent: ["x-real-ip", "1", "x-client-ip", "2", "X-Envoy-Peer", "3"],
+    forwarded: ["x-real-ip", "1"],
+  },
+  {
+    name: "binary fields have several values",
+    rules: {},
+    sent: ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
+    forwarded: ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
+  },
+])("when $name, request fields are selected", ({ rules, sent, forwarded }) => {
+  const { select } = compileForwardRules("request", rules);
+  expect(select([...sent], noAddedFields).fields).toEqual(forwarded);
+  // The second time, the names are cached.
+  expect(select([...sent], noAddedFields).fields).toEqual(forwarded);
+});
+
+test.each<{ name: string; rules: ForwardRules; sent: readonly string[] }>([
+  { name: "is not base64", rules: {}, sent: ["x-a-bin", "AAAA,A"] },
+  { name: "gets a binary name", rules: { rename: { "x-a": "x-a-bin" } }, sent: ["x-a", "%"] },
+])("a request field that $name is refused", ({ rules, sent }) => {
+  const { select } = compileForwardRules("request", rules);
+  expect(() => select(sent, noAddedFields)).toThrow(`the header field ${sent[0]} is not valid base64`);
+});
+
+test("responses forward any -bin value, and control fields by exact name", () => {
+  const sent = ["x-a-bin", "%", "location", "/", "refresh", "1", "date", "now"];
+  const select = (rules: ForwardRules): unknown =>
+    compileForwardRules("response", rules).select([...sent], noAddedFields).fields;
+  expect(select({})).toEqual(["x-a-bin", "%"]);
+  expect(select({ allow: ["*", "Location", "date"] })).toEqual(["x-a-bin", "%", "location", "/"]);
+});
+
+test("one field list is selected separately for each set of rules", () => {
+  const sent = ["x-a", "1", "User-Agent", "b"];
+  const selected = [{}, { deny: ["user-agent"] }, {}].map((rules) =>
+    compileForwardRules("request", rules).select(sent, noAddedFields),
+  );
+  expect(selected.map(({ fields, hasUserAgent }) => [fields, hasUserAgent])).toEqual([
+    [["x-a", "1", "user-agent", "b"], true],
+    [["x-a", "1"], false],
+    [["x-a", "1", "user-agent", "b"], true],
+  ]);
+});
+
+test.each<{ rules: ForwardRules; added: Readonly<Record<string, string | undefined>> }>([
+  { rules: {}, added: { "x-forwarded-for": "192.0.2.9", "x-forwarded-host": "proxy.example" } },
+  { rules: { deny: ["x-forwarded-host"] }, added: { "x-forwarded-for": "192.0.2.9" } },
+  { rules: { deny: ["X-Forwarded-For"] }, added: { "x-forwarded-host": "proxy.example" } },
+  { rules: { allow: ["x-a"] }, added: {} },
+  {
+    rules: { allow: ["x-forwarded-*"], rename: { "x-forwarded-for": "x-real-ip" } },
+    added: { "x-real-ip": "192.0.2.9", "x-forwarded-host": "proxy.example" },
+  },
+  {
+    rules: { set: () => ({ "X-Forwarded-For": undefined, "X-Forwarded-Host": "b", "X-A": "1" }) },
+    added: { "x-forwarded-for": undefined, "x-forwarded-host": "b", "x-a": "1" },
+  },
+])("the rules $rules lead to $added as added fields", ({ rules, added }) => {
+  const { added: addedTo, select } = compileForwardRules("request", rules);
+  const fields = addedTo(requestFrom("192.0.2.9"));
+  expect(Object.fromEntries(fields)).toEqual(added);
+  const sent = Object.keys(added).flatMap((name) => [name, "forged"]);
+  const kept = Object.entries(added).filter(([, value]) => value !== undefined);
+  expect(select(sent, fields).fields).toEqual(kept.flat());
+});
+
+test.each([
+  { allow: ["Authorization"], forwards: true },
+  { allow: ["*", "authorization*"], forwards: false },
+  { allow: [/^authorization$/], forwards: false },
+])("forwardsMcpCredential is $forwards if allow has $allow only", ({ allow, forwards }) => {
+  expect(compileForwardRules("request", { allow }).forwardsMcpCredential).toBe(forwards);
+});
+
+test("rename cannot set X-Forwarded-Host for a call without a host", () => {
+  const rules = compileForwardRules("request", { rename: { "x-a": "x-forwarded-host" } });
+  const added = rules.added(Object.assign(requestFrom("192.0.2.9"), { origin: "http://" }));
+  expect(rules.select(["X-A", "forged.example"], added).fields).toEqual(["x-forwarded-for", "192.0.2.9"]);
+});
+
+test("X-Forwarded-Host is the host of each call from the same address", () => {
+  const { added } = compileForwardRules("request");
+  const hostOf = (origin: string): unknown =>
+    added(Object.assign(requestFrom("192.0.2.9"), { origin })).get("x-forwarded-host");
+  expect(["http://a.example", "https://[2001:db8::1]:8443", "http://a.example"].map(hostOf)).toEqual([
+    "a.example",
+    "[2001:db8::1]:8443",
+    "a.example",
+  ]);
+});
+
+test.each([
+  { address: "", want: undefined },
+  { address: "192.0.2.9", want: "192.0.2.9" },
+  // An IPv4 address as a dual-stack socket reports it.
+  { address: "::ffff:192.0.2.9", want: "192.0.2.9" },
+  { address: "::ffff:1", want: "::ffff:1" },
+  { address: "64:ff9b::192.0.2.9", want: "64:ff9b::192.0.2.9" },
+])("X-Forwarded-For is $want for the peer address '$address'", ({ address, want }) => {
+  expect(compileForwardRules("request").added(requestFrom(address)).get("x-forwarded-for")).toBe(want);
+});
+
+test.each([
+  { name: "addresses", requestAt: (at: number) => requestFrom(`192.0.${at >> 8}.${at & 255}`) },
+  { name: "hosts", requestAt: (at: number) => ({ ...requestFrom("192.0.2.9"), origin: `http://${at}.example` }) },
+])("at most a thousand $name are cached", ({ requestAt }) => {
+  const rules = compileForwardRules("request");
+  const of = (at: number): unknown => rules.added(requestAt(at));
+  const [first, ...others] = Array.from({ length: 1_000 }, (_, at) => of(at));
+  expect(others.includes(first)).toBe(false);
+  expect(of(0)).toBe(first);
+  const [next] = [of(1_000), of(1_001)];
+  expect(of(1_000)).toBe(next);
+  expect(of(0)).not.toBe(first);
+});
+
+test("`set` runs for each call, even if the headers are equal", () => {
+  let calls = 0;
+  const set = (): Record<string, string> => ({ "x-call": String((calls += 1)) });
+  const rules = compileForwardRules("request", { deny: ["x-forwarded-*"], set });
+  const header = ["x-a", "1"];
+  const forwarded = [1, 2].map(() => rules.select(header, rules.added(requestFrom("192.0.2.9"))).fields);
+  expect(forwarded).toEqual([
+    ["x-a", "1", "x-call", "1"],
+    ["x-a", "1", "x-call", "2"],
+  ]);
+});

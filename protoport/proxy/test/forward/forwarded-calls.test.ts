@@ -1,0 +1,227 @@
+import { gunzipSync } from "node:zlib";
+import { Code, type Interceptor } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { errorCodeOf } from "../../../gateway/src/index.ts";
+import type { PieceDecompression } from "../../../gateway/src/protocols/shared/compression.ts";
+import {
+  type CallEnd,
+  createProxy,
+  type MethodSettings,
+  type ProxiedUpstreamOptions,
+  type ProxyGateway,
+  type ProxyOptions,
+} from "../../src/create-proxy.ts";
+import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { grpcHead, startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import type { HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
+import { exchangeFetch, openFetchUpload } from "../../../../packages/testing/src/http/fetch.ts";
+import { frameFlag, frameType, headersFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
+
+// How forwarded calls start and end: after the shutdown signal, with timeouts, with errors, and during an upload.
+
+const descriptors = descriptorSetOf(GreenhouseService.file);
+const json = ["content-type", "application/json"] as const;
+const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
+
+/** A policy for two attempts. */
+const once = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+
+/** Creates a proxy, which is closed when it is disposed of. */
+async function openProxy(options: ProxyOptions): Promise<Pick<ProxyGateway, "fetch"> & AsyncDisposable> {
+  const proxy = await createProxy(options);
+  return { fetch: proxy.fetch, [Symbol.asyncDispose]: () => proxy.close() };
+}
+
+test.each<{ name: string; interceptors: Interceptor[] }>([
+  { name: "without interceptors", interceptors: [] },
+  { name: "with an interceptor", interceptors: [(next) => (request) => next(request)] },
+])("a call $name is not forwarded after the shutdown signal", async ({ interceptors }) => {
+  const faults: unknown[] = [];
+  const errors: object[] = [];
+  await using proxy = await openProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
+    interceptors,
+    shutdownSignal: AbortSignal.abort(new Error("the server shuts down")),
+    onError: (_, error) => void errors.push({ code: error.code, errorCode: errorCodeOf(error) }),
+    onFault: (error) => void faults.push(error),
+  });
+  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(500);
+  expect(errors).toEqual([{ code: Code.Internal, errorCode: "ERR_HANDLER_FAILED" }]);
+  expect(faults).toMatchObject([{ message: "the server shuts down" }]);
+});
+
+let upstream: TestGreenhouse;
+let timeoutMs: number | undefined;
+beforeAll(async () => {
+  upstream = await startGreenhouse({
+    waterBed: (_, context) => {
+      timeoutMs = context.timeoutMs();
+      return {};
+    },
+    async *watchReadings(_, context) {
+      timeoutMs = context.timeoutMs();
+      yield {};
+    },
+    recordReadings(_, context) {
+      timeoutMs = context.timeoutMs();
+      return Promise.resolve({});
+    },
+    async *controlClimate(_, context) {
+      timeoutMs = context.timeoutMs();
+      yield {};
+    },
+  });
+});
+afterAll(() => upstream[Symbol.asyncDispose]());
+
+type TimeoutOptions = Pick<ProxiedUpstreamOptions, "timeoutMs" | "timeoutMaxMs" | "methodSettings">;
+
+test.each<{ name: string; options: TimeoutOptions; wantMs: number }>([
+  { name: "no timeoutMs", options: {}, wantMs: 15_000 },
+  { name: "timeoutMaxMs", options: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  {
+    name: "timeoutMs of methodSettings",
+    options: { timeoutMs: 8_000, methodSettings: () => ({ timeoutMs: 40_000 }) },
+    wantMs: 40_000,
+  },
+  {
+    name: "timeoutMaxMs of methodSettings",
+    options: { timeoutMaxMs: 8_000, methodSettings: () => ({ timeoutMaxMs: 40_000 }) },
+    wantMs: 40_000,
+  },
+  { name: "timeoutMs", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { name: "timeoutMs 0", options: { timeoutMs: 0 }, wantMs: Infinity },
+  { name: "timeoutMs 0 and timeoutMaxMs", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+])("with $name, a REST call without a deadline has a timeout of $wantMs ms", async ({ options, wantMs }) => {
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, ...options }] });
+  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(200);
+  const ms = timeoutMs ?? Infinity;
+  // The remaining time is forwarded.
+  expect({ ms, isWanted: ms <= wantMs && (ms > wantMs - 5_000 || ms === wantMs) }).toEqual({ ms, isWanted: true });
+});
+
+const streaming = { contentType: "application/connect+json", body: encodeEnvelope(0, Buffer.from("{}")) };
+const connectCalls = [
+  { kind: "unary", rpc: "WaterBed", contentType: "application/json", body: Buffer.from("{}") },
+  { kind: "server-streaming", rpc: "WatchReadings", ...streaming },
+  { kind: "client-streaming", rpc: "RecordReadings", ...streaming },
+  { kind: "bidirectional", rpc: "ControlClimate", ...streaming },
+];
+
+test.each(connectCalls)(
+  "timeoutMaxMs limits the caller's deadline for a $kind call",
+  async ({ rpc, contentType, body }) => {
+    const address = `http://127.0.0.1:${upstream.address.port}`;
+    await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, timeoutMaxMs: 60_000 }] });
+    timeoutMs = undefined;
+    const header = [
+      ["content-type", contentType],
+      ["connect-timeout-ms", "90000"],
+    ] as const;
+    const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
+    expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
+    expect(timeoutMs).toBeLessThanOrEqual(60_000);
+  },
+);
+
+test.each([
+  { name: "limits.defaultTimeoutMs", limits: { defaultTimeoutMs: 60_000 }, options: {} },
+  { name: "the upstream's timeoutMs", limits: {}, options: { timeoutMs: 60_000 } },
+])("$name limits forwarded unary calls but not streams", async ({ limits, options }) => {
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, ...options }], limits });
+  const timeouts: unknown[] = [];
+  for (const { rpc, contentType, body } of connectCalls) {
+    const header = [["content-type", contentType]] as const;
+    const call = { httpMethod: "POST", path: `/${GreenhouseService.typeName}/${rpc}`, header, body };
+    expect((await exchangeFetch(proxy.fetch, call)).httpStatus).toBe(200);
+    timeouts.push(timeoutMs);
+  }
+  expect(timeouts).toEqual([expect.any(Number), undefined, undefined, undefined]);
+});
+
+test.each([{ limits: {} }, { limits: { headerBytes: undefined } as object }])(
+  "with the limits $limits, header fields may have 60 KiB",
+  async ({ limits }) => {
+    const address = `http://127.0.0.1:${upstream.address.port}`;
+    await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors }], limits });
+    // A field that is not forwarded, because the upstream accepts 16 KiB.
+    const header = [json, ["grpc-long", "x".repeat(60 * 1024)]] as const;
+    expect((await exchangeFetch(proxy.fetch, { ...water, header })).httpStatus).toBe(200);
+  },
+);
+
+test.each([
+  { retry: "off", own: { ...once, retryableCodes: [Code.NotFound] }, requests: 2 },
+  { retry: { ...once, retryableCodes: [Code.NotFound] }, own: "off", requests: 1 },
+  { retry: { ...once, retryableCodes: [Code.NotFound] }, own: undefined, requests: 2 },
+] as const)("methodSettings with retry $own override $retry of the upstream", async ({ retry, own, requests }) => {
+  await using server = await startScriptedServer({
+    request: (connection, id) =>
+      connection.send(headersFrame(id, [...grpcHead, ["grpc-status", "5"]], frameFlag.endStream)),
+  });
+  const methodSettings = (): MethodSettings => ({ retry: own });
+  const upstreams = [{ upstream: server.baseUrl, descriptors, retry, methodSettings }];
+  await using proxy = await openProxy({ upstreams });
+  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(404);
+  expect(server.requests).toBe(requests);
+});
+
+function failToSet(): never {
+  throw new Error("no token");
+}
+
+test("onUpstreamCall reports a call whose header fields cannot be set", async () => {
+  const ends: CallEnd[] = [];
+  await using proxy = await openProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors, requestHeader: { set: failToSet } }],
+    onUpstreamCall: () => (end) => void ends.push(end),
+    onFault: () => undefined,
+  });
+  expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(500);
+  expect(ends).toMatchObject([{ error: { rawMessage: "no token" } }]);
+});
+
+test("a call that fails during its compressed upload aborts the decoder", async () => {
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      const failure = headersFrame(streamId, [...grpcHead, ["grpc-status", "5"]], frameFlag.endStream);
+      if (type === frameType.data) connection.send(failure);
+    },
+  });
+  const signals: AbortSignal[] = [];
+  const coding: PieceDecompression = {
+    name: "gzip",
+    compress: async (bytes) => new Uint8Array(bytes),
+    decompress: async (bytes) => new Uint8Array(gunzipSync(bytes)),
+    decodePieces(pieces, _freeBytes, signal) {
+      signals.push(signal);
+      return pieces;
+    },
+  };
+  const rules = [
+    {
+      selector: `${GreenhouseService.typeName}.RecordReadings`,
+      pattern: { case: "post", value: "/readings" },
+      body: "*",
+    } as const,
+  ];
+  await using proxy = await openProxy({
+    upstreams: [{ upstream: server.baseUrl, descriptors }],
+    acceptCompression: [coding],
+    rest: { rules },
+  });
+  const header = [
+    ["content-type", "application/x-ndjson"],
+    ["content-encoding", "gzip"],
+  ] as const;
+  const upload = openFetchUpload(proxy.fetch, ["POST", "/readings"], header);
+  upload.write('{"sensor":"a"}\n');
+  expect((await upload.readResponse()).httpStatus).toBe(404);
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  upload.reset();
+});

@@ -1,0 +1,71 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { compileRestRoutes } from "../../../gateway/src/protocols/rest/rules/index.ts";
+import { LibraryService } from "../../../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { UnknownPaths } from "../../src/forward/unknown-paths.ts";
+
+beforeEach(() => vi.useFakeTimers({ toFake: ["performance"] }));
+afterEach(() => vi.useRealTimers());
+
+/** Replaces the known services, whose routes are below a prefix. */
+function know(paths: UnknownPaths, services: readonly DescService[], prefix = ""): void {
+  const methods = services.flatMap((service) => service.methods);
+  paths.setKnown(services, { rest: compileRestRoutes(methods), prefix });
+}
+
+/** Returns whether a path may be new, without the rate limit. */
+function mayBeNew(paths: UnknownPaths, path: string): boolean {
+  vi.advanceTimersByTime(5_000);
+  return paths.mayBeNew(path);
+}
+
+test("mayBeNew returns true for unknown paths below known prefixes", () => {
+  const paths = new UnknownPaths();
+  know(paths, [GreenhouseService]);
+  expect(mayBeNew(paths, "/greenhouse.v1.OtherService/Call")).toBe(true);
+  expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(true);
+  expect(mayBeNew(paths, "/sensors:list")).toBe(true);
+  expect(mayBeNew(paths, "/other.v1.OtherService/Call")).toBe(false);
+  expect(mayBeNew(paths, "/favicon.ico")).toBe(false);
+  expect(mayBeNew(paths, "/")).toBe(false);
+});
+
+test("mayBeNew returns false below prefixes of removed services", () => {
+  const paths = new UnknownPaths();
+  const successors: readonly DescService[] = [GreenhouseService, LibraryService, GreenhouseService];
+  for (const service of successors) {
+    know(paths, [service]);
+    const isGreenhouse = service === GreenhouseService;
+    expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(isGreenhouse);
+    expect(mayBeNew(paths, "/greenhouse.v1.Other/Call")).toBe(isGreenhouse);
+    expect(mayBeNew(paths, "/v1/unknown")).toBe(!isGreenhouse);
+    expect(mayBeNew(paths, "/library.v1.Other/Call")).toBe(!isGreenhouse);
+  }
+});
+
+test("mayBeNew requires the proxy's path prefix", () => {
+  const paths = new UnknownPaths();
+  know(paths, [GreenhouseService], "/api");
+  expect(mayBeNew(paths, "/api/sensors/7/unknown")).toBe(true);
+  expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(false);
+});
+
+test("mayBeNew returns true at most once in five seconds", () => {
+  const paths = new UnknownPaths();
+  know(paths, [GreenhouseService]);
+  for (let times = 0; times < 3; times++) {
+    expect(mayBeNew(paths, "/sensors/7/unknown")).toBe(true);
+    expect(paths.mayBeNew("/sensors/8/unknown")).toBe(false);
+    vi.advanceTimersByTime(4_999);
+    expect(paths.mayBeNew("/sensors/8/unknown")).toBe(false);
+    vi.advanceTimersByTime(1);
+  }
+});
+
+test("mayBeNew does not count paths outside known prefixes towards its rate limit", () => {
+  const paths = new UnknownPaths();
+  know(paths, [GreenhouseService]);
+  expect(mayBeNew(paths, "/favicon.ico")).toBe(false);
+  expect(paths.mayBeNew("/sensors/7/unknown")).toBe(true);
+});

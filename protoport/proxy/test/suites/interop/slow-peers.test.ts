@@ -1,0 +1,123 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createUpstream } from "../../../src/upstreams/index.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
+import { type Http2Connection, openHttp2, readHttp2Response } from "../../../../../packages/testing/src/http/http2-connection.ts";
+import { startRelay } from "../../../../../packages/testing/src/http/relay.ts";
+import { within } from "../../../../../packages/testing/src/deadline.ts";
+import {
+  buildGo,
+  echoFiles,
+  type GrpcProgram,
+  type GrpcServerProcess,
+  startGrpcProgram,
+} from "../../../../../packages/testing/src/gateway/grpc-programs.ts";
+import { descriptorSetOf } from "../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../packages/testing/src/gateway/proxy-process.ts";
+import { residentBytes } from "../../../../../packages/testing/src/process/resident-bytes.ts";
+import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { startProxy } from "../../../../../packages/testing/src/gateway/proxy.ts";
+import { envelope } from "../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { CountRequestSchema, ItemSchema } from "../../../../../packages/testing/src/gen/transcoding/v1/echo_pb.ts";
+import { buildLimitMs } from "../../../../../packages/testing/src/process/build-step.ts";
+
+// A server whose machine is lost without closing its connections, and callers and servers that do not read.
+
+const header: readonly Field[] = [
+  ["content-type", "application/grpc+proto"],
+  ["te", "trailers"],
+];
+const service = "/transcoding.v1.StreamService";
+const count = (items: number): HttpRequest => ({
+  httpMethod: "POST",
+  path: `${service}/Count`,
+  header,
+  body: envelope(toBinary(CountRequestSchema, create(CountRequestSchema, { count: items }))),
+});
+const relayed: HttpRequest = { httpMethod: "POST", path: `${service}/Relay`, header };
+const item = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "item" })));
+
+const opened = new AsyncDisposableStack();
+let program: GrpcProgram;
+let server: GrpcServerProcess;
+
+beforeAll(async () => {
+  program = await buildGo("echo");
+  server = opened.use(await startGrpcProgram(program));
+}, buildLimitMs);
+
+afterAll(() => opened.disposeAsync());
+
+/** Makes 50 concurrent calls, and returns their different statuses. */
+const callAll = async (connection: Http2Connection): Promise<readonly (string | undefined)[]> => {
+  const calls = Array.from({ length: 50 }, () => statusOf(connection.exchange(count(1))));
+  return [...new Set(await Promise.all(calls))];
+};
+
+const statusOf = async (call: ReturnType<typeof readHttp2Response>): Promise<string | undefined> => {
+  const response = await within(call, "a response");
+  return fieldValue([...response.header, ...response.trailer], "grpc-status");
+};
+
+test("calls go to the other server when one host becomes unreachable", async () => {
+  await using lost = await startGrpcProgram(program);
+  await using relay = await startRelay({ address: "127.0.0.1", port: lost.port });
+  await using upstream = createUpstream({ addresses: [relay.baseUrl, server.address], keepaliveMs: 300 });
+  await using proxy = await startProxy("", echoFiles, { upstreamOptions: { upstream } });
+  using connection = await openHttp2(proxy.address);
+  // Continues until both servers have a connection.
+  await expect.poll(async () => (await callAll(connection)) && upstream.load.connections).toBe(2);
+  const calls = Array.from({ length: 20 }, () => connection.open(relayed, { endStream: false }));
+  const ends = calls.map((call) => statusOf(readHttp2Response(call)));
+  await expect.poll(() => upstream.load.calls).toBe(20);
+  relay.stall();
+  // One interval until the PING, and one for its acknowledgement.
+  await expect.poll(() => upstream.load.connections, { timeout: 2_000 }).toBe(1);
+  const { calls: left } = upstream.load;
+  expect(await callAll(connection)).toEqual(["0"]);
+  for (const call of calls) call.end(item);
+  const statuses = await Promise.all(ends);
+  expect(statuses.filter((status) => status === "0")).toHaveLength(left);
+  expect(statuses.filter((status) => status === String(Code.Unavailable))).toHaveLength(20 - left);
+  expect(left).toBeGreaterThan(0);
+  expect(left).toBeLessThan(20);
+});
+
+const mebibyte = 2 ** 20;
+
+test.each([
+  { name: "callers that do not read", request: relayed },
+  { name: "servers that do not read", request: { ...relayed, header: [...header, ["x-never-read", "1"] as const] } },
+])("50 streams with $name neither stall other calls nor exhaust memory", async ({ request }) => {
+  using folder = createTempFolder();
+  const descriptors = join(folder.path, "echo.binpb");
+  writeFileSync(descriptors, descriptorSetOf(...echoFiles));
+  await using proxy = await startProxyProcess([
+    "--upstream",
+    server.address,
+    "--descriptors",
+    descriptors,
+    "--port",
+    "0",
+  ]);
+  using connection = await openHttp2({ address: "127.0.0.1", port: proxy.port });
+  // Responses that are not read must not exhaust the connection's window.
+  connection.session.setLocalWindowSize(2 ** 30);
+  for (let i = 0; i < 20; i++) await callAll(connection);
+  const { pid } = proxy.command.process;
+  const before = residentBytes(pid);
+  const large = envelope(toBinary(ItemSchema, create(ItemSchema, { text: "a".repeat(16 * 1024) })));
+  for (let i = 0; i < 50; i++) {
+    const call = connection.open(request, { endStream: false });
+    // The stream is reset when the test ends.
+    call.on("error", () => undefined);
+    Readable.from(Array.from({ length: 1_024 }, () => large)).pipe(call);
+  }
+  for (let i = 0; i < 20; i++) expect(await callAll(connection)).toEqual(["0"]);
+  // Stream windows need most memory, 256 KiB in each direction. Without windows, 800 MiB would be sent.
+  expect(residentBytes(pid) - before).toBeLessThan(160 * mebibyte);
+});

@@ -1,0 +1,429 @@
+import { Code } from "@connectrpc/connect";
+import { gzipSync } from "node:zlib";
+import type { GrpcTransportOptions } from "../../../../src/client/index.ts";
+import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  frameFlag,
+  frameType,
+  headerBlock,
+  headersFrame,
+  resetFrame,
+} from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import { waterBedResponse, watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import {
+  envelope,
+  grpcResponse,
+  grpcHead,
+  type Script,
+  type ScriptedConnection,
+} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
+
+const end = frameFlag.endStream;
+
+/** A server that violates HTTP/2 or gRPC, and the expected result when `WaterBed` is called for bed 7. */
+export interface HostileCase {
+  readonly name: string;
+  readonly script: Script;
+  /** The expected error code, or `undefined` if the call succeeds. */
+  readonly want: Code | undefined;
+  /** Part of the error message. */
+  readonly message?: string;
+  /** How often the server receives the complete request. By default, once. */
+  readonly requests?: number;
+  readonly options?: Partial<GrpcTransportOptions>;
+}
+
+/** Returns cases with the same result, whose scripts are given by name. */
+function casesWith(
+  want: Code | undefined,
+  scripts: Readonly<Record<string, Script>>,
+  more: Omit<HostileCase, "name" | "script" | "want"> = {},
+): readonly HostileCase[] {
+  return Object.entries(scripts).map(([name, script]) => ({ name, script, want, ...more }));
+}
+
+/** A script that responds with these frames. */
+function sends(frames: (streamId: number) => readonly Frame[]): Script {
+  return { request: (connection, id) => connection.send(...frames(id)) };
+}
+
+function responds(body: Uint8Array, trailer?: readonly Field[], head?: readonly Field[]): Script {
+  return sends((id) => grpcResponse(id, body, trailer, head));
+}
+
+function http(status: string, more: readonly Field[] = []): Script {
+  return sends((id) => [
+    headersFrame(id, [[":status", status], ...more]),
+    dataFrame(id, Buffer.from("<html>secret</html>"), end),
+  ]);
+}
+
+const html: readonly Field[] = [["content-type", "text/html"]];
+
+function numbers(type: number, streamId: number, ...values: readonly number[]): Frame {
+  const payload = Buffer.alloc(values.length * 4);
+  for (const [at, value] of values.entries()) payload.writeUInt32BE(value, at * 4);
+  return frame(type, 0, streamId, payload);
+}
+
+function many(count: number, one: Frame): Frame[] {
+  return Array.from({ length: count }, () => one);
+}
+
+function closes(connection: ScriptedConnection): void {
+  connection.socket.destroy();
+}
+
+/** Servers that violate the protocols, and some that are unusual but correct. */
+export const hostileCases: readonly HostileCase[] = [
+  { name: "a correct response", script: responds(watered), want: undefined },
+
+  // HTTP/2 connection errors.
+  ...casesWith(
+    Code.Unavailable,
+    {
+      "SETTINGS that enable push": { opening: [settingFrame(2, 1)] },
+      "a first frame that is not SETTINGS": { opening: [frame(frameType.ping, 0, 0, Buffer.alloc(8))] },
+      "HTTP/1.1": { opening: Buffer.from("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n") },
+    },
+    { requests: 0 },
+  ),
+  ...casesWith(Code.Unavailable, {
+    "a PUSH_PROMISE": sends((id) => {
+      const promised = Buffer.concat([Buffer.of(0, 0, 0, 2), headerBlock([[":path", "/"]])]);
+      return [frame(frameType.pushPromise, frameFlag.endHeaders, id, promised)];
+    }),
+    "a frame over the size limit": sends((id) => [dataFrame(id, Buffer.alloc(16_385))]),
+    "an unknown HPACK index": sends((id) => [
+      frame(frameType.headers, frameFlag.endHeaders, id, Buffer.of(0xff, 0x7f)),
+    ]),
+    "an HPACK table larger than allowed": sends((id) => [
+      frame(frameType.headers, frameFlag.endHeaders, id, Buffer.of(0x3f, 0xe2, 0x1f, 0x88)),
+    ]),
+    "a header of a megabyte": sends((id) => [
+      frame(frameType.headers, 0, id, headerBlock([[":status", "200"]])),
+      ...many(64, frame(frameType.continuation, 0, id, Buffer.alloc(16_384))),
+    ]),
+    "a header block interrupted by another frame": sends((id) => [
+      frame(frameType.headers, 0, id, headerBlock(grpcHead)),
+      dataFrame(id, watered),
+    ]),
+    "CONTINUATION without a header": sends((id) => [frame(frameType.continuation, 4, id)]),
+    "DATA on no stream": sends(() => [dataFrame(0, watered)]),
+    "DATA on a stream that was never opened": sends((id) => [dataFrame(id + 2, watered)]),
+    "a response on a server-initiated stream": sends(() => [headersFrame(2, grpcHead)]),
+    "a reset of a stream that was never opened": sends((id) => [resetFrame(id + 2, 8)]),
+    "RST_STREAM of a wrong size": sends((id) => [frame(frameType.resetStream, 0, id, Buffer.alloc(3))]),
+    "PING of a wrong size": sends(() => [frame(frameType.ping, 0, 0, Buffer.alloc(7))]),
+    "GOAWAY of a wrong size": sends(() => [frame(frameType.goAway, 0, 0, Buffer.alloc(7))]),
+    "SETTINGS of a wrong size": sends(() => [frame(frameType.settings, 0, 0, Buffer.alloc(5))]),
+    "a window size over the limit": sends(() => [settingFrame(4, 0x8000_0000)]),
+    "a maximum frame size under the limit": sends(() => [settingFrame(5, 100)]),
+    "a WINDOW_UPDATE that overflows the connection": sends(() => [numbers(frameType.windowUpdate, 0, 0x7fff_ffff)]),
+    "a WINDOW_UPDATE of 0 for the connection": sends(() => [numbers(frameType.windowUpdate, 0, 0)]),
+    "padding longer than its frame": sends((id) => [
+      headersFrame(id, grpcHead),
+      frame(frameType.data, frameFlag.padded, id, Buffer.of(9, 0)),
+    ]),
+    "a flood of SETTINGS": sends(() => many(200, frame(frameType.settings, 0, 0))),
+    "a flood of PING": sends(() => many(2500, frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
+    "a flood of WINDOW_UPDATE": sends(() => many(6000, numbers(frameType.windowUpdate, 0, 1))),
+    "a flood of empty DATA": sends((id) => [headersFrame(id, grpcHead), ...many(300, dataFrame(id, Buffer.alloc(0)))]),
+    "a flood of interim responses": sends((id) => many(2500, headersFrame(id, [[":status", "103"]]))),
+    "a flood of unknown frames": sends(() => many(2500, frame(0x42, 0, 0))),
+  }),
+
+  // HTTP/2 stream errors.
+  ...casesWith(Code.Internal, {
+    "a WINDOW_UPDATE that overflows the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0x7fff_ffff)]),
+    "a WINDOW_UPDATE of 0 for the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0)]),
+    "DATA before the header": sends((id) => [dataFrame(id, watered)]),
+    "a header without :status": responds(watered, undefined, [["content-type", "application/grpc"]]),
+    ":path instead of :status": responds(watered, undefined, [[":path", "200"], ...grpcHead.slice(1)]),
+    "a duplicate :status": responds(watered, undefined, [[":status", "200"], ...grpcHead]),
+    ":status after another field": responds(watered, undefined, [...grpcHead].toReversed()),
+    "a :status of two digits": responds(watered, undefined, [[":status", "20"]]),
+    "a request pseudo-header field": responds(watered, undefined, [...grpcHead, [":path", "/"]]),
+    "a field name in upper case": responds(watered, undefined, [...grpcHead, ["X-A", "1"]]),
+    "a line break in a field value": responds(watered, undefined, [...grpcHead, ["x-a", "1\r\nx-b: 2"]]),
+    "a connection-specific field": responds(watered, undefined, [...grpcHead, ["connection", "close"]]),
+    "a trailer with :status": responds(watered, [
+      [":status", "200"],
+      ["grpc-status", "0"],
+    ]),
+    "a trailer that does not end the stream": sends((id) => [
+      headersFrame(id, grpcHead),
+      headersFrame(id, [["grpc-status", "0"]]),
+    ]),
+    "a response with status 101": sends((id) => [headersFrame(id, [[":status", "101"]])]),
+    "an interim response that ends the stream": sends((id) => [headersFrame(id, [[":status", "103"]], end)]),
+  }),
+  {
+    name: "a 3 kB header block that decodes to 90 kB",
+    script: sends((id) => {
+      // A 3 kB field with incremental indexing, then its index 30 times (RFC 7541 §6.2.1, §6.1).
+      const long = [Buffer.of(0x40, 1, 0x78, 0x7f, 0xb9, 0x16), Buffer.alloc(3_000, "v"), Buffer.alloc(30, 0x80 | 62)];
+      const block = Buffer.concat([headerBlock(grpcHead), ...long]);
+      return [frame(frameType.headers, frameFlag.endHeaders, id, block)];
+    }),
+    want: Code.ResourceExhausted,
+  },
+  ...[
+    { code: 0, want: Code.Internal },
+    { code: 1, want: Code.Internal },
+    { code: 2, want: Code.Internal },
+    { code: 8, want: Code.Canceled },
+    { code: 11, want: Code.ResourceExhausted },
+    { code: 12, want: Code.PermissionDenied },
+    { code: 99, want: Code.Internal },
+  ].map(({ code, want }) => ({
+    name: `a reset with code ${code}`,
+    script: sends((id) => [resetFrame(id, code)]),
+    want,
+  })),
+  {
+    name: "a reset with REFUSED_STREAM after the response header",
+    script: sends((id) => [headersFrame(id, grpcHead), resetFrame(id, 7)]),
+    want: Code.Unavailable,
+  },
+
+  // Lost connections.
+  ...casesWith(Code.Unavailable, {
+    "a connection lost before the response": { request: closes },
+    "a connection lost after the header": {
+      request: (connection, id) => {
+        connection.send(headersFrame(id, grpcHead));
+        connection.socket.end();
+      },
+    },
+    "a connection lost after the message": {
+      request: (connection, id) => {
+        connection.send(headersFrame(id, grpcHead), dataFrame(id, watered));
+        connection.socket.end();
+      },
+    },
+    "a server that half-closes immediately": { request: ({ socket }) => socket.end() },
+    "GOAWAY that includes the call, then a closed connection": {
+      request: (connection, id) => {
+        connection.send(numbers(frameType.goAway, 0, id, 0));
+        connection.socket.end();
+      },
+    },
+  }),
+
+  // Allowed by the protocols.
+  ...casesWith(undefined, {
+    "a response after an interim one": sends((id) => [
+      headersFrame(id, [
+        [":status", "103"],
+        ["link", "</a>"],
+      ]),
+      ...grpcResponse(id, watered),
+    ]),
+    "GOAWAY that includes the call, then a response": sends((id) => [
+      numbers(frameType.goAway, 0, id, 0),
+      ...grpcResponse(id, watered),
+    ]),
+    "frames of unknown types, and PRIORITY": sends((id) => [
+      frame(0x42, 0xff, id, Buffer.alloc(9)),
+      frame(frameType.priority, 0, id, Buffer.alloc(5)),
+      ...grpcResponse(id, watered),
+    ]),
+    padding: sends((id) => [
+      headersFrame(id, grpcHead),
+      frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.of(3), watered, Buffer.alloc(3)])),
+      headersFrame(id, [["grpc-status", "0"]], end),
+    ]),
+    "a response in single octets": sends((id) => [
+      headersFrame(id, grpcHead),
+      ...[...watered].map((octet) => dataFrame(id, Buffer.of(octet))),
+      headersFrame(id, [["grpc-status", "0"]], end),
+    ]),
+    "a response, then RST_STREAM with NO_ERROR": sends((id) => [...grpcResponse(id, watered), resetFrame(id, 0)]),
+    "a reset of a closed stream": {
+      request: (connection, id) => connection.send(...grpcResponse(id, watered), resetFrame(id, 8)),
+    },
+  }),
+  {
+    name: "an error status whose details have another code",
+    script: responds(watered, [
+      ["grpc-status", "5"],
+      ["grpc-message", "no%20bed"],
+      ["grpc-status-details-bin", "CAA"],
+    ]),
+    want: Code.NotFound,
+    message: "no bed",
+  },
+
+  // HTTP, but not gRPC.
+  ...[
+    { status: "301", want: Code.Unknown },
+    { status: "400", want: Code.Internal },
+    { status: "401", want: Code.Unauthenticated },
+    { status: "403", want: Code.PermissionDenied },
+    { status: "404", want: Code.Unimplemented },
+    { status: "429", want: Code.Unavailable },
+    { status: "500", want: Code.Unknown },
+    { status: "502", want: Code.Unavailable },
+    { status: "503", want: Code.Unavailable },
+    { status: "504", want: Code.Unavailable },
+    { status: "666", want: Code.Unknown },
+  ].map(({ status, want }) => ({
+    name: `HTTP ${status} with an HTML page`,
+    script: http(status, html),
+    want,
+    message: `HTTP ${status}`,
+  })),
+  {
+    name: "HTTP 503 with an HTML page and a grpc-status",
+    script: http("503", [...html, ["grpc-status", "5"]]),
+    want: Code.Unavailable,
+    message: "HTTP 503",
+  },
+  {
+    name: "a content type and an encoding in mixed case",
+    script: responds(watered, undefined, [
+      [":status", "200"],
+      ["content-type", "Application/gRPC ; a=b"],
+      ["grpc-encoding", "Identity"],
+    ]),
+    want: undefined,
+  },
+  ...casesWith(Code.Unknown, {
+    "HTTP 200 with an HTML page": http("200", html),
+    "a content type that only ends with application/grpc": http("200", [["content-type", "x/application/grpc"]]),
+    "no content type": http("200"),
+  }),
+  ...casesWith(Code.Internal, {
+    "the content type application/grpc+json": responds(watered, undefined, [
+      [":status", "200"],
+      ["content-type", "application/grpc+json"],
+    ]),
+    "the content type of gRPC-Web": responds(watered, undefined, [
+      [":status", "200"],
+      ["content-type", "application/grpc-web+proto"],
+    ]),
+  }),
+  {
+    name: "HTTP 503 with a gRPC content type, without a grpc-status",
+    script: http("503", grpcHead.slice(1)),
+    want: Code.Unavailable,
+    message: "HTTP 503",
+  },
+  {
+    name: "HTTP 503 with a gRPC content type and a grpc-status",
+    script: sends((id) => [
+      headersFrame(
+        id,
+        [
+          [":status", "503"],
+          ["content-type", "application/grpc"],
+          ["grpc-status", "8"],
+          ["grpc-message", "busy"],
+        ],
+        end,
+      ),
+    ]),
+    want: Code.ResourceExhausted,
+    message: "busy",
+  },
+
+  // gRPC.
+  ...casesWith(Code.Internal, {
+    "no grpc-status": responds(watered, [["x-a", "1"]]),
+    "no trailer": sends((id) => [headersFrame(id, grpcHead), dataFrame(id, watered, end)]),
+    "a trailers-only response without a status": sends((id) => [headersFrame(id, grpcHead, end)]),
+    "a status that is not a number": responds(watered, [["grpc-status", "ok"]]),
+    "a negative status": responds(watered, [["grpc-status", "-1"]]),
+    "a duplicate status": responds(watered, [
+      ["grpc-status", "0"],
+      ["grpc-status", "0"],
+    ]),
+  }),
+  {
+    name: "the unknown grpc-status 17",
+    script: responds(watered, [
+      ["grpc-status", "17"],
+      ["grpc-message", "odd"],
+    ]),
+    want: Code.Unknown,
+    message: "odd",
+  },
+  {
+    name: "a grpc-message with invalid percent-encoding",
+    script: responds(watered, [
+      ["grpc-status", "9"],
+      ["grpc-message", "50% off"],
+    ]),
+    want: Code.FailedPrecondition,
+    message: "50% off",
+  },
+  {
+    name: "status details that are not base64",
+    script: responds(watered, [
+      ["grpc-status", "5"],
+      ["grpc-message", "none"],
+      ["grpc-status-details-bin", "?"],
+    ]),
+    want: Code.NotFound,
+    message: "none",
+  },
+  { name: "an error after a message", script: responds(watered, [["grpc-status", "10"]]), want: Code.Aborted },
+  ...casesWith(Code.Unimplemented, {
+    "no message": sends((id) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "0"]], end)]),
+    "a trailers-only success": sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], end)]),
+    "two messages": responds(Buffer.concat([watered, watered])),
+  }),
+  ...casesWith(Code.Internal, {
+    "a truncated message": responds(watered.subarray(0, -1)),
+    "a truncated prefix": responds(watered.subarray(0, 3)),
+    "reserved flags": responds(envelope(waterBedResponse, 2)),
+    "a compressed message without grpc-encoding": responds(envelope(gzipSync(waterBedResponse), 1)),
+    "an unknown grpc-encoding": responds(envelope(waterBedResponse, 1), undefined, [
+      ...grpcHead,
+      ["grpc-encoding", "snappy"],
+    ]),
+    "invalid gzip": responds(envelope(waterBedResponse, 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+  }),
+  {
+    name: "a gzip message that decompresses to more than the limit",
+    script: responds(envelope(gzipSync(Buffer.alloc(3000)), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+    want: Code.ResourceExhausted,
+    options: { readMaxBytes: 2000 },
+  },
+  {
+    name: "a message compressed with gzip",
+    script: responds(envelope(gzipSync(waterBedResponse), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
+    want: undefined,
+  },
+  { name: "a message of another type", script: responds(envelope(Buffer.from("0a", "hex"))), want: Code.Internal },
+  {
+    name: "a message length over the limit, without the message",
+    script: sends((id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))]),
+    want: Code.ResourceExhausted,
+  },
+  {
+    name: "more bytes than the limit in an unfinished response",
+    script: sends((id) => [
+      headersFrame(id, grpcHead),
+      dataFrame(id, watered),
+      ...many(3, dataFrame(id, Buffer.alloc(1000))),
+    ]),
+    want: Code.ResourceExhausted,
+    options: { readMaxBytes: 2000 },
+  },
+  {
+    name: "two messages that are together over the limit",
+    script: sends((id) => [
+      headersFrame(id, grpcHead),
+      ...[1500, 600].map((bytes) => dataFrame(id, envelope(Buffer.alloc(bytes)))),
+      headersFrame(id, [["grpc-status", "0"]], end),
+    ]),
+    want: Code.ResourceExhausted,
+    options: { readMaxBytes: 2000 },
+  },
+];

@@ -1,0 +1,537 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import {
+  GreenhouseService,
+  ReadingSchema,
+  RecordReadingsResponseSchema,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  resetFrame,
+} from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import { collect } from "../../../../../../packages/testing/src/collect.ts";
+import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import {
+  envelope,
+  grpcResponse,
+  grpcHead,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
+import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { waitSomeTurns } from "../../../../../../packages/testing/src/wait-some-turns.ts";
+
+// Retried and cancelled calls lose no messages, and do not affect other calls or the process's exit.
+
+function readingOf(sensor: string): Buffer {
+  return envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
+}
+
+const streamsMax = 3;
+
+const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
+const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
+
+const failures = [
+  { how: "a refusal", failFrame: (id: number) => resetFrame(id, 7) },
+  {
+    how: "a retryable error",
+    failFrame: (id: number) => headersFrame(id, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream),
+  },
+];
+
+/** A message larger than the bytes kept for a retry, and windows large enough for it. */
+const large = "x".repeat(100_000);
+const windowsForLarge = [settingFrame(4, 1_000_000), frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 16, 0, 0))];
+
+test.each(failures)("a stream retried after $how sends all its messages again", async ({ failFrame }) => {
+  const refused = Promise.withResolvers<ScriptedConnection>();
+  const bodies = new Map<number, Buffer>();
+  let acknowledged = 0;
+  await using server = await startScriptedServer({
+    opening: windowsForLarge,
+    frame: (connection, { type, flags, streamId, payload }) => {
+      if (type === frameType.settings && flags === 1 && ++acknowledged === 2) refused.resolve(connection);
+      if (type !== frameType.data) return;
+      // Fails the stream at the first message, and allows no new streams for a while.
+      if (bodies.size === 0) connection.send(settingFrame(streamsMax, 0), failFrame(streamId));
+      bodies.set(streamId, Buffer.concat([bodies.get(streamId) ?? Buffer.alloc(0), payload]));
+    },
+    request: (connection, id) => {
+      const response = { $typeName: "greenhouse.v1.RecordReadingsResponse", count: 3, meanDegreesCelsius: 0 } as const;
+      connection.send(...grpcResponse(id, envelope(toBinary(RecordReadingsResponseSchema, response))));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
+  async function* input(): AsyncGenerator<{ sensor: string }> {
+    yield { sensor: "first" };
+    const connection = await refused.promise;
+    // By now, the call has read the large message.
+    setImmediate(() => connection.send(settingFrame(streamsMax, 100)));
+    yield { sensor: large };
+    yield { sensor: "last" };
+  }
+  await within(createClient(GreenhouseService, transport).recordReadings(input()), "the call");
+  const allMessages = Buffer.concat([readingOf("first"), readingOf(large), readingOf("last")]);
+  expect([...bodies.values()].map((body) => body.byteLength)).toEqual([
+    readingOf("first").byteLength,
+    allMessages.byteLength,
+  ]);
+  expect([...bodies.values()].at(-1)?.equals(allMessages)).toBe(true);
+});
+
+test.each(failures)("a stream with discarded messages is not retried after $how", async ({ failFrame }) => {
+  await using server = await startScriptedServer({
+    opening: windowsForLarge,
+    request: (connection, id) => connection.send(failFrame(id)),
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, retry });
+  async function* input(): AsyncGenerator<{ sensor: string }> {
+    yield { sensor: large };
+  }
+  const call = createClient(GreenhouseService, transport).recordReadings(input());
+  await expect(within(call, "the call")).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(server.requests).toBe(1);
+});
+
+test("the request stream is not read while the window is full", async () => {
+  const responder = Promise.withResolvers<() => void>();
+  let receivedBytes = 0;
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId, payload }) => {
+      if (type !== frameType.data) return;
+      receivedBytes += payload.byteLength;
+      // The window is full, and the server sends no WINDOW_UPDATE.
+      const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+      if (receivedBytes === 65_535)
+        responder.resolve(() => connection.send(...grpcResponse(streamId, response), resetFrame(streamId, 0)));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  let reads = 0;
+  const next = async () => {
+    // Limited, so that the test ends if the client never stops reading.
+    if (reads++ > 100) return { done: true, value: undefined } as const;
+    await new Promise(setImmediate);
+    return { done: false, value: { sensor: "x".repeat(16_000) } } as const;
+  };
+  const call = createClient(GreenhouseService, transport).recordReadings({ [Symbol.asyncIterator]: () => ({ next }) });
+  const respond = await within(responder.promise, "a full window");
+  await waitSomeTurns();
+  // Four messages fit, and the fifth waits.
+  expect(reads).toBe(5);
+  respond();
+  await within(call, "the response");
+  await waitSomeTurns();
+  expect(reads).toBe(5);
+});
+
+/** Reads only a stream's first message. The signal cancels the stream later. */
+async function watch(greenhouse: Client<typeof GreenhouseService>, signal: AbortSignal): Promise<void> {
+  const messages = greenhouse.watchReadings({}, { signal })[Symbol.asyncIterator]();
+  await messages.next();
+}
+
+test("response streams that nobody reads do not block other calls", async () => {
+  const windowBytes = 262_144;
+  const streams = 6;
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.requests > streams) return connection.send(...grpcResponse(id, watered));
+      const first = readingOf("first");
+      const rest = Buffer.alloc(windowBytes - first.byteLength);
+      connection.send(headersFrame(id, grpcHead), dataFrame(id, first));
+      for (let at = 0; at < rest.byteLength; at += 16_384)
+        connection.send(dataFrame(id, rest.subarray(at, at + 16_384)));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const greenhouse = createClient(GreenhouseService, transport);
+  const controller = new AbortController();
+  await within(Promise.all(Array.from({ length: streams }, () => watch(greenhouse, controller.signal))), "the streams");
+  expect((await within(greenhouse.waterBed({}), "another call")).bed).toBe(7n);
+  controller.abort();
+});
+
+test("frames for a cancelled call do not affect other calls", async () => {
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      // The messages are small, so about ten thousand fit in the window.
+      if (type === frameType.resetStream) {
+        connection.send(...Array.from({ length: 5_000 }, () => dataFrame(streamId, readingOf("late"))));
+      }
+    },
+    request: (connection, id) => {
+      if (connection.requests > 1) connection.send(...grpcResponse(id, watered));
+      else connection.send(headersFrame(id, grpcHead), dataFrame(id, readingOf("first")));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const greenhouse = createClient(GreenhouseService, transport);
+  const controller = new AbortController();
+  await within(watch(greenhouse, controller.signal), "the first message");
+  controller.abort();
+  for (let i = 0; i < 3; i++) expect((await within(greenhouse.waterBed({}), "the next call")).bed).toBe(7n);
+  expect(server.connections).toBe(1);
+});
+
+test("responses to hundreds of cancelled calls keep the connection open", async () => {
+  const ids: number[] = [];
+  const batch = 600;
+  let arrived = Promise.withResolvers<ScriptedConnection>();
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.requests > 2 * batch) return connection.send(...grpcResponse(id, watered));
+      if (ids.push(id) % batch === 0) arrived.resolve(connection);
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const greenhouse = createClient(GreenhouseService, transport);
+  let connection: ScriptedConnection | undefined;
+  for (let round = 0; round < 2; round++) {
+    const controller = new AbortController();
+    const calls = Array.from({ length: batch }, () => greenhouse.waterBed({}, { signal: controller.signal }));
+    connection = await within(arrived.promise, "the calls");
+    arrived = Promise.withResolvers();
+    controller.abort();
+    for (const { status } of await Promise.allSettled(calls)) expect(status).toBe("rejected");
+  }
+  connection?.send(...ids.flatMap((id) => grpcResponse(id, watered)));
+  expect((await within(greenhouse.waterBed({}), "the next call")).bed).toBe(7n);
+  expect(server.connections).toBe(1);
+});
+
+test("reconnecting to a server that allows no streams uses a backoff", async () => {
+  await using server = await startScriptedServer({
+    opening: [settingFrame(streamsMax, 0)],
+    frame: ({ socket }, { type }) => {
+      if (type === frameType.settings) socket.end();
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const greenhouse = createClient(GreenhouseService, transport);
+  for (let i = 0; i < 2; i++) {
+    await expect(within(greenhouse.waterBed({}), "the call")).rejects.toMatchObject({ code: Code.Unavailable });
+  }
+  expect(server.connections).toBe(2);
+});
+
+test.each([
+  {
+    when: "synchronous error",
+    close: () => {
+      throw new Error("not now");
+    },
+  },
+  { when: "rejected promise", close: () => Promise.reject(new Error("not now")) },
+])("a $when from the request iterator's return() does not prevent RST_STREAM", async ({ close }) => {
+  const reset = Promise.withResolvers<number>();
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId, payload }) => {
+      if (type === frameType.headers) connection.send(headersFrame(streamId, grpcHead));
+      if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const input = { [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined), return: close }) };
+  const method = GreenhouseService.method.controlClimate;
+  const response = transport.stream(method, undefined, undefined, undefined, input);
+  const messages = (await within(response, "the header")).message[Symbol.asyncIterator]();
+  expect(await messages.return?.()).toEqual({ done: true, value: undefined });
+  expect(await within(reset.promise, "RST_STREAM")).toBe(8);
+});
+
+/** Starts a server that sends these frames after the response header, and records the client's RST_STREAM code. */
+async function startStreams(more: (streamId: number) => readonly Frame[]) {
+  const reset = Promise.withResolvers<number>();
+  const server = await startScriptedServer({
+    frame: (connection, { type, streamId, payload }) => {
+      if (type === frameType.headers) connection.send(headersFrame(streamId, grpcHead), ...more(streamId));
+      if (type === frameType.resetStream) reset.resolve(payload.readUInt32BE(0));
+    },
+  });
+  return { server, reset: reset.promise };
+}
+
+async function sensorsOf(messages: AsyncIterable<{ readonly sensor: string }>): Promise<readonly unknown[]> {
+  const results: unknown[] = [];
+  try {
+    for await (const { sensor } of messages) results.push(sensor);
+  } catch (error) {
+    results.push(`${Code[ConnectError.from(error).code]}: ${ConnectError.from(error).rawMessage}`);
+  }
+  return results;
+}
+
+function fails(streamId: number): Frame {
+  return headersFrame(
+    streamId,
+    [
+      ["grpc-status", "5"],
+      ["grpc-message", "gone"],
+    ],
+    frameFlag.endStream,
+  );
+}
+
+test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: readonly unknown[]; isReset?: boolean }>([
+  {
+    name: "that fails with unread messages",
+    more: (id) => [dataFrame(id, Buffer.concat([readingOf("a"), readingOf("b")])), fails(id)],
+    want: ["a", "b", "NotFound: gone"],
+  },
+  {
+    name: "that is reset before its first message",
+    more: (id) => [resetFrame(id, 2)],
+    want: ["Internal: the server reset the call"],
+  },
+  {
+    name: "with an invalid message",
+    more: (id) => [dataFrame(id, envelope(Buffer.of(0xff)))],
+    want: ["Internal: the response is not a valid greenhouse.v1.Reading"],
+    isReset: true,
+  },
+])("a response stream $name yields all received messages, then an error", async ({ more, want, isReset = false }) => {
+  const { server, reset } = await startStreams(more);
+  await using _ = server;
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const results = within(sensorsOf(createClient(GreenhouseService, transport).watchReadings({})), "the end");
+  expect(await results).toEqual(want);
+  if (isReset) expect(await within(reset, "RST_STREAM")).toBe(8);
+});
+
+test("an error with invalid details keeps its header fields", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => {
+      const trailer = [
+        ["grpc-status", "5"],
+        ["grpc-status-details-bin", "?"],
+      ] as const;
+      connection.send(...grpcResponse(id, Buffer.alloc(0), trailer, [...grpcHead, ["x-head", "1"]]));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const error = await createClient(GreenhouseService, transport)
+    .waterBed({})
+    .catch((reason: unknown) => ConnectError.from(reason));
+  expect(error).toMatchObject({ code: Code.NotFound, isWireError: true });
+  expect(error instanceof ConnectError && error.metadata.get("x-head")).toBe("1");
+});
+
+test("a cancelled call yields no more messages of the response", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => connection.send(...grpcResponse(id, Buffer.concat([readingOf("a"), readingOf("b")]))),
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const controller = new AbortController();
+  const call = createClient(GreenhouseService, transport).watchReadings({}, { signal: controller.signal });
+  const messages = call[Symbol.asyncIterator]();
+  expect(await within(messages.next(), "the first")).toMatchObject({ value: { sensor: "a" } });
+  controller.abort();
+  await expect(messages.next()).rejects.toMatchObject({ code: Code.Canceled });
+});
+
+test("a request stream's error is ignored once the response has arrived", async () => {
+  const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      if (type === frameType.data) connection.send(...grpcResponse(streamId, response));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const { promise: second, reject } = Promise.withResolvers<never>();
+  const messages = [Promise.resolve({ done: false, value: { sensor: "first" } } as const), second];
+  const input = {
+    next: () => messages.shift() ?? second,
+    return: async () => {
+      reject(new Error("the input has failed"));
+      return { done: true, value: undefined } as const;
+    },
+  };
+  const call = createClient(GreenhouseService, transport).recordReadings({ [Symbol.asyncIterator]: () => input });
+  expect(await within(call, "the response")).toMatchObject({ count: 0 });
+});
+
+test("a call whose signal is already aborted is not sent", async () => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const call = createClient(GreenhouseService, transport).waterBed({}, { signal: AbortSignal.abort() });
+  await expect(within(call, "the end")).rejects.toMatchObject({ code: Code.Canceled });
+  expect(server.requests).toBe(0);
+});
+
+async function* throwing(): AsyncGenerator<{ sensor: string }> {
+  yield { sensor: "a" };
+  throw new ConnectError("mine", Code.Aborted);
+}
+
+test.each([
+  { when: "before", hasHeader: false },
+  { when: "after", hasHeader: true },
+])("an error of the request stream $when the response header fails the call", async ({ hasHeader }) => {
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      if (hasHeader && type === frameType.headers) connection.send(headersFrame(streamId, grpcHead));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const client = createClient(GreenhouseService, transport);
+  const call = hasHeader ? collect(client.controlClimate(throwing())) : client.recordReadings(throwing());
+  await expect(within<unknown>(call, "the end")).rejects.toMatchObject({ code: Code.Aborted, rawMessage: "mine" });
+});
+
+test.each([
+  { name: "a request stream that ended before the response gets no return() call", isFinite: true, count: 0 },
+  { name: "a request stream that is open at the response gets one return() call", isFinite: false, count: 1 },
+])("$name", async (testCase) => {
+  const responded = Promise.withResolvers<void>();
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId, flags }) => {
+      const isLast = testCase.isFinite
+        ? type === frameType.data && (flags & frameFlag.endStream) > 0
+        : type === frameType.data;
+      const response = envelope(toBinary(RecordReadingsResponseSchema, create(RecordReadingsResponseSchema)));
+      if (isLast) connection.send(...grpcResponse(streamId, response));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  let [reads, count] = [0, 0];
+  const end = { done: true, value: undefined } as const;
+  const next = async () => {
+    reads += 1;
+    if (reads === 2) {
+      if (testCase.isFinite) return end;
+      await responded.promise;
+    }
+    return { done: false, value: { sensor: "a" } } as const;
+  };
+  const input = { [Symbol.asyncIterator]: () => ({ next, return: async () => ((count += 1), end) }) };
+  const call = createClient(GreenhouseService, transport).recordReadings(input);
+  await within(call, "the response");
+  responded.resolve();
+  await waitSomeTurns();
+  expect([reads, count]).toEqual([2, testCase.count]);
+});
+
+test.each([
+  { how: "succeeds", status: "0" },
+  { how: "fails", status: "5" },
+])("a call that $how closes its open request stream", async ({ status }) => {
+  await using server = await startScriptedServer({
+    frame: (connection, { type, streamId }) => {
+      if (type !== frameType.headers) return;
+      connection.send(headersFrame(streamId, [...grpcHead, ["grpc-status", status]], frameFlag.endStream));
+    },
+  });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const ended = Promise.withResolvers<void>();
+  async function* input(): AsyncGenerator<object> {
+    try {
+      for (;;) yield await new Promise((resolve) => setImmediate(resolve, {}));
+    } finally {
+      ended.resolve();
+    }
+  }
+  const response = transport.stream(GreenhouseService.method.controlClimate, undefined, undefined, undefined, input());
+  await within(Promise.allSettled([response]), "the response");
+  await within(ended.promise, "the end of the input");
+});
+
+const program = `
+  import { createClient } from "@connectrpc/connect";
+  import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";
+  import { createGrpcTransport } from "./packages/proxy/src/client/index.ts";
+  const transport = createGrpcTransport({ baseUrl: process.env.BASE_URL });
+  const greenhouse = createClient(GreenhouseService, transport);
+`;
+
+test.each([
+  {
+    name: "the transport is disposed of",
+    code: `await greenhouse.waterBed({}); await transport[Symbol.asyncDispose](); console.log("disposed");`,
+    output: "disposed\n",
+  },
+  { name: "all calls have finished", code: `await greenhouse.waterBed({});`, output: "" },
+  {
+    name: "the call is cancelled before a connection exists",
+    code: `
+      const controller = new AbortController();
+      const call = greenhouse.waterBed({}, { signal: controller.signal });
+      for (let i = 0; i < 50; i++) await Promise.resolve();
+      controller.abort();
+      await call.catch(({ code }) => console.log(code));`,
+    output: `${Code.Canceled}\n`,
+  },
+])("when $name, the process exits", async ({ code, output }) => {
+  await using server = await startScriptedServer({
+    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
+  });
+  const { exitCode, stdout, stderr } = await runProgram(
+    process.execPath,
+    ["--input-type=module", "-e", program + code],
+    { folder: projectFolder, environment: { BASE_URL: server.baseUrl } },
+  );
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: output, stderr: "" });
+});
+
+/**
+ * Checks that a call with "wait for ready" waits until `start` has started the server, and that other calls fail
+ * meanwhile.
+ */
+async function expectWaitForReady(options: UpstreamOptions, start: () => Promise<AsyncDisposable>): Promise<void> {
+  await using upstream = createUpstream(options);
+  const clientOf = (waitForReady: boolean): Client<typeof GreenhouseService> =>
+    createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream, waitForReady }));
+  // The call fails here while no other call waits, and below while another call waits.
+  await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
+  const response = clientOf(true).waterBed({});
+  await expect(clientOf(true).waterBed({}, { timeoutMs: 50 })).rejects.toMatchObject({ code: Code.DeadlineExceeded });
+  await expect(clientOf(false).waterBed({})).rejects.toMatchObject({ code: Code.Unavailable });
+  expect(upstream.load.waitingCalls).toBe(1);
+  await using _ = await start();
+  expect((await within(response, "the response")).bed).toBe(7n);
+  expect(upstream.load.waitingCalls).toBe(0);
+}
+
+const greenhouse = { waterBed: () => ({ bed: 7n }) };
+
+test("a call with waitForReady is sent once its server is reachable", async () => {
+  using folder = createTempFolder();
+  const path = folder.file("late.sock");
+  await expectWaitForReady({ addresses: `unix:${path}` }, () => startGreenhouse(greenhouse, {}, { path }));
+});
+
+test("a call with waitForReady is sent once its name resolves", async () => {
+  await using server = await startGreenhouse(greenhouse);
+  let addresses: { address: string }[] = [];
+  await expectWaitForReady(
+    { addresses: `dns:orders.example:${String(server.address.port)}`, lookup: async () => addresses },
+    async () => {
+      addresses = [{ address: "127.0.0.1" }];
+      return server;
+    },
+  );
+});
+
+test("a call without a connection fails when its transport is closed", async () => {
+  await using server = await startScriptedServer({});
+  const transport = createGrpcTransport({ baseUrl: server.baseUrl });
+  const call = createClient(GreenhouseService, transport).waterBed({});
+  for (let i = 0; i < 50; i++) await Promise.resolve();
+  const settled = Promise.allSettled([call, transport[Symbol.asyncDispose]()]);
+  const [outcome] = await within(settled, "the end");
+  expect(outcome).toMatchObject({ reason: { code: Code.Unavailable, rawMessage: "the transport is closed" } });
+});

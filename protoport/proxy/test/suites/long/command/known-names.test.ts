@@ -1,0 +1,274 @@
+import { renameSync } from "node:fs";
+import type { DescFile } from "@bufbuild/protobuf";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createSigningKey, startIdentityProvider } from "../../../../../../packages/testing/src/auth/identity-provider.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
+import { restrictedServices } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+import { OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { proxyCommand } from "../../../../src/command/program.ts";
+
+// Names of services and RPCs in the configuration that the descriptors do not declare.
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const served = GreenhouseService.typeName;
+const set = folder.write("greenhouse.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse));
+const restricted = restrictedServices().map(({ file }) => file);
+const restrictedSet = folder.write("restricted.binpb", descriptorSetOf(...new Set(restricted)));
+
+interface Result {
+  readonly exitCode: number;
+  readonly errors: string;
+}
+
+/** Runs `--check`, and returns its exit code and what it prints on standard error. */
+function check(...args: readonly string[]): Promise<Result> {
+  return run(...args, "--check");
+}
+
+async function run(...args: readonly string[]): Promise<Result> {
+  const errors: string[] = [];
+  const exitCode = await proxyCommand(args, {
+    out: () => undefined,
+    err: (text) => void errors.push(text),
+    stopRequested: () => new Promise(() => undefined),
+    onHangup: () => undefined,
+  });
+  return { exitCode, errors: errors.join("\n").replaceAll(folder.path, "DIR") };
+}
+
+/** Writes a configuration file whose upstreams have these settings. */
+function configure(upstreams: readonly string[], others = ""): readonly string[] {
+  const items = upstreams.map((each, at) => `- { addresses: ["http://127.0.0.1:${at + 1}"], ${each} }\n`);
+  return ["--config", folder.write("proxy.yaml", `upstreams:\n${items.join("")}${others}`)];
+}
+
+const withRules = (name: string, text: string): string => `rest: { rules: [${folder.write(name, text)}] }`;
+const unknownRule = `rules:\n- selector: other.v1.Other.Get\n  get: /other\n`;
+
+test.each<{ name: string; args: () => readonly string[]; want: string }>([
+  {
+    name: "a misspelled service",
+    args: () => configure([`descriptors: ${set},\n  services: [${served}, greenhouse.v1.GreenhosueService]`]),
+    want:
+      "DIR/proxy.yaml:3:47: upstreams[0].services[1] must match a service of the descriptors, got " +
+      `"greenhouse.v1.GreenhosueService", did you mean ${served}?`,
+  },
+  {
+    name: "a misspelled package",
+    args: () => configure([`descriptors: ${set}, services: ["grenhouse.v1.*"]`]),
+    want: 'upstreams[0].services[0] must match a service of the descriptors, got "grenhouse.v1.*", did you mean greenhouse.v1.*?',
+  },
+  {
+    name: "a misspelled service in a flag",
+    args: () => ["--upstream", "http://127.0.0.1:1", "--descriptors", set, "--service", "typo"],
+    want: '--service must match a service of the descriptors, got "typo"',
+  },
+  {
+    name: "a misspelled service next to an upstream with reflection",
+    args: () => configure([`descriptors: ${set}, services: [typo]`, "descriptors: reflection, services: [other.*]"]),
+    want: 'upstreams[0].services[0] must match a service of the descriptors, got "typo"',
+  },
+  {
+    name: "a misspelled selector in a YAML service config",
+    args: () =>
+      configure(
+        [`descriptors: ${set}`],
+        withRules(
+          "rules.yaml",
+          `http:\n  rules:\n  - { selector: ${served}.GetReading, get: "/r/{sensor}" }\n` +
+            `  - { get: /r, selector: ${served}.GetReadng }\n  - { get: /o, selector: greenhouse.v1.Other.Get }\n`,
+        ),
+      ),
+    want:
+      `DIR/rules.yaml:4:26: selector must be an RPC of the descriptors, got "${served}.GetReadng", did you mean ` +
+      `${served}.GetReading?\n` +
+      'DIR/rules.yaml:5:26: selector must be an RPC of the descriptors, got "greenhouse.v1.Other.Get"',
+  },
+  {
+    name: "a misspelled selector in JSON rules",
+    args: () =>
+      configure(
+        [`descriptors: ${set}`],
+        withRules("rules.json", `{"rules": [\n{"selector":"${served}.X","get":"/"}]}`),
+      ),
+    want: `DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "${served}.X"`,
+  },
+  {
+    name: "a misspelled selector in JSON that is not YAML",
+    args: () =>
+      configure(
+        [`descriptors: ${set}`],
+        withRules(
+          "repeated.json",
+          `{"name": "a", "name": "b", "http": {"rules": [{"selector":"${served}.X","get":"/"}]}}`,
+        ),
+      ),
+    want: `DIR/repeated.json: selector must be an RPC of the descriptors, got "${served}.X"`,
+  },
+])("$name is rejected with its location", async ({ args, want }) => {
+  const { exitCode, errors } = await check(...args());
+  expect({ exitCode, errors }).toEqual({ exitCode: 2, errors: expect.stringContaining(want) });
+});
+
+const mixins = ["google.longrunning.Operations.GetOperation", "google.cloud.location.Locations.ListLocations"];
+const noEffect = (selector: string): string => `the rule for ${selector} has no effect: no served RPC has this name`;
+const mistaken = (selector: string): string =>
+  `DIR/selectors.yaml:3:15: selector must be an RPC of the descriptors, got "${selector}"`;
+
+test.each<{ name: string; selectors: readonly string[]; exitCode: number; errors: readonly string[] }>([
+  { name: "log selectors of mixins", selectors: mixins, exitCode: 0, errors: mixins.map(noEffect) },
+  {
+    name: "log the nearest name for a misspelled package",
+    selectors: ["grenhouse.v1.GreenhouseService.WaterBed"],
+    exitCode: 0,
+    errors: [`${noEffect("grenhouse.v1.GreenhouseService.WaterBed")}, did you mean ${served}.WaterBed?`],
+  },
+  {
+    name: "log selectors of an unknown subpackage",
+    selectors: ["greenhouse.v1.admin.Admin.Get"],
+    exitCode: 0,
+    errors: [noEffect("greenhouse.v1.admin.Admin.Get")],
+  },
+  {
+    name: "refuse a misspelled service in a served package",
+    selectors: ["greenhouse.v1.GreenhosueService.WaterBed", ...mixins],
+    exitCode: 2,
+    errors: [`${mistaken("greenhouse.v1.GreenhosueService.WaterBed")}, did you mean ${served}.WaterBed?`],
+  },
+  {
+    name: "refuse a misspelled RPC",
+    selectors: [`${served}.WaterBd`],
+    exitCode: 2,
+    errors: [`${mistaken(`${served}.WaterBd`)}, did you mean ${served}.WaterBed?`],
+  },
+  {
+    name: "refuse selectors with a wildcard",
+    selectors: [`${served}.*`],
+    exitCode: 2,
+    errors: [mistaken(`${served}.*`)],
+  },
+  { name: "refuse selectors without a service", selectors: ["WaterBed"], exitCode: 2, errors: [mistaken("WaterBed")] },
+])("serve and check $name", async ({ selectors, exitCode, errors }) => {
+  const items = selectors.map((selector, at) => `  - selector: ${JSON.stringify(selector)}\n    get: /x/${at}\n`);
+  const rules = withRules("selectors.yaml", `http:\n  rules:\n${items.join("")}`);
+  const want = { exitCode, errors: errors.join("\n") };
+  expect(await check(...configure([`descriptors: ${set}`], rules))).toEqual(want);
+  expect(await run("check", set, "--rules", folder.file("selectors.yaml"))).toEqual(want);
+});
+
+test("serve and check log selectors of packages that --service excludes", async () => {
+  const selectors = ["greenhouse.v1.GreenhouseService.WaterBed", "greenhouse.v1.GreenhouseService.WaterBd"];
+  const items = selectors.map((selector, at) => `  - { selector: ${selector}, get: /x/${at} }\n`);
+  const both = folder.write("both.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse, OrderService.file));
+  const rules = withRules("unselected.yaml", `http:\n  rules:\n${items.join("")}`);
+  const want = { exitCode: 0, errors: selectors.map(noEffect).join("\n") };
+  expect(await check(...configure([`descriptors: ${both}, services: ["orders.*"]`], rules))).toEqual(want);
+  expect(await run("check", both, "--service", "orders.*", "--rules", folder.file("unselected.yaml"))).toEqual(want);
+});
+
+const ruleFor = (selector: string, path: string): string => `- { selector: greenhouse.v1.${selector}, get: ${path} }\n`;
+
+test("names of hidden services and RPCs are accepted", async () => {
+  const rules = `rules:\n${ruleFor("Maintenance.Rinse", "/rinse")}${ruleFor("GreenhouseService.GetReading", "/reading")}`;
+  const services = "services: [greenhouse.v1.GreenhouseService, greenhouse.v1.Maintenance]";
+  const token = folder.write("token", "a-token-of-sufficient-length");
+  const args = configure(
+    [`descriptors: ${restrictedSet}, ${services}`],
+    `${withRules("hidden.yaml", rules)}\nvisibility: { allow: [PREVIEW] }\n` +
+      `authentication: { tokens: [{ file: ${token} }], open: [/greenhouse.v1.Maintenance/Rinse] }\n`,
+  );
+  expect(await check(...args)).toEqual({
+    exitCode: 0,
+    errors: [
+      "upstreams[].services has no effect for greenhouse.v1.Maintenance: it is hidden by visibility",
+      "the rule for greenhouse.v1.Maintenance.Rinse has no effect: it is hidden by visibility",
+      "the rule for greenhouse.v1.GreenhouseService.GetReading has no effect: it is hidden by visibility",
+      "authentication.open has no effect for /greenhouse.v1.Maintenance/Rinse: it is hidden by visibility",
+      'the visibility label "PREVIEW" has no effect: the definitions use INTERNAL',
+    ].join("\n"),
+  });
+});
+
+test("with reflection, unknown names are logged instead of rejected", async () => {
+  const upstream = await startReflectedUpstream(
+    serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] }),
+  );
+  onTestFinished(() => upstream.stop());
+  const reflected = `- { addresses: ["${upstream.address}"], descriptors: reflection, services: [orders.*, shelves.*] }\n`;
+  const file = `- { addresses: ["http://127.0.0.1:1"], descriptors: ${set} }\n`;
+  const text = `upstreams:\n${reflected}${file}${withRules("unknown.yaml", unknownRule)}`;
+  expect(await check("--config", folder.write("reflected.yaml", text))).toEqual({
+    exitCode: 0,
+    errors:
+      "upstreams[].services has no effect for shelves.*: no served service matches this name\n" +
+      "the rule for other.v1.Other.Get has no effect: no served RPC has this name",
+  });
+});
+
+function countOf(text: string, part: string): number {
+  return text.split(part).length - 1;
+}
+
+test("names are checked against the descriptors that the proxy serves", async () => {
+  const key = await createSigningKey("RS256", "1");
+  using issuer = await startIdentityProvider(key);
+  const descriptors = folder.file("replaced.binpb");
+  const replaceSet = (...files: readonly DescFile[]): void => {
+    folder.write("replaced.next", descriptorSetOf(...files));
+    renameSync(folder.file("replaced.next"), descriptors);
+  };
+  // The keys are fetched after the configuration was read, and before descriptors are served.
+  const replaceDuringFetch = (...files: readonly DescFile[]): void => {
+    issuer.respond = (_, response) => {
+      issuer.respond = undefined;
+      replaceSet(...files);
+      response.end(JSON.stringify({ keys: [key.jwk] }));
+    };
+  };
+  const configureAudience = (audience: string): void => {
+    const jwt = `{ issuer: ${issuer.issuer}, keysUrl: ${issuer.keysUrl}, audiences: [${audience}] }`;
+    const services = 'services: ["orders.*", "greenhouse.*"]';
+    const upstream = `{ addresses: ["http://127.0.0.1:1"], descriptors: ${descriptors}, ${services} }`;
+    const settings = [`upstreams: [${upstream}]`, `authentication: { jwt: [${jwt}] }`];
+    folder.write("replaced.yaml", ["listen: { port: 0 }", "admin: { port: 0 }", ...settings].join("\n"));
+  };
+  const both = [OrderService.file, file_greenhouse_v1_greenhouse];
+  replaceSet(OrderService.file);
+  configureAudience("start");
+  replaceDuringFetch(...both);
+  await using proxy = await startProxyProcess(["--config", folder.file("replaced.yaml")]);
+  for (const [at, audience] of ["first", "second"].entries()) {
+    configureAudience(audience);
+    replaceDuringFetch(OrderService.file);
+    proxy.command.process.kill("SIGHUP");
+    const problem =
+      'services[1] must match a service of the descriptors, got "greenhouse.*"; the previous one stays in use';
+    await expect.poll(() => countOf(proxy.command.stderr(), problem), { timeout: 5_000 }).toBe(at + 1);
+    replaceSet(...both);
+    configureAudience(`${audience}-valid`);
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(() => countOf(proxy.command.stdout(), "configuration reloaded"), { timeout: 5_000 }).toBe(at + 1);
+  }
+});
+
+test("a reload with an unknown name keeps the previous configuration", async () => {
+  const text = (services: string): string =>
+    `listen: { port: 0 }\nadmin: { port: 0 }\ndrain: { delayMs: 0 }\n` +
+    `upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: ${set}, services: [${services}] }]\n`;
+  const file = folder.write("running.yaml", text("greenhouse.*"));
+  await using proxy = await startProxyProcess(["--config", file]);
+  folder.write("running.yaml", text("greenhouse.*, typo"));
+  proxy.command.process.kill("SIGHUP");
+  const problem = 'upstreams[0].services[1] must match a service of the descriptors, got "typo"';
+  await expect.poll(proxy.command.stderr, { timeout: 5_000 }).toContain(problem);
+  expect(proxy.command.stderr()).toMatch(/^cannot reload the configuration: .*; the previous one stays in use$/m);
+});

@@ -1,0 +1,121 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
+import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
+import type { Field, HttpRequest } from "../../../../../../packages/testing/src/http/exchange.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { eventsOf, statelessRequest } from "../../../../../../packages/testing/src/gateway/mcp.ts";
+import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import type { ForwardRules } from "../../../../src/create-proxy.ts";
+
+// An upstream's RPCs as tools.
+
+const service = "greenhouse_v1_GreenhouseService";
+
+function call(method: string, args: object, header: readonly Field[] = []): HttpRequest {
+  return statelessRequest("tools/call", { name: `${service}_${method}`, arguments: args }, header);
+}
+
+interface Proxied extends AsyncDisposable {
+  readonly credentials: (string | null)[];
+  exchange(request: HttpRequest): Promise<string>;
+}
+
+async function start(rules: ForwardRules = {}, ignoreUnknownFields = true): Promise<Proxied> {
+  await using opened = new AsyncDisposableStack();
+  const credentials: (string | null)[] = [];
+  const greenhouse = opened.use(
+    await startGreenhouse({
+      waterBed: ({ bed, note }, { requestHeader }) => {
+        credentials.push(requestHeader.get("authorization") ?? requestHeader.get("x-caller-token"));
+        if (note === "dry") throw new ConnectError("dry", Code.Aborted);
+        return { bed };
+      },
+      async *watchReadings({ count }) {
+        for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
+      },
+    }),
+  );
+  const { address, port } = greenhouse.address;
+  const proxy = opened.use(
+    await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], {
+      mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
+      upstreamOptions: { requestHeader: rules },
+      jsonOptions: { ignoreUnknownFields },
+    }),
+  );
+  const all = opened.move();
+  return {
+    credentials,
+    exchange: async (request) => String((await exchangeHttp1(proxy.address, request)).body),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+describe("a proxy with MCP tools", () => {
+  test("lists and calls an upstream's tools", async () => {
+    await using proxied = await start();
+    expect(JSON.parse(await proxied.exchange(statelessRequest("tools/list")))).toMatchObject({
+      result: { tools: ["GetReading", "WaterBed", "WatchReadings"].map((name) => ({ name: `${service}_${name}` })) },
+    });
+    expect(JSON.parse(await proxied.exchange(call("WaterBed", { bed: "9007199254740993" })))).toMatchObject({
+      result: { structuredContent: { bed: "9007199254740993" } },
+    });
+    expect(JSON.parse(await proxied.exchange(call("WaterBed", { note: "dry" })))).toMatchObject({
+      result: { isError: true, content: [{ text: "ABORTED: dry" }] },
+    });
+    expect(eventsOf(await proxied.exchange(call("WatchReadings", { count: 2 })))).toMatchObject([
+      { result: { structuredContent: { messages: [{ degreesCelsius: 1 }, { degreesCelsius: 2 }] } } },
+    ]);
+  });
+
+  test.each([
+    { name: "input schemas forbid additional properties if unknown fields are refused", ignores: false, want: 3 },
+    { name: "input schemas allow additional properties if unknown fields are ignored", ignores: true, want: 0 },
+  ])("$name", async ({ ignores, want }) => {
+    await using proxied = await start({}, ignores);
+    const text = await proxied.exchange(statelessRequest("tools/list"));
+    expect(text.split('"additionalProperties":false')).toHaveLength(want + 1);
+  });
+
+  const token = "Bearer of-the-agent";
+  const rename = { authorization: "x-caller-token" };
+
+  test.each<{ name: string; requestHeader?: ForwardRules; want: string | null }>([
+    { name: "does not forward the client's token by default", want: null },
+    { name: "does not forward the client's token if allow is a wildcard", requestHeader: { allow: ["*"] }, want: null },
+    {
+      name: "does not forward the client's token if only rename names its field",
+      requestHeader: { rename },
+      want: null,
+    },
+    {
+      name: "does not forward the client's token if allow is a pattern",
+      requestHeader: { allow: [/^authorization$/, "x-*"], rename },
+      want: null,
+    },
+    {
+      name: "renames the client's token if allow names its field",
+      requestHeader: { allow: ["authorization"], rename },
+      want: token,
+    },
+    {
+      name: "forwards the client's token if allow names its field",
+      requestHeader: { allow: ["Authorization"] },
+      want: token,
+    },
+    {
+      name: "sends the proxy's own credential",
+      requestHeader: { set: () => ({ authorization: "Basic x" }) },
+      want: "Basic x",
+    },
+  ])("$name", async ({ requestHeader, want }) => {
+    await using proxied = await start(requestHeader);
+    await proxied.exchange(call("WaterBed", {}, [["authorization", token]]));
+    expect(proxied.credentials).toEqual([want]);
+  });
+});

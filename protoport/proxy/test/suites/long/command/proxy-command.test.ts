@@ -1,0 +1,739 @@
+import { once } from "node:events";
+import { renameSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { connect } from "node:tls";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema, SourceCodeInfo_LocationSchema, SourceCodeInfoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { afterAll, describe, expect, test } from "vitest";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { proxyCommand } from "../../../../src/command/program.ts";
+import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
+import { ProxyCommand } from "../../../../../../packages/testing/src/gateway/proxy-command.ts";
+import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
+import { file_grpc_health_v1_health } from "../../../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
+import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { file_orders_v1_orders } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { file_streams_v1_stream_service } from "../../../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
+import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { restrictedGreenhouse } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
+import { startNode } from "../../../../../../packages/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+
+// npx @protoport/proxy
+
+const folder = createTempFolder();
+const { write } = folder;
+afterAll(() => folder[Symbol.dispose]());
+
+const greenhouses = addComment(descriptorSetOf(file_greenhouse_v1_greenhouse));
+const both = descriptorSetOf(file_greenhouse_v1_greenhouse, file_streams_v1_stream_service);
+const pem = createCertificate("proxy");
+const upstreamPem = createCertificate("upstream");
+
+/** Adds a comment to the last file's first RPC. */
+function addComment(descriptorSet: Uint8Array): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
+  const location = create(SourceCodeInfo_LocationSchema, { path: [6, 0, 2, 0], leadingComments: " How warm it is.\n" });
+  for (const file of set.file.slice(-1)) file.sourceCodeInfo = create(SourceCodeInfoSchema, { location: [location] });
+  return toBinary(FileDescriptorSetSchema, set);
+}
+
+/** A gRPC greenhouse with server reflection. */
+interface Upstream {
+  readonly gateway: Gateway;
+  readonly address: string;
+  readonly requestHeaders: Headers[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+async function startUpstream(options: ListenOptions = {}, admit?: GatewayOptions["admit"]): Promise<Upstream> {
+  const requestHeaders: Headers[] = [];
+  const gateway = createTestGateway({
+    routes: (router: ConnectRouter) => {
+      router.service(GreenhouseService, {
+        getReading: ({ sensor }, { requestHeader }) => {
+          requestHeaders.push(requestHeader);
+          return { sensor, degreesCelsius: 21 };
+        },
+      });
+      router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
+    },
+    ...(admit && { admit }),
+  });
+  const { port } = await gateway.listen({ host: "127.0.0.1", ...options });
+  const address = `127.0.0.1:${String(port)}`;
+  return { gateway, address, requestHeaders, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+function proxy(...args: readonly string[]): ProxyCommand {
+  return new ProxyCommand(["--port", "0", "--drain-delay-ms", "0", ...args]);
+}
+
+async function run(...args: readonly string[]): Promise<{ exitCode: number; printed: string; errorOutput: string }> {
+  const running = proxy(...args);
+  const exitCode = await within(running.done, "the command");
+  return { exitCode, printed: running.printed.join("\n"), errorOutput: running.errors.join("\n") };
+}
+
+async function get(url: string): Promise<{ readonly status: number; readonly body: string }> {
+  const response = await fetch(url);
+  return { status: response.status, body: await response.text() };
+}
+
+test("a service with reflection is served over REST with docs and metrics", async () => {
+  await using upstream = await startUpstream();
+  await using running = proxy(
+    "--upstream",
+    `dns:${upstream.address}`,
+    "--reflection",
+    "--admin-port",
+    "0",
+    "--cors",
+    "*",
+    "--host",
+    "127.0.0.2",
+  );
+  const url = await running.serving;
+  expect(url).toContain("http://127.0.0.2:");
+  expect(await get(`${url}/sensors/4/reading`)).toEqual({ status: 200, body: '{"sensor":"4","degreesCelsius":21}' });
+  expect(JSON.parse((await get(`${url}/openapi.json`)).body)).toMatchObject({
+    info: { title: "greenhouse.v1.GreenhouseService" },
+    paths: { "/sensors/{sensor}/reading": {} },
+  });
+  expect((await get(`${url}/docs`)).body).toContain("<html");
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  expect(admin).toContain("http://127.0.0.2:");
+  expect(await get(`${admin}/readyz`)).toEqual({ status: 200, body: '{"status":"ready"}' });
+  const shop = { origin: "https://shop.example" };
+  expect((await fetch(url, { headers: shop })).headers.get("access-control-allow-origin")).toBe("*");
+  const metrics = (await get(`${admin}/metrics`)).body;
+  expect(metrics).toContain('http_route="/sensors/{sensor}/reading"');
+  expect(metrics).toContain("gateway_connections{");
+  expect(metrics).toContain("gateway_ready 1");
+  expect(metrics).toContain("process_memory_usage_bytes ");
+  const upstreamLabel = `upstream="dns:${upstream.address}"`;
+  expect(metrics).toContain(`gateway_descriptors_reloads_total{${upstreamLabel},result="success"} 1`);
+  const called = `${upstreamLabel},rpc_system_name="grpc",rpc_method="greenhouse.v1.GreenhouseService/GetReading"`;
+  expect(metrics).toContain(`rpc_client_call_duration_seconds_count{${called},rpc_response_status_code="OK"} 1`);
+});
+
+test("flags select services, rules, timeouts and origins, and disable the docs", async () => {
+  await using upstream = await startUpstream();
+  const rules = write(
+    "rules.yaml",
+    `http:\n  rules:\n  - selector: ${GreenhouseService.typeName}.GetReading\n    get: /r/{sensor}\n`,
+  );
+  const from = ["--upstream", `http://${upstream.address}`, "--descriptors", write("both.binpb", both)];
+  const chosen = ["--service", "greenhouse.*", "--omit", "greenhouse.v1.GreenhouseService.WaterBed", "--rules", rules];
+  const limits = [
+    "--rest",
+    "lenient",
+    "--timeout-ms",
+    "5000",
+    "--timeout-max-ms",
+    "9000",
+    "--header-bytes",
+    "5000",
+    "--request-bytes",
+    "2000",
+  ];
+  const pages = ["--cors", "https://shop.example", "--no-docs"];
+  await using running = proxy(...from, ...chosen, ...limits, ...pages);
+  const url = await running.serving;
+  expect(running.printed.at(-1)).toBe(`${url} serves greenhouse.v1.GreenhouseService`);
+  const response = await fetch(`${url}/r/4?unknown=1`, { headers: { origin: "https://shop.example" } });
+  expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, "https://shop.example"]);
+  expect(upstream.requestHeaders[0]?.get("grpc-timeout")).toMatch(/^(?:4\d{3}|5000)m$/);
+  const headers = { "content-type": "application/json", "connect-timeout-ms": "60000" };
+  await fetch(`${url}/greenhouse.v1.GreenhouseService/GetReading`, { method: "POST", headers, body: "{}" });
+  expect(upstream.requestHeaders[1]?.get("grpc-timeout")).toMatch(/^(?:8\d{3}|9000)m$/);
+  expect((await fetch(`${url}/r/4`, { headers: { "x-a": "v".repeat(5_000) } })).status).toBe(431);
+  const body = JSON.stringify({ sensor: "4".repeat(2_000) });
+  const post = `${url}/greenhouse.v1.GreenhouseService/GetReading`;
+  expect((await fetch(post, { method: "POST", headers, body })).status).toBe(429);
+  expect((await get(`${url}/sensors/4/reading`)).status).toBe(404);
+  expect((await get(`${url}/openapi.json`)).status).toBe(404);
+  expect((await fetch(`${url}/beds/1:water`, { method: "POST" })).status).toBe(404);
+});
+
+test("a rule for / replaces the redirect to the docs page", async () => {
+  await using upstream = await startUpstream();
+  const rules = write(
+    "root.yaml",
+    `http:\n  rules:\n  - selector: ${GreenhouseService.typeName}.GetReading\n    get: /\n`,
+  );
+  const from = ["--upstream", `http://${upstream.address}`, "--reflection"];
+  const statusOf = async (...args: readonly string[]): Promise<number> => {
+    await using running = proxy(...from, ...args);
+    return (await fetch(await running.serving, { redirect: "manual" })).status;
+  };
+  expect([await statusOf("--rules", rules), await statusOf()]).toEqual([200, 302]);
+});
+
+test("callers and the upstream use TLS, and SIGHUP reloads the certificate", async () => {
+  await using upstream = await startUpstream({ tls: { ...upstreamPem, requestCert: true, ca: pem.cert } });
+  const [cert, key, ca] = [write("cert.pem", pem.cert), write("key.pem", pem.key), write("ca.pem", upstreamPem.cert)];
+  const args = [
+    "--tls-cert",
+    cert,
+    "--tls-key",
+    key,
+    "--upstream-tls-ca",
+    ca,
+    "--upstream-tls-servername",
+    "localhost",
+  ];
+  const own = ["--upstream-tls-cert", cert, "--upstream-tls-key", key];
+  await using running = proxy("--upstream", `https://${upstream.address}`, "--reflection", ...args, ...own);
+  const { port } = new URL(await running.serving);
+  const commonName = async (): Promise<string | undefined> => {
+    const socket = connect({ host: "127.0.0.1", port: Number(port), rejectUnauthorized: false });
+    await within(once(socket, "secureConnect"), "a connection");
+    const name = socket.getPeerCertificate().subject.CN;
+    socket.destroy();
+    return typeof name === "string" ? name : undefined;
+  };
+  expect(await commonName()).toBe("proxy");
+  const renewed = createCertificate("renewed");
+  write("cert.pem", renewed.cert);
+  write("key.pem", renewed.key);
+  running.hangUp();
+  expect(await commonName()).toBe("renewed");
+  write("key.pem", "none");
+  running.hangUp();
+  await expect.poll(() => running.errors).toEqual([expect.stringContaining("cannot reload the certificate: ")]);
+  expect(await commonName()).toBe("renewed");
+});
+
+test("a changed descriptor file is read again, and used if valid", async () => {
+  await using upstream = await startUpstream();
+  const file = write("watched.binpb", greenhouses);
+  await using running = proxy("--upstream", `http://${upstream.address}`, "--descriptors", file);
+  const url = await running.serving;
+  const described = async (): Promise<string> => (await get(`${url}/openapi.json`)).body;
+  expect(await described()).not.toContain("streams.v1");
+  expect(await described()).toContain("How warm it is");
+  renameSync(write("next.binpb", both), file);
+  await expect.poll(described, { timeout: 10_000 }).toContain("streams.v1");
+  expect(running.printed.at(-1)).toContain("descriptors reloaded\n  + /streams.v1.StreamService/");
+  write("watched.binpb", both.subarray(0, 1_000));
+  await expect.poll(() => running.errors, { timeout: 10_000 }).not.toEqual([]);
+  expect(running.errors.join()).toContain("cannot reload the descriptors: ");
+  expect(running.printed.join()).not.toMatch(/descriptors reloaded.*descriptors reloaded/s);
+  expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
+});
+
+/** Admits reflection calls with two header fields, and other calls without them. */
+const admitByFields: GatewayOptions["admit"] = ({ header, procedure }) => {
+  const hasFields = header.get("authorization") === "Bearer a:b" && header.get("x-team") === "green";
+  if (hasFields !== procedure?.includes("ServerReflection")) throw new ConnectError("not you", Code.Unauthenticated);
+};
+
+test("--reflect-header fields are sent with reflection calls only", async () => {
+  await using upstream = await startUpstream({}, admitByFields);
+  const args = ["--upstream", `http://${upstream.address}`, "--reflection"];
+  expect((await run(...args)).errorOutput).toContain("server reflection failed: [unauthenticated] not you");
+  const fields = ["--reflect-header", "Authorization: Bearer a:b", "--reflect-header", "x-team:green"];
+  await using running = proxy(...args, ...fields);
+  expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
+});
+
+test("SIGHUP reads descriptors from reflection again", async () => {
+  await using upstream = await startUpstream();
+  await using running = proxy("--upstream", `http://${upstream.address}`, "--reflection");
+  await running.serving;
+  await upstream.gateway.close();
+  running.hangUp();
+  await expect.poll(() => running.errors).toEqual([expect.stringContaining("server reflection failed: [unavailable]")]);
+});
+
+test("with --wait, the proxy serves once the upstream provides descriptors", async () => {
+  const file = folder.file("later.binpb");
+  await using upstream = await startUpstream();
+  const args = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--wait", "--admin-port", "0"];
+  await using running = proxy(...args);
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  await expect.poll(() => running.errors).toEqual([expect.stringContaining("waiting for descriptors: ENOENT")]);
+  expect(await get(`${admin}/readyz`)).toEqual({
+    status: 503,
+    body: '{"status":"not ready","obstacles":["descriptors"]}',
+  });
+  renameSync(write("made.binpb", greenhouses), file);
+  expect((await get(`${await running.serving}/sensors/4/reading`)).status).toBe(200);
+  expect((await get(`${admin}/readyz`)).status).toBe(200);
+  // The metrics must be registered only once, although attempts repeat.
+  const { body } = await get(`${admin}/metrics`);
+  expect(body.match(/^# TYPE http_server_request_duration_seconds/gm)).toHaveLength(1);
+});
+
+test("with --wait, SIGTERM stops a proxy that still waits for descriptors", async () => {
+  await using running = proxy("--upstream", "http://127.0.0.1:1", "--descriptors", folder.file("never"), "--wait");
+  await expect.poll(() => running.errors.length).toBe(1);
+  // Waits until a second attempt has failed for the same reason.
+  await pause(1_200);
+  expect(running.errors).toHaveLength(1);
+});
+
+test("a proxy stopped before it serves exits with 0, printing nothing", async () => {
+  const printed: string[] = [];
+  const print = (text: string): unknown => printed.push(text);
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("late.binpb", greenhouses)];
+  const terminal = { out: print, err: print, stopRequested: () => Promise.resolve(), onHangup: () => undefined };
+  expect(await proxyCommand(args, terminal)).toBe(0);
+  expect(printed).toEqual([]);
+});
+
+test("a proxy with a silent upstream survives SIGHUP and stops on SIGTERM", async () => {
+  const silent = createServer(() => undefined);
+  const connected = once(silent, "connection");
+  const upstream = await listenOnLoopback(silent);
+  const tls = ["--tls-cert", write("early-cert.pem", pem.cert), "--tls-key", write("early-key.pem", pem.key)];
+  const started = performance.now();
+  {
+    await using running = proxy("--upstream", upstream, "--reflection", ...tls);
+    await within(connected, "a connection");
+    running.hangUp();
+  }
+  // Without an immediate stop, a connection attempt may take 20 s, and calls have 20 s to finish.
+  expect(performance.now() - started).toBeLessThan(8_000);
+  silent.close();
+});
+
+test("a call longer than a second finishes after SIGTERM", async () => {
+  const received = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  await using upstream = await startUpstream({}, () => {
+    received.resolve();
+    return release.promise;
+  });
+  const file = write("slow.binpb", greenhouses);
+  const args = ["--upstream", `http://${upstream.address}`, "--descriptors", file, "--admin-port", "0"];
+  const running = proxy(...args);
+  const response = get(`${await running.serving}/sensors/4/reading`);
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  await within(received.promise, "the call");
+  const stopped = running[Symbol.asyncDispose]();
+  await pause(1_200);
+  expect((await get(`${admin}/readyz`)).body).toBe('{"status":"not ready","obstacles":["draining"]}');
+  release.resolve();
+  expect((await response).status).toBe(200);
+  await stopped;
+});
+
+test("a draining proxy is not ready, but accepts connections during the delay", async () => {
+  await using upstream = await startUpstream();
+  const args = ["--upstream", `http://${upstream.address}`, "--reflection", "--admin-port", "0"];
+  await using running = proxy(...args, "--drain-delay-ms", "3000");
+  const url = await running.serving;
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  const stoppedAt = performance.now();
+  running.stop();
+  const notReady = { status: 503, body: '{"status":"not ready","obstacles":["draining"]}' };
+  await expect.poll(() => get(`${admin}/readyz`)).toEqual(notReady);
+  for (let count = 0; count < 3; count += 1) {
+    const response = await fetch(`${url}/sensors/4/reading`, { headers: { connection: "close" } });
+    expect(response.status).toBe(200);
+  }
+  expect(await within(running.done, "the end of the command")).toBe(0);
+  expect(performance.now() - stoppedAt).toBeGreaterThan(2_990);
+  await expect(get(`${url}/sensors/4/reading`)).rejects.toThrow("fetch failed");
+});
+
+test("a call that does not finish is aborted after the drain timeout", async () => {
+  const received = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  await using upstream = await startUpstream({}, () => {
+    received.resolve();
+    return release.promise;
+  });
+  const args = ["--upstream", `http://${upstream.address}`, "--descriptors", write("cut.binpb", greenhouses)];
+  {
+    await using running = proxy(...args, "--drain-timeout-ms", "1");
+    const response = get(`${await running.serving}/sensors/4/reading`);
+    const aborted = expect(response).rejects.toThrow("fetch failed");
+    await within(received.promise, "the call");
+    running.stop();
+    await aborted;
+  }
+  release.resolve();
+});
+
+test("the cause of upstream failures is logged once, and hidden from callers", async () => {
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("g.binpb", greenhouses)];
+  await using running = proxy(...args, "--admin-port", "0");
+  const url = await running.serving;
+  const admin = await running.url(/^health and metrics at (\S+)/);
+  const readyAfterCall = async (): Promise<string> => {
+    await get(`${url}/sensors/4/reading`);
+    return (await get(`${admin}/readyz`)).body;
+  };
+  await expect.poll(readyAfterCall).toBe('{"status":"not ready","obstacles":["upstream"]}');
+  for (let call = 0; call < 3; call++) {
+    const { status, body } = await get(`${url}/sensors/4/reading`);
+    expect(status).toBe(503);
+    expect(body).not.toContain("127.0.0.1");
+  }
+  expect(running.errors).toEqual([
+    expect.stringMatching(
+      /GetReading: \[unavailable\] cannot connect to 127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1$/,
+    ),
+  ]);
+});
+
+test("rules without a served RPC are logged after each descriptor change", async () => {
+  const file = write("rules-of.binpb", both);
+  const unselected = "streams.v1.StreamService.Count";
+  const known = "- selector: greenhouse.v1.GreenhouseService.GetReading\n  get: /r/{sensor}\n";
+  const rules = write("unselected.yaml", `rules:\n- selector: ${unselected}\n  get: /nope\n${known}`);
+  const warning = `the rule for ${unselected} has no effect: no served RPC has this name`;
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--rules", rules];
+  const selected = ["--service", "greenhouse.*"];
+  expect(await run(...args, ...selected, "--check")).toMatchObject({ exitCode: 0, errorOutput: warning });
+  await using running = proxy(...args, ...selected);
+  expect((await get(`${await running.serving}/openapi.json`)).body).toContain('"/r/{sensor}"');
+  expect(running.errors).toEqual([warning]);
+  renameSync(write("next.binpb", greenhouses), file);
+  await expect.poll(() => running.errors).toEqual([warning, warning]);
+});
+
+test("misspelled service and RPC names are reported with the nearest name", async () => {
+  const served = "greenhouse.v1.GreenhouseService";
+  const settings = [
+    'upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: DESCRIPTORS }]',
+    "rest:",
+    "  services: [{ name: greenhouse.v1.GreenhosueService, options: [lenient] }, { name: greenhouse.* }]",
+    "methodConfig:",
+    `- { timeout: 1s, name: [{ service: ${served}, method: GetReding }, { service: ${served} }, { service: greenhouse }] }`,
+    "- { timeout: 2s, name: [{}] }",
+    "authentication:",
+    "  tokens: [{ file: TOKEN }]",
+    `  open: [greenhouse.v1.GreenhouseServic, /${served}/GetReadng, /${served}/GetReading, other.v1.Service]`,
+    `  scopes: { ${served}.Getreading: a }`,
+    `mcp: { tools: [${served}.GetRaeding] }`,
+  ];
+  const descriptors = JSON.stringify(write("misspelled.binpb", greenhouses));
+  const token = JSON.stringify(write("misspelled-token", "a-token-of-sufficient-length"));
+  const text = settings.join("\n").replace("DESCRIPTORS", descriptors).replace("TOKEN", token);
+  const file = write("misspelled.yaml", text);
+  const { exitCode, errorOutput } = await run("--config", file, "--check");
+  expect({ exitCode, lines: errorOutput.split("\n") }).toEqual({
+    exitCode: 0,
+    lines: [
+      `rest.services has no effect for greenhouse.v1.GreenhosueService: no served service matches this name, did you mean ${served}?`,
+      `methodConfig has no effect for ${served}.GetReding: no served service or RPC has this name, did you mean ${served}.GetReading?`,
+      "methodConfig has no effect for greenhouse: no served service or RPC has this name",
+      `authentication.open has no effect for greenhouse.v1.GreenhouseServic: no served service or RPC has this name, did you mean ${served}?`,
+      `authentication.open has no effect for /${served}/GetReadng: no served service or RPC has this name, did you mean /${served}/GetReading?`,
+      "authentication.open has no effect for other.v1.Service: no served service or RPC has this name",
+      `authentication.scopes.${served}.Getreading has no effect: no served RPC matches this name, did you mean ${served}.GetReading?`,
+      `--mcp ${served}.GetRaeding has no effect: no served RPC matches that can be a tool, did you mean ${served}.GetReading?`,
+    ],
+  });
+});
+
+test("an unknown visibility label is reported with the known labels", async () => {
+  const file = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
+  const warning = 'the visibility label "internal" has no effect: the definitions use INTERNAL';
+  expect((await run(...args, "--visibility", "internal")).errorOutput).toBe(warning);
+  expect((await run(...args, "--visibility", " INTERNAL ")).errorOutput).toBe("");
+  const unrestricted = write("unrestricted.binpb", greenhouses);
+  const others = ["--upstream", "http://127.0.0.1:1", "--descriptors", unrestricted, "--check"];
+  expect((await run(...others, "--visibility", "A")).errorOutput).toBe(
+    'the visibility label "A" has no effect: the definitions have no labels',
+  );
+});
+
+test("descriptors without HTTP annotations are reported", async () => {
+  const file = write("bare.binpb", descriptorSetOf(file_grpc_health_v1_health));
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", file, "--check"];
+  expect((await run(...args)).errorOutput).toMatch(/no service to proxy; grpc\.health\.v1\.Health is not selected$/);
+  const { exitCode, errorOutput } = await run(...args, "--service", "grpc.health.*");
+  expect(exitCode).toBe(0);
+  expect(errorOutput).toMatch(/^no RPC has a REST route: .*; use --descriptors .*, or --rules$/);
+});
+
+test("--check reports a TLS key that does not match or is missing", async () => {
+  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", write("checked.binpb", greenhouses), "--check"];
+  const certificate = write("checked-cert.pem", pem.cert);
+  const tls = (key: string): string[] => ["--tls-cert", certificate, "--tls-key", key];
+  expect(await run(...args, ...tls(write("checked-key.pem", pem.key)))).toMatchObject({ exitCode: 0, errorOutput: "" });
+  const other = write("other-key.pem", upstreamPem.key);
+  expect(await run(...args, ...tls(other))).toMatchObject({
+    exitCode: 2,
+    errorOutput: expect.stringContaining("--tls-cert cannot be used with its key: "),
+  });
+  expect(await run(...args, ...tls("/none"))).toMatchObject({
+    exitCode: 2,
+    errorOutput: expect.stringContaining("cannot read /none: ENOENT"),
+  });
+});
+
+const outdated = createCertificate("expired", new Date("2020-03-01T00:00:00Z"));
+const early = createCertificate("early", undefined, new Date("2098-03-01T00:00:00Z"));
+
+test.each(
+  ["--tls-cert", "--upstream-tls-cert", "--upstream-tls-ca"].flatMap((option) => [
+    { option, certificate: outdated, reason: "expired at 2020-03-01T00:00:00.000Z" },
+    { option, certificate: early, reason: "is not valid before 2098-03-01T00:00:00.000Z" },
+  ]),
+)(
+  "a certificate for $option that $reason is rejected by --check",
+  async ({ option, certificate: { cert, key }, reason }) => {
+    const [certificate, keyFile] = [write("expired.pem", cert), write("expired-key.pem", key)];
+    const checked = ["--descriptors", write("expired.binpb", greenhouses), "--check", option];
+    const args = ["--upstream", "https://127.0.0.1:1", ...checked];
+    const withKey = option === "--upstream-tls-ca" ? [] : [option.replace("cert", "key"), keyFile];
+    expect(await run(...args, certificate, ...withKey)).toEqual({
+      exitCode: 2,
+      printed: "",
+      errorOutput: `${option} has a certificate that ${reason}`,
+    });
+    // In a chain, only the first certificate must be valid. With several authorities, only one must be.
+    const renewed = write("renewed.pem", pem.cert + cert);
+    const renewedKey = withKey.length === 0 ? [] : [withKey[0] ?? "", write("renewed-key.pem", pem.key)];
+    expect(await run(...args, renewed, ...renewedKey)).toMatchObject({ exitCode: 0, errorOutput: "" });
+    if (option === "--upstream-tls-ca") {
+      const reversed = write("turned.pem", cert + pem.cert);
+      expect(await run(...args, reversed)).toMatchObject({ exitCode: 0, errorOutput: "" });
+    }
+  },
+);
+
+test("--check reports a malformed CA certificate after a valid one", async () => {
+  const broken = pem.cert.replace(/[A-Za-z0-9+/]{20}/, "A".repeat(20));
+  const args = ["--upstream", "https://127.0.0.1:1", "--descriptors", write("broken.binpb", greenhouses), "--check"];
+  expect(await run(...args, "--upstream-tls-ca", write("broken.pem", pem.cert + broken))).toMatchObject({
+    exitCode: 2,
+    printed: "",
+    errorOutput: expect.stringContaining("--upstream-tls-ca has a certificate that cannot be read: "),
+  });
+});
+
+describe("an unreachable upstream of two", () => {
+  const missing = "http://127.0.0.1:1";
+  const args = ({ address }: Upstream, ...more: readonly string[]): readonly string[] => [
+    "--upstream",
+    `http://${address}`,
+    "--service",
+    `http://${address}=greenhouse.*`,
+    "--upstream",
+    missing,
+    "--service",
+    `${missing}=missing.*`,
+    "--reflection",
+    ...more,
+  ];
+  const degraded = [`upstream ${missing}`];
+
+  test.each([
+    { option: [], ready: { status: 200, body: { status: "ready", degraded } } },
+    { option: ["--require-all"], ready: { status: 503, body: { status: "not ready", obstacles: degraded } } },
+  ])("with the flags $option leads to status $ready.status from /readyz", async ({ option, ready }) => {
+    await using upstream = await startUpstream();
+    await using running = proxy(...args(upstream, "--admin-port", "0", ...option));
+    const url = await running.serving;
+    expect((await get(`${url}/sensors/4/reading`)).status).toBe(200);
+    expect((await get(`${url}/nothing`)).status).toBe(503);
+    const admin = await running.url(/^health and metrics at (\S+)/);
+    const { status, body } = await get(`${admin}/readyz`);
+    expect({ status, body: JSON.parse(body) as unknown }).toEqual(ready);
+    expect((await get(`${admin}/metrics`)).body).toContain(`gateway_upstream_connections{upstream="${missing}"} 0`);
+    expect(running.errors[0]).toMatch(
+      /^serving without http:\/\/127\.0\.0\.1:1: 127\.0\.0\.1:1: server reflection failed: \[unavailable\] cannot connect/,
+    );
+    // The upstream is retried, and its failure is logged once in ten seconds.
+    await expect.poll(() => running.errors.length, { timeout: 10_000 }).toBe(2);
+    await pause(2_500);
+    expect(running.errors[1]).toMatch(/^cannot reload the descriptors: 127\.0\.0\.1:1: server reflection failed/);
+    expect(running.errors).toHaveLength(2);
+  });
+
+  test("makes --check print the other upstream's services and exit with 1", async () => {
+    await using upstream = await startUpstream();
+    const { exitCode, printed, errorOutput } = await run(...args(upstream, "--check"));
+    expect([exitCode, printed]).toEqual([1, expect.stringContaining("greenhouse.v1.GreenhouseService.GetReading")]);
+    expect(errorOutput).toContain(`serving without ${missing}: `);
+  });
+});
+
+test("--check prints the routes, or the reason why none can be served", async () => {
+  await using upstream = await startUpstream();
+  const args = ["--upstream", `http://${upstream.address}`, "--reflection", "--check", "--admin-port", "0"];
+  expect(await run(...args)).toEqual({
+    exitCode: 0,
+    printed: `The proxy would serve:
+  greenhouse.v1.GreenhouseService
+
+REST routes:
+  greenhouse.v1.GreenhouseService.GetReading: GET /sensors/{sensor}/reading
+  greenhouse.v1.GreenhouseService.WaterBed: POST /beds/{bed}:water
+
+Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
+    errorOutput: "",
+  });
+  for (const [text, more] of [
+    ["REST none, others none.", ["--timeout-ms", "0"]],
+    ["REST 5000 ms, others 5000 ms.", ["--timeout-ms", "5000", "--timeout-max-ms", "9000"]],
+    ["REST 9000 ms, others 9000 ms.", ["--timeout-max-ms", "9000"]],
+    ["REST 9000 ms, others 9000 ms.", ["--timeout-ms", "20000", "--timeout-max-ms", "9000"]],
+  ] as const) {
+    expect((await run(...args, ...more)).printed.split("\n").at(-1)).toContain(text);
+  }
+  const checking = proxy(...args);
+  await within(checking.done, "the command");
+  // Without listeners, a signal would terminate the process with an exit code other than 0.
+  expect(checking.signals).toEqual([]);
+  const wrong = write("wrong.yaml", `rules:\n- selector: ${GreenhouseService.typeName}.GetReading\n  get: /{nope}\n`);
+  const { exitCode, errorOutput } = await run(...args, "--rules", wrong);
+  expect([exitCode, errorOutput]).toEqual([
+    1,
+    expect.stringContaining("cannot start the proxy: invalid HTTP rules:\n"),
+  ]);
+});
+
+describe("plantstore-proxy serve", () => {
+  const set = write("set.binpb", descriptorSetOf(file_orders_v1_orders));
+  const local = ["--upstream", "http://127.0.0.1:1"];
+  test.each<{ args: readonly string[]; message: string; exitCode?: number }>([
+    { args: [], message: "--upstream or --config is missing\nTry 'plantstore-proxy serve --help'." },
+    { args: ["x"], message: "usage: plantstore-proxy serve [--config FILE]" },
+    { args: ["--nope"], message: 'unknown flag "--nope" of "serve"' },
+    { args: ["--prot", "1"], message: 'unknown flag "--prot" of "serve", did you mean "--port"?' },
+    { args: ["--porrt", "1"], message: 'unknown flag "--porrt" of "serve", did you mean "--port"?' },
+    { args: local, message: "exactly one of --reflection and --descriptors is required" },
+    {
+      args: [...local, "--reflection", "--descriptors", set],
+      message: "exactly one of --reflection and --descriptors is required",
+    },
+    {
+      args: [...local, "--upstream", "http://b", "--descriptors", set],
+      message: "--descriptors requires exactly one --upstream",
+    },
+    {
+      args: ["--upstream", "b", "--descriptors", set],
+      message: "--upstream is not valid: an upstream address must be a URL",
+    },
+    {
+      args: [...local, "--descriptors", set, "--port", "65536"],
+      message: '--port must be between 0 and 65535, got "65536"',
+    },
+    { args: [...local, "--descriptors", set, "--timeout-ms", "1s"], message: "--timeout-ms must be between 0 and" },
+    { args: [...local, "--descriptors", set, "--timeout-max-ms", "0"], message: "--timeout-max-ms must be between 1" },
+    ...(
+      [
+        ["--timeout-ms", 0],
+        ["--timeout-max-ms", 1],
+      ] as const
+    ).map(([option, least]) => ({
+      args: [...local, "--descriptors", set, option, "86400001"],
+      message: `${option} must be between ${least} and 86400000, got "86400001"`,
+    })),
+    {
+      args: [...local, "--descriptors", set, "--admin-port", "65536"],
+      message: "--admin-port must be between 0 and 65535",
+    },
+    ...["http://127.0.0.1:1", "HTTP://127.0.0.1:1", "unix:/p"].flatMap((upstream) =>
+      ["--upstream-tls-ca", "--upstream-tls-servername"].map((option) => ({
+        args: ["--upstream", upstream, "--descriptors", set, option, set],
+        message: `${option} requires an address with TLS, got "${upstream}"`,
+      })),
+    ),
+    {
+      args: [...local, "--descriptors", set, "--tls-cert", set],
+      message: "--tls-cert requires both a certificate and its key",
+    },
+    {
+      args: [...local, "--descriptors", set, "--tls-key", set],
+      message: "--tls-key requires both a certificate and its key",
+    },
+    {
+      args: ["--upstream", "https://b", "--descriptors", set, "--upstream-tls-key", set],
+      message: "--upstream-tls-key requires both a certificate and its key",
+    },
+    {
+      args: ["--upstream", "https://unix:1", "--descriptors", set, "--upstream-tls-ca", "/none"],
+      message: "cannot read /none: ENOENT",
+    },
+    ...["", "no certificate"].flatMap((text, at) => {
+      const file = write(`${at}.pem`, text);
+      return [
+        ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-tls-ca", file],
+        [...local, "--descriptors", set, "--tls-cert", file, "--tls-key", file, "--check"],
+      ].map((args) => ({ args, message: `${file} does not contain a PEM certificate or key` }));
+    }),
+    { args: [...local, "--descriptors", set, "--rest", "strict"], message: "--rest must be one of lenient, " },
+    {
+      args: [...local, "--descriptors", set, "--rest-profile", "loose"],
+      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "loose"',
+    },
+    { args: [...local, "--descriptors", set, "--rules", "/none"], message: "cannot read /none: ENOENT" },
+    ...[[], ["--check", "--wait"]].map((more) => ({
+      args: [...local, "--descriptors", "/none", ...more],
+      message: "cannot start the proxy: ENOENT",
+      exitCode: 1,
+    })),
+    { args: [...local, "--descriptors", "/dev/zero"], message: "/dev/zero is not a regular file", exitCode: 1 },
+    {
+      args: [...local, "--descriptors", set, "--service", "a.B"],
+      message: '--service must match a service of the descriptors, got "a.B"',
+    },
+    { args: [...local, "--descriptors", set, "--host", "192.0.2.1"], message: "EADDRNOTAVAIL", exitCode: 1 },
+    ...["secret", ": secret", "a b: secret", "a: sec\nret"].map((field) => ({
+      args: [...local, "--reflection", "--reflect-header", field],
+      message: "--reflect-header must be a name, a colon and a value",
+    })),
+    {
+      args: [...local, "--reflection"],
+      message: "server reflection failed: [unavailable] cannot connect",
+      exitCode: 1,
+    },
+  ])("with $args reports the error and exits with 1 or 2", async ({ args, message, exitCode = 2 }) => {
+    const result = await run(...args);
+    expect(result).toMatchObject({ exitCode, printed: "" });
+    expect(result.errorOutput).toContain(message);
+  });
+
+  test("exits with 1 and a message if the port is in use", async () => {
+    await using other = await startUpstream();
+    const port = other.address.slice(other.address.lastIndexOf(":") + 1);
+    const result = await run(...local, "--descriptors", set, "--port", port);
+    expect(result).toMatchObject({ exitCode: 1, printed: "" });
+    expect(result.errorOutput).toContain(`EADDRINUSE: address already in use 127.0.0.1:${port}`);
+  });
+});
+
+test.each([
+  { signals: ["SIGTERM"], exitCode: 0, when: "after its calls" },
+  { signals: ["SIGINT", "SIGTERM"], exitCode: 1, when: "immediately" },
+] as const)("the proxy exits $when on $signals, even after SIGHUP", async ({ signals, exitCode }) => {
+  const received = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  await using upstream = await startUpstream({}, () => {
+    received.resolve();
+    return release.promise;
+  });
+  const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", `http://${upstream.address}`];
+  const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
+  const file = write("program.binpb", greenhouses);
+  await using program = startNode([main, ...args, "--descriptors", file], folder.path);
+  const [, url = ""] = await program.find(/^(\S+) serves/m);
+  program.process.kill("SIGHUP");
+  const response = get(`${url}/sensors/4/reading`).catch(() => undefined);
+  await within(received.promise, "the call");
+  for (const signal of signals) program.process.kill(signal);
+  if (exitCode === 0) release.resolve();
+  expect(await program.end()).toBe(exitCode);
+  expect((await response)?.status).toBe(exitCode === 0 ? 200 : undefined);
+  release.resolve();
+});

@@ -1,0 +1,46 @@
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { retainedBytes } from "../../../../../../packages/testing/src/http/retained-bytes.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { ProxyCommand } from "../../../../../../packages/testing/src/gateway/proxy-command.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+
+/** Number of reloads before the measurement. V8 compiles code during the first 700 reloads, which takes 2 to 3 MB. */
+const warmUpReloads = 700;
+
+/** How many bytes 900 reloads may add. If reloads kept their descriptors and routes, they would add over 100 MB. */
+const addedBytesMax = 3_000_000;
+
+test("the heap does not grow during 900 reloads after a warm-up", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("proxy.yaml");
+  writeFileSync(folder.file("set.binpb"), descriptorSetOf(GreenhouseService.file));
+  writeFileSync(folder.file("token"), "token-of-the-reload-test");
+  const configure = (reload: number): void =>
+    writeFileSync(
+      file,
+      `listen: { host: 127.0.0.1, port: 0 }
+drain: { delayMs: 0 }
+docs: true
+mcp: { tools: ["*"] }
+accessLog: ${reload % 2 === 0 ? "errors" : "off"}
+authentication: { tokens: [{ file: ${folder.file("token")} }], realm: realm-${reload % 3} }
+rateLimit: { perPrincipal: 10 }
+upstreams:
+- { addresses: ["http://127.0.0.1:1"], descriptors: ${folder.file("set.binpb")}, connections: ${1 + (reload % 4)} }
+`,
+    );
+  configure(0);
+  await using proxy = new ProxyCommand(["--config", file]);
+  await proxy.serving;
+  let bytesBefore = 0;
+  for (let reload = 1; reload <= warmUpReloads + 900; reload++) {
+    configure(reload);
+    const linesBefore = proxy.lines.length;
+    proxy.hangUp();
+    expect(await proxy.waitForLine(/^configuration reloaded$/, linesBefore)).toBeDefined();
+    if (reload === warmUpReloads) bytesBefore = await retainedBytes();
+  }
+  expect((await retainedBytes()) - bytesBefore).toBeLessThan(addedBytesMax);
+}, 60_000);

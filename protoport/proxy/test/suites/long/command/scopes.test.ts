@@ -1,0 +1,259 @@
+import { writeFileSync } from "node:fs";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import {
+  createSigningKey,
+  type IdentityProvider,
+  startIdentityProvider,
+  testAudience,
+} from "../../../../../../packages/testing/src/auth/identity-provider.ts";
+import {
+  type Field,
+  fieldValue,
+  type HttpRequest,
+  type HttpVersion,
+} from "../../../../../../packages/testing/src/http/exchange.ts";
+import {
+  getReadingProcedure as read,
+  waterBedProcedure as water,
+} from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { statelessRequest, toolNameOf } from "../../../../../../packages/testing/src/gateway/mcp.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../../../../packages/testing/src/gateway/wire-format.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { createRequiredScopes } from "../../../../src/command/required-scopes.ts";
+
+// authentication.publicUrl and authentication.scopes.
+
+const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
+const publicUrl = "https://api.example/shop";
+const folder = createTempFolder();
+const calls: string[] = [];
+const upstream = createTestGateway({
+  routes: (router: ConnectRouter) => {
+    router.service(GreenhouseService, {
+      getReading: () => (calls.push("GetReading"), {}),
+      waterBed: () => (calls.push("WaterBed"), {}),
+      async *watchReadings() {
+        calls.push("WatchReadings");
+        yield {};
+      },
+    });
+    router.service(ServerReflection, createReflectionService([GreenhouseService, ServerReflection]));
+  },
+});
+let issuer: IdentityProvider;
+let address = "";
+beforeAll(async () => {
+  issuer = await startIdentityProvider(await createSigningKey("RS256", "1"));
+  address = `http://127.0.0.1:${(await upstream.listen({ host: "127.0.0.1" })).port}`;
+});
+afterAll(async () => {
+  issuer.stop();
+  await upstream.close();
+  folder[Symbol.dispose]();
+});
+beforeEach(() => {
+  calls.length = 0;
+});
+
+/** Writes a file with `authentication` settings, and other settings. */
+function configure(authentication: string, others: string = ""): string {
+  const file = folder.file("proxy.yaml");
+  writeFileSync(
+    file,
+    `listen: { port: 0 }
+admin: { port: 0 }
+drain: { delayMs: 0 }
+upstreams:
+- { addresses: [${address}], descriptors: reflection }
+authentication:
+  jwt: [{ issuer: ${issuer.issuer}, audiences: [${testAudience}] }]
+${authentication}
+${others}
+`,
+  );
+  return file;
+}
+
+async function ask(
+  proxy: ProxyProcess,
+  version: HttpVersion,
+  request: HttpRequest,
+  token?: string,
+): Promise<{ httpStatus: number; challenge: string | null; grpcStatus: string | null; body: string }> {
+  const credential: readonly Field[] = token === undefined ? [] : [["authorization", `Bearer ${token}`]];
+  const { hostname, port } = new URL(proxy.baseUrl);
+  const all = { ...request, header: [...request.header, ...credential] };
+  const { httpStatus, header, trailer, body } = await exchange({ address: hostname, port: Number(port) }, version, all);
+  return {
+    httpStatus,
+    challenge: fieldValue(header, "www-authenticate") ?? null,
+    grpcStatus: fieldValue(header, "grpc-status") ?? fieldValue(trailer, "grpc-status") ?? null,
+    body: String(body),
+  };
+}
+
+function callTool(procedure: string): HttpRequest {
+  return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
+}
+
+const scopes = `  publicUrl: ${publicUrl}/
+  scopes: { greenhouse.v1.*: beds:read, greenhouse.v1.GreenhouseService.WaterBed: beds:water }`;
+
+describe("a proxy with publicUrl and scopes", () => {
+  let proxy: ProxyProcess;
+  beforeAll(async () => {
+    proxy = await startProxyProcess(["--config", configure(scopes, "mcp: { tools: [greenhouse.v1.*] }")]);
+  });
+  afterAll(() => proxy[Symbol.asyncDispose]());
+
+  test.each([
+    { path: "", resource: publicUrl },
+    { path: "/mcp", resource: `${publicUrl}/mcp` },
+  ])("publishes metadata for $resource without a credential", async ({ path, resource }) => {
+    const url = `/.well-known/oauth-protected-resource/shop${path}`;
+    const document = await ask(proxy, "1.1", { httpMethod: "GET", path: url, header: [] });
+    expect(document.httpStatus).toBe(200);
+    expect(JSON.parse(document.body)).toEqual({
+      resource,
+      authorization_servers: [issuer.issuer],
+      scopes_supported: ["beds:read", "beds:water"],
+      bearer_methods_supported: ["header"],
+      resource_name: "proxy",
+    });
+  });
+
+  test("describes each operation's scope", async () => {
+    const { body } = await ask(proxy, "1.1", { httpMethod: "GET", path: "/openapi.json", header: [] });
+    const { security, components, paths } = JSON.parse(body);
+    expect({
+      security,
+      schemes: components.securitySchemes,
+      read: paths["/sensors/{sensor}/reading"].get.security,
+      water: paths["/beds/{bed}:water"].post.security,
+    }).toEqual({
+      security: [{ bearerAuth: [] }],
+      schemes: { bearerAuth: { type: "http", scheme: "bearer" } },
+      read: [{ bearerAuth: ["beds:read"] }],
+      water: [{ bearerAuth: ["beds:water"] }],
+    });
+  });
+
+  test.each([
+    { name: "a tool call", request: callTool(water), document: "/shop/mcp" },
+    { name: "a GET of /mcp", request: { httpMethod: "GET", path: "/mcp", header: [] }, document: "/shop/mcp" },
+    { name: "a REST call", request: { httpMethod: "POST", path: "/beds/7:water", header: [] }, document: "/shop" },
+  ])("challenges $name with the metadata URL of its resource", async ({ request, document }) => {
+    const { httpStatus, challenge } = await ask(proxy, "1.1", request);
+    expect([httpStatus, challenge]).toEqual([
+      401,
+      `Bearer realm="proxy", resource_metadata="https://api.example/.well-known/oauth-protected-resource${document}"`,
+    ]);
+  });
+
+  test.each<{ name: string; version: HttpVersion; request: HttpRequest; scope: string; call: string }>([
+    {
+      name: "REST",
+      version: "1.1",
+      request: { httpMethod: "POST", path: "/beds/7:water", header: [] },
+      scope: "beds:water",
+      call: "WaterBed",
+    },
+    {
+      name: "Connect",
+      version: "1.1",
+      request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(0), [], water),
+      scope: "beds:water",
+      call: "WaterBed",
+    },
+    {
+      name: "gRPC",
+      version: "2",
+      request: rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], water),
+      scope: "beds:water",
+      call: "WaterBed",
+    },
+    {
+      name: "gRPC with a stream",
+      version: "2",
+      request: rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], watch),
+      scope: "beds:read",
+      call: "WatchReadings",
+    },
+    { name: "MCP", version: "1.1", request: callTool(water), scope: "beds:water", call: "WaterBed" },
+    { name: "MCP over HTTP/2", version: "2", request: callTool(read), scope: "beds:read", call: "GetReading" },
+    { name: "MCP with a stream", version: "1.1", request: callTool(watch), scope: "beds:read", call: "WatchReadings" },
+  ])("a call over $name is forwarded only with the required scope", async ({ version, request, scope, call }) => {
+    const other = scope === "beds:read" ? "beds:water" : "beds:read";
+    const refused = await ask(proxy, version, request, await issuer.sign({ scope: other }));
+    const isGrpc = refused.grpcStatus !== null;
+    expect([refused.httpStatus, refused.grpcStatus]).toEqual(isGrpc ? [200, "7"] : [403, null]);
+    expect(refused.challenge).toContain(`error="insufficient_scope"`);
+    expect(refused.challenge).toContain(`scope="${scope}"`);
+    expect(calls).toEqual([]);
+    const accepted = await ask(proxy, version, request, await issuer.sign({ scope }));
+    expect([accepted.httpStatus, accepted.grpcStatus ?? "0"]).toEqual([200, "0"]);
+    expect(calls).toEqual([call]);
+  });
+});
+
+test("a proxy without scopes accepts tokens without scopes, and publishes no metadata", async () => {
+  await using proxy = await startProxyProcess(["--config", configure("", "mcp: { tools: [greenhouse.v1.*] }")]);
+  const path = "/.well-known/oauth-protected-resource/mcp";
+  const { httpStatus, challenge } = await ask(proxy, "1.1", { httpMethod: "GET", path, header: [] });
+  expect([httpStatus, challenge]).toEqual([401, 'Bearer realm="proxy"']);
+  expect(await ask(proxy, "1.1", callTool(water), await issuer.sign())).toMatchObject({ httpStatus: 200 });
+  expect(calls).toEqual(["WaterBed"]);
+});
+
+test("a reload applies new scopes, and reports names that match no RPC", async () => {
+  const file = configure("  scopes: { greenhouse.v1.*: a }");
+  await using proxy = await startProxyProcess(["--config", file]);
+  const token = await issuer.sign({ scope: "b" });
+  const request = { httpMethod: "POST", path: "/beds/7:water", header: [] };
+  expect((await ask(proxy, "1.1", request, token)).httpStatus).toBe(403);
+  configure(`  publicUrl: ${publicUrl}\n  scopes: { greenhouse.v1.*: b, greenhouse.v1.Greenhouse.*: c }`);
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stdout).toContain("configuration reloaded");
+  expect((await ask(proxy, "1.1", request, token)).httpStatus).toBe(200);
+  const challengeTo = async (path: string): Promise<string | null> =>
+    (await ask(proxy, "1.1", { httpMethod: "POST", path, header: [] })).challenge;
+  expect(await challengeTo("/mcp")).toMatch(/oauth-protected-resource\/shop"$/);
+  await expect
+    .poll(proxy.command.stderr)
+    .toContain("authentication.scopes.greenhouse.v1.Greenhouse.* has no effect: no served RPC matches this name");
+  expect(proxy.command.stderr()).not.toContain("greenhouse.v1.* has no effect");
+  // Only the tools are new, and their document is published too.
+  configure(`  publicUrl: ${publicUrl}\n  scopes: { greenhouse.v1.*: b }`, "mcp: { tools: [greenhouse.v1.*] }");
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(() => challengeTo("/mcp")).toMatch(/oauth-protected-resource\/shop\/mcp"$/);
+});
+
+describe("createRequiredScopes", () => {
+  const scopesOf = createRequiredScopes({
+    "*": "any",
+    "shop.v1.*": "shop",
+    "shop.v1.Orders.*": "orders",
+    "shop.v1.Orders.Get*": "get",
+    "shop.v1.Orders.GetOne": "one other",
+  });
+
+  test.each([
+    { procedure: "/shop.v1.Orders/GetOne", scope: "one other" },
+    { procedure: "/shop.v1.Orders/GetOnes", scope: "get" },
+    { procedure: "/shop.v1.Orders/Delete", scope: "orders" },
+    { procedure: "/shop.v1.OrdersTwo/Delete", scope: "shop" },
+    { procedure: "/shop.v2.Orders/GetOne", scope: "any" },
+  ])("for $procedure returns the scopes of the most specific name", ({ procedure, scope }) => {
+    expect(scopesOf(procedure)).toEqual(scope.split(" "));
+  });
+
+  test("returns undefined without a matching name", () => {
+    expect(createRequiredScopes({ "shop.v1.*": "shop" })("/bank.v1.Shop/Get")).toBe(undefined);
+    expect(createRequiredScopes({ "shop.v1.Orders.Get": "get" })("/shop.v1.Orders/GetAll")).toBe(undefined);
+  });
+});

@@ -1,0 +1,137 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DescService } from "@bufbuild/protobuf";
+import { expect, onTestFinished, test } from "vitest";
+import { proxyCommand } from "../../../../src/command/program.ts";
+import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
+import {
+  type ReflectedUpstream,
+  serviceWithRoutes,
+  startReflectedUpstream,
+} from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
+import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../../packages/testing/src/telemetry/samples.ts";
+
+// The proxy command with several upstreams, which must not get each other's calls.
+
+const shelves = serviceWithRoutes("shelves.v1.Shelves", { Delete: ["DELETE /v1/shelves/{id}"] });
+const orders = serviceWithRoutes("orders.v1.Orders", { Get: ["GET /v1/orders/{id}"] });
+/** The second upstream's services once it is hostile. */
+const hostile = serviceWithRoutes("orders.v1.Orders", {
+  Get: ["GET /v1/orders/{id}"],
+  Steal: ["DELETE /v1/shelves/7", "DELETE /v1/orders/{id}"],
+});
+
+async function start(...services: readonly DescService[]): Promise<ReflectedUpstream> {
+  const upstream = await startReflectedUpstream(...services);
+  onTestFinished(() => upstream.stop());
+  return upstream;
+}
+
+/** Returns the arguments in the page's example command, with these addresses. */
+function documentedArgs(first: string, second: string): readonly string[] {
+  const page = readFileSync(join(projectFolder, "docs/how-to/proxy.md"), "utf8");
+  const block = /```sh\nnpx @plantstore\/proxy ([^`]+)```/.exec(page)?.[1] ?? "";
+  const words = block.replaceAll("\\\n", " ").replaceAll("'", "").trim().split(/\s+/);
+  return words.map((word) => word.replace("dns:shelves:50051", first).replace("dns:orders:50051", second));
+}
+
+test("the documented upstreams serve their services, and conflicts are reported", async () => {
+  const [a, b] = [await start(shelves), await start(orders)];
+  await using proxy = await startProxyProcess([...documentedArgs(a.address, b.address), "--port", "0"]);
+  const conflicts = async (): Promise<readonly number[]> => {
+    const samples = readSamples(await (await fetch(`${proxy.adminUrl}/metrics`)).text());
+    return samples.filter(({ name }) => name === "gateway_descriptors_conflicts").map(({ value }) => value);
+  };
+  expect(await conflicts()).toEqual([0, 0]);
+  const call = async (): Promise<readonly number[]> => [
+    (await fetch(`${proxy.baseUrl}/v1/shelves/7`, { method: "DELETE" })).status,
+    (await fetch(`${proxy.baseUrl}/v1/orders/7`)).status,
+  ];
+  expect(await call()).toEqual([200, 200]);
+  b.offer(hostile, shelves);
+  for (let reload = 0; reload < 2; reload++) {
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(conflicts).toEqual([0, 2]);
+  }
+  expect(await call()).toEqual([200, 200]);
+  expect([a.calls.length, b.calls]).toEqual([2, ["Get null", "Get null"]]);
+  const document: unknown = await (await fetch(`${proxy.baseUrl}/openapi.json`)).json();
+  expect(document).toMatchObject({ paths: { "/v1/shelves/{id}": {}, "/v1/orders/{id}": {} } });
+  expect(document).not.toHaveProperty(["paths", "/v1/shelves/7"]);
+  const logged = proxy.command.stderr().split("\n").slice(0, -1);
+  expect(logged).toEqual([
+    `upstream ${b.address}: service shelves.v1.Shelves belongs to ${a.authority}`,
+    `upstream ${b.address}: route DELETE /v1/shelves/7 belongs to ${a.authority}`,
+  ]);
+});
+
+/** Runs the command, and returns its exit code and its output. */
+async function run(args: readonly string[]): Promise<{ readonly exitCode: number; readonly errors: string }> {
+  const errors: string[] = [];
+  const exitCode = await proxyCommand([...args, "--check"], {
+    out: () => undefined,
+    err: (text) => void errors.push(text),
+    stopRequested: () => new Promise(() => undefined),
+    onHangup: () => undefined,
+  });
+  return { exitCode, errors: errors.join("\n") };
+}
+
+const [one, two] = ["--upstream dns:a:1", "--upstream dns:b:2"].map((text) => text.split(" "));
+const both = [...(one ?? []), ...(two ?? []), "--reflection"];
+
+test.each([
+  {
+    name: "no --service flag",
+    flags: [],
+    want: [
+      "upstreams[0].services is required because upstreams[1] uses reflection, too; add --service 'dns:a:1=PACKAGE.*'",
+      "upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'",
+    ],
+  },
+  {
+    name: "a --service flag for only one upstream",
+    flags: ["--service", "dns:a:1=a.*"],
+    want: [
+      "upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'",
+    ],
+  },
+  {
+    name: "the same --service flag for both",
+    flags: ["--service", "a.*"],
+    want: [
+      "--service must not contain \"a.*\", which upstreams[0] has, too; use --service 'dns:b:2=a.*' for one of them",
+    ],
+  },
+  {
+    name: "a --service flag for an unknown address",
+    flags: ["--service", "dns:c:3=c.*"],
+    want: ['plantstore-proxy: --service must have the address of an upstream before "=", got "dns:c:3"'],
+  },
+])("two upstreams with reflection and $name are refused", async ({ flags, want }) => {
+  const { exitCode, errors } = await run([...both, ...flags]);
+  expect(exitCode).toBe(2);
+  expect(errors.split("\n")).toEqual(expect.arrayContaining(want));
+  expect(errors).not.toContain("descriptors");
+});
+
+test.each([
+  {
+    name: "without services in one of two upstreams",
+    second: "",
+    want: 'FILE:3:5: upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["PACKAGE.*"]',
+  },
+  {
+    name: "with the same services in two upstreams",
+    second: ", services: [b.*, a.*]",
+    want: 'FILE:3:66: upstreams[1].services must not contain "a.*", which upstreams[0] has, too',
+  },
+])("a configuration file $name is refused", async ({ second, want }) => {
+  using folder = createTempFolder();
+  const file = folder.file("proxy.yaml");
+  const first = '{ addresses: ["dns:a:1"], descriptors: reflection, services: [a.*] }';
+  writeFileSync(file, `upstreams:\n  - ${first}\n  - { addresses: ["dns:b:2"], descriptors: reflection${second} }\n`);
+  expect(await run(["--config", file])).toEqual({ exitCode: 2, errors: want.replace("FILE", file) });
+});

@@ -1,0 +1,60 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { afterAll, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+
+// Opening a named pipe without a writer blocks the process, unless the pipe is opened with O_NONBLOCK.
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const certificate = createCertificate("proxy");
+const contents = {
+  "set.binpb": descriptorSetOf(GreenhouseService.file),
+  "cert.pem": certificate.cert,
+  "key.pem": certificate.key,
+  "ca.pem": certificate.cert,
+  "client-cert.pem": certificate.cert,
+  "client-key.pem": certificate.key,
+  token: "secret-of-reflection",
+  "rules.yaml": "http: { rules: [] }",
+  "proxy.yaml": `listen: { port: 0, tls: { cert: ${folder.file("cert.pem")}, key: ${folder.file("key.pem")} } }
+drain: { delayMs: 0 }
+rest: { rules: [${folder.file("rules.yaml")}] }
+upstreams:
+- addresses: ["https://127.0.0.1:1"]
+  descriptors: ${folder.file("set.binpb")}
+  requestHeader: { set: { authorization: { file: ${folder.file("token")} } } }
+  tls:
+    ca: ${folder.file("ca.pem")}
+    cert: ${folder.file("client-cert.pem")}
+    key: ${folder.file("client-key.pem")}
+`,
+};
+
+test("a reload rejects files that were replaced by pipes", async () => {
+  for (const [name, content] of Object.entries(contents)) writeFileSync(folder.file(name), content);
+  await using proxy = await startProxyProcess(["--config", folder.file("proxy.yaml")]);
+  const { process: child, stderr, stdout } = proxy.command;
+  for (const name of Object.keys(contents)) {
+    const path = folder.file(name);
+    renameSync(path, `${path}.kept`);
+    execFileSync("mkfifo", [path]);
+    child.kill("SIGHUP");
+    await expect.poll(stderr).toContain(`${path} is not a regular file`);
+    expect((await fetch(`${proxy.adminUrl}/livez`)).status).toBe(200);
+    rmSync(path);
+    renameSync(`${path}.kept`, path);
+  }
+  const reloads = stdout().split("configuration reloaded").length;
+  child.kill("SIGHUP");
+  await expect.poll(() => stdout().split("configuration reloaded").length).toBeGreaterThan(reloads);
+  const exited = once(child, "exit");
+  child.kill("SIGTERM");
+  expect(await exited).toEqual([0, null]);
+});

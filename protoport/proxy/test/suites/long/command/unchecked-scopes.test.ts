@@ -1,0 +1,272 @@
+import { writeFileSync } from "node:fs";
+import type { DescService } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { greenhouseWithOptions, scopedGreenhouse } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+import { statelessRequest, toolNameOf } from "../../../../../../packages/testing/src/gateway/mcp.ts";
+import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
+import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../../packages/testing/src/telemetry/samples.ts";
+import { proxyCommand } from "../../../../src/command/program.ts";
+
+// The proxy compares the option plantstore.auth.v1.required_scopes with authentication.scopes.
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const served = GreenhouseService.typeName;
+const scoped = scopedGreenhouse({
+  GetReading: [],
+  WaterBed: ["water"],
+  WatchReadings: ["read", "watch"],
+  RecordReadings: ["record"],
+});
+const data = new BinaryWriter().uint32(1).finish();
+const invalid = greenhouseWithOptions({ WaterBed: { no: 57386, wireType: WireType.Varint, data } });
+
+function write(name: string, content: string | Uint8Array): string {
+  writeFileSync(folder.file(name), content);
+  return JSON.stringify(folder.file(name));
+}
+
+/** What `--check` returns, and prints on standard error. */
+interface CheckResult {
+  readonly exitCode: number;
+  readonly errors: readonly string[];
+}
+
+/** Runs `--check` with descriptor files. */
+async function check(services: readonly DescService[], settings: readonly string[]): Promise<CheckResult> {
+  const upstreams = services.map(({ typeName, file }) => {
+    const descriptors = write(`${typeName}.binpb`, descriptorSetOf(file));
+    return `- { addresses: ["http://127.0.0.1:1"], descriptors: ${descriptors} }`;
+  });
+  write("proxy.yaml", ["upstreams:", ...upstreams, ...settings].join("\n"));
+  return await runCheck();
+}
+
+/** Runs `--check` with the file that was written. */
+async function runCheck(): Promise<CheckResult> {
+  const errors: string[] = [];
+  const exitCode = await proxyCommand(["--config", folder.file("proxy.yaml"), "--check"], {
+    out: () => undefined,
+    err: (text) => void errors.push(...text.replaceAll(folder.path, "DIR").split("\n")),
+    stopRequested: () => new Promise(() => undefined),
+    onHangup: () => undefined,
+  });
+  return { exitCode, errors };
+}
+
+const token = "a-token-of-sufficient-length";
+const authentication = ["authentication:", `  tokens: [{ file: ${write("token", token)} }]`];
+const option = "the option plantstore.auth.v1.required_scopes";
+const namesOf = (rpcs: readonly string[]): string => rpcs.map((name) => `${served}.${name}`).join(", ");
+const restrictedProblem = (...rpcs: readonly string[]): string =>
+  `authentication.scopes must require the scopes that ${option} names for ${namesOf(rpcs)}`;
+const undefinedProblem = (...rpcs: readonly string[]): string =>
+  `authentication.scopes must name ${namesOf(rpcs)}, which must have ${option} otherwise`;
+
+test.each<{ name: string; service?: DescService; settings: readonly string[]; problems: readonly string[] }>([
+  {
+    name: "scopes in the definition are reported if authentication.scopes is missing",
+    settings: authentication,
+    problems: [restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"), undefinedProblem("ControlClimate")],
+  },
+  {
+    name: "scopes that authentication.scopes requires are not reported",
+    settings: [
+      ...authentication,
+      `  scopes: { ${served}.*: read watch, ${served}.WaterBed: water, ${served}.RecordReadings: other }`,
+    ],
+    problems: [restrictedProblem("RecordReadings")],
+  },
+  {
+    name: "an RPC is reported if authentication.scopes lacks one of its scopes",
+    settings: [...authentication, `  scopes: { ${served}.*: watch, ${served}.WaterBed: water record }`],
+    problems: [restrictedProblem("WatchReadings", "RecordReadings")],
+  },
+  {
+    name: "scopes of open RPCs are not reported",
+    settings: [...authentication, `  open: [/${served}/WaterBed, /${served}/WatchReadings, /${served}/ControlClimate]`],
+    problems: [restrictedProblem("RecordReadings")],
+  },
+  {
+    name: "scopes of open services are not reported",
+    settings: [...authentication, `  open: [${served}]`],
+    problems: [],
+  },
+  {
+    name: "an invalid scope option is refused",
+    service: invalid,
+    settings: [...authentication, `  scopes: { ${served}.*: water }`],
+    problems: [restrictedProblem("WaterBed")],
+  },
+  { name: "no scopes are reported without authentication", settings: [], problems: [] },
+])("$name", async ({ service = scoped, settings, problems }) => {
+  // The other service has no scopes.
+  const { exitCode, errors } = await check([OrderService, service], settings);
+  expect(exitCode).toBe(problems.length === 0 ? 0 : 2);
+  expect(errors).toEqual(problems.map((problem) => expect.stringMatching(`^DIR/proxy.yaml:\\d+:\\d+: ${problem}$`)));
+});
+
+test("with reflection, RPCs with unchecked scopes are logged, and their calls fail", async () => {
+  const upstream = await startReflectedUpstream(scoped);
+  onTestFinished(() => upstream.stop());
+  const settings = [
+    "listen: { port: 0 }",
+    "admin: { port: 0 }",
+    "drain: { delayMs: 0 }",
+    `upstreams: [{ addresses: ["${upstream.address}"], descriptors: reflection }]`,
+    ...authentication,
+    `  scopes: { ${served}.WaterBed: water }`,
+    `mcp: { tools: ["${served}.*"] }`,
+  ];
+  write("reflected.yaml", settings.join("\n"));
+  await using proxy = await startProxyProcess(["--config", folder.file("reflected.yaml")]);
+  const suffix = "; until then, calls of these RPCs fail";
+  expect(proxy.command.stderr().trimEnd().split("\n")).toEqual([
+    restrictedProblem("WatchReadings", "RecordReadings") + suffix,
+    undefinedProblem("ControlClimate") + suffix,
+  ]);
+  const call = async (path: string, contentType: string, body: string): Promise<string> => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": contentType };
+    const response = await fetch(proxy.baseUrl + path, { method: "POST", headers, body });
+    return `${response.status} ${await response.text()}`;
+  };
+  expect(await call(`/${served}/WaterBed`, "application/json", "{}")).toMatch(/^200 /);
+  expect(await call(`/${served}/GetReading`, "application/json", "{}")).toMatch(/^200 /);
+  expect(await call(`/${served}/WatchReadings`, "application/connect+json", "")).toMatch(/"code":"internal"/);
+  const params = { name: toolNameOf(`/${served}/WatchReadings`), arguments: {} };
+  const { hostname, port } = new URL(proxy.baseUrl);
+  const tool = statelessRequest("tools/call", params, [["authorization", `Bearer ${token}`]]);
+  expect(String((await exchangeHttp1({ address: hostname, port: Number(port) }, tool)).body)).not.toContain('"result"');
+  expect(upstream.calls.map((each) => each.split(" ")[0])).toEqual(["WaterBed", "GetReading"]);
+  await expect
+    .poll(proxy.command.stderr)
+    .toContain(`authentication.scopes does not require the scopes of /${served}/WatchReadings`);
+});
+
+test("calls fail if reloaded descriptors require unchecked scopes", async () => {
+  const upstream = await startReflectedUpstream(scopedGreenhouse({}));
+  onTestFinished(() => upstream.stop());
+  const settings = [
+    "listen: { port: 0 }",
+    "admin: { port: 0 }",
+    "drain: { delayMs: 0 }",
+    `upstreams: [{ addresses: ["${upstream.address}"], descriptors: reflection }]`,
+    ...authentication,
+  ];
+  write("renewed.yaml", settings.join("\n"));
+  await using proxy = await startProxyProcess(["--config", folder.file("renewed.yaml")]);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const statusOf = async (): Promise<number> =>
+    (await fetch(`${proxy.baseUrl}/${served}/WaterBed`, { method: "POST", headers, body: "{}" })).status;
+  expect(await statusOf()).toBe(200);
+  upstream.offer(scoped);
+  proxy.command.process.kill("SIGHUP");
+  await expect.poll(proxy.command.stderr).toContain(restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"));
+  expect(await statusOf()).toBe(500);
+});
+
+const shelves = serviceWithRoutes("shelves.v1.Shelves", { Get: [] });
+
+test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
+  { name: "in a file listed before reflection prevent the start", from: "file", isFirst: true },
+  { name: "in a file listed after reflection prevent the start", from: "file", isFirst: false },
+  { name: "in the reflection of one of two upstreams are logged", from: "reflection", isFirst: false },
+])("unchecked scopes $name", async ({ from, isFirst }) => {
+  await using greenhouse = await startReflectedUpstream(scoped);
+  await using other = await startReflectedUpstream(shelves);
+  const descriptors = from === "file" ? write("mixed.binpb", descriptorSetOf(scoped.file)) : from;
+  const items = [
+    `- { addresses: ["${greenhouse.address}"], descriptors: ${descriptors}, services: [greenhouse.*] }`,
+    `- { addresses: ["${other.address}"], descriptors: reflection, services: [shelves.*] }`,
+  ];
+  const upstreams = ["upstreams:", ...(isFirst ? items : items.toReversed())];
+  write("proxy.yaml", [...upstreams, ...authentication, `  scopes: { ${served}.*: read watch }`].join("\n"));
+  const problem = restrictedProblem("WaterBed", "RecordReadings");
+  expect(await runCheck()).toEqual(
+    from === "file"
+      ? { exitCode: 2, errors: [expect.stringMatching(`^DIR/proxy.yaml:\\d+:\\d+: ${problem}$`)] }
+      : {
+          exitCode: 0,
+          errors: [`${problem}; until then, calls of these RPCs fail`],
+        },
+  );
+});
+
+test("a reload with unchecked scopes keeps the previous configuration", async () => {
+  await using upstream = await startReflectedUpstream(scoped);
+  await using other = await startReflectedUpstream(shelves);
+  const reflected = `- { addresses: ["${other.address}"], descriptors: reflection, services: [shelves.*] }`;
+  const configure = (services: readonly DescService[], scopes: string): void => {
+    const fromFiles = services.map(({ typeName, file }) => {
+      const descriptors = write(`${typeName}.binpb`, descriptorSetOf(file));
+      return `- { addresses: ["${upstream.address}"], descriptors: ${descriptors} }`;
+    });
+    const common = ["listen: { port: 0 }", "admin: { port: 0 }", "drain: { delayMs: 0 }"];
+    write(
+      "reloaded.yaml",
+      [...common, "upstreams:", reflected, ...fromFiles, ...authentication, `  scopes: ${scopes}`].join("\n"),
+    );
+  };
+  configure([OrderService], "{}");
+  await using proxy = await startProxyProcess(["--config", folder.file("reloaded.yaml")]);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const water = async (): Promise<number> =>
+    (await fetch(`${proxy.baseUrl}/${served}/WaterBed`, { method: "POST", headers, body: "{}" })).status;
+  const refused: string[] = [];
+  const refuse = async (problem: string): Promise<void> => {
+    proxy.command.process.kill("SIGHUP");
+    refused.push(problem);
+    await expect.poll(() => linesOf(proxy.command.stderr())).toEqual(refused.map(toRefusal));
+    // A second reload with this reason logs nothing.
+    const reloads = await readReloads(proxy.adminUrl);
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(() => readReloads(proxy.adminUrl)).toBeGreaterThan(reloads);
+    expect(linesOf(proxy.command.stderr())).toEqual(refused.map(toRefusal));
+  };
+  const accept = async (services: readonly DescService[]): Promise<void> => {
+    configure(services, `{ ${served}.*: read watch record, ${served}.WaterBed: water }`);
+    const accepted = proxy.command.stdout().split("configuration reloaded").length;
+    proxy.command.process.kill("SIGHUP");
+    await expect.poll(() => proxy.command.stdout().split("configuration reloaded").length).toBe(accepted + 1);
+    expect(await water()).toBe(200);
+  };
+
+  // An upstream is added without scopes.
+  expect(await water()).toBe(404);
+  configure([OrderService, scoped], `{ ${served}.*: read watch record }`);
+  await refuse(restrictedProblem("WaterBed"));
+  expect(await water()).toBe(404);
+  await accept([OrderService, scoped]);
+  // Scopes are removed.
+  configure([OrderService, scoped], `{ ${served}.*: read watch, ${served}.WaterBed: water }`);
+  await refuse(restrictedProblem("RecordReadings"));
+  expect(await water()).toBe(200);
+  await accept([scoped]);
+});
+
+/** Matches the log line for a configuration that was refused with a problem. */
+function toRefusal(problem: string): unknown {
+  const place = "reloaded\\.yaml:\\d+:\\d+";
+  return expect.stringMatching(
+    `^cannot reload the configuration: .*${place}: ${problem}; the previous one stays in use$`,
+  );
+}
+
+function linesOf(text: string): readonly string[] {
+  return text.split("\n").slice(0, -1);
+}
+
+/** Returns how often descriptors were read. */
+async function readReloads(adminUrl: string): Promise<number> {
+  const samples = readSamples(await (await fetch(`${adminUrl}/metrics`)).text());
+  const reads = samples.filter(({ name }) => name === "gateway_descriptors_reloads_total");
+  return reads.reduce((sum, { value }) => sum + value, 0);
+}

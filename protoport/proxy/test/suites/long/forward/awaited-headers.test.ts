@@ -1,0 +1,94 @@
+import { createClient, type Interceptor } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { collect } from "../../../../../../packages/testing/src/collect.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { waitSomeTurns } from "../../../../../../packages/testing/src/wait-some-turns.ts";
+
+const implementation: Parameters<typeof startGreenhouse>[0] = {
+  async *watchReadings({ sensor }, { responseHeader }) {
+    responseHeader.set("x-service", "greenhouse");
+    yield { sensor };
+  },
+  async recordReadings(readings, { responseHeader }) {
+    responseHeader.set("x-service", "greenhouse");
+    return { count: (await collect(readings)).length };
+  },
+  async *controlClimate(readings, { responseHeader }) {
+    responseHeader.set("x-service", "greenhouse");
+    for await (const { sensor } of readings) yield { sensor };
+  },
+};
+
+/** Serves the greenhouse with its handlers. */
+async function startHandlers(...interceptors: Interceptor[]) {
+  const { address, ...greenhouse } = await startGreenhouse(implementation, { interceptors });
+  return { ...greenhouse, baseUrl: `http://127.0.0.1:${address.port}` };
+}
+
+/** Serves the greenhouse behind a proxy. */
+async function startForwarding(...interceptors: Interceptor[]) {
+  const upstream = await startGreenhouse(implementation);
+  const options = { interceptors };
+  const proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [GreenhouseService.file], options);
+  return {
+    baseUrl: proxy.baseUrl,
+    async [Symbol.asyncDispose]() {
+      await proxy[Symbol.asyncDispose]();
+      await upstream[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function headerOfUpstream(header: Headers): Promise<void> {
+  while (!header.has("x-service")) await new Promise(setImmediate);
+}
+
+async function* sending() {
+  yield { sensor: "bed" };
+}
+
+type GreenhouseClient = ReturnType<typeof createClient<typeof GreenhouseService>>;
+type CallOptions = Parameters<GreenhouseClient["recordReadings"]>[1];
+
+const kinds = [
+  { rpc: "a server stream", call: (client, options) => collect(client.watchReadings({ sensor: "bed" }, options)) },
+  { rpc: "a client stream", call: (client, options) => client.recordReadings(sending(), options) },
+  {
+    rpc: "a stream in both directions",
+    call: (client, options) => collect(client.controlClimate(sending(), options)),
+  },
+] satisfies { rpc: string; call: (client: GreenhouseClient, options: CallOptions) => Promise<unknown> }[];
+const protocols = [
+  { name: "gRPC", transport: (baseUrl: string) => createGrpcTransport({ baseUrl }) },
+  { name: "gRPC-Web", transport: (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "2" }) },
+  {
+    name: "Connect with JSON",
+    transport: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false }),
+  },
+];
+
+describe.each([
+  { served: "a handler", start: startHandlers, arrived: () => Promise.resolve() },
+  { served: "an upstream", start: startForwarding, arrived: headerOfUpstream },
+])("an interceptor of $served", ({ start, arrived }) => {
+  describe.each(protocols)("over $name", ({ transport }) => {
+    test.each(kinds)("can set response header fields of $rpc before it returns", async ({ call }) => {
+      await using served = await start((next) => async (request) => {
+        const response = await next(request);
+        await arrived(response.header);
+        await waitSomeTurns();
+        response.header.set("x-interceptor", "late");
+        return response;
+      });
+      const headers: (string | null)[][] = [];
+      const onHeader = (header: Headers) =>
+        headers.push(["x-service", "x-interceptor"].map((name) => header.get(name)));
+      const client = createClient(GreenhouseService, transport(served.baseUrl));
+      for (const _ of [1, 2]) await call(client, { onHeader });
+      expect(headers).toEqual([1, 2].map(() => ["greenhouse", "late"]));
+    });
+  });
+});

@@ -1,0 +1,84 @@
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { exchangeHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import type { MethodSettings, ProxiedUpstreamOptions } from "../../../../src/create-proxy.ts";
+import { envelope } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+
+// The `grpc-timeout` that the upstream gets for unary calls without a deadline.
+
+const procedure = "/greenhouse.v1.GreenhouseService/WaterBed";
+const post = { httpMethod: "POST" };
+const json = { header: [["content-type", "application/json"]], body: Buffer.from("{}") } as const;
+const grpc = {
+  header: [
+    ["content-type", "application/grpc+proto"],
+    ["te", "trailers"],
+  ],
+  body: envelope(Buffer.alloc(0)),
+} as const;
+
+const protocols = {
+  rest: { ...post, path: "/beds/1:water", ...json },
+  connect: { ...post, path: procedure, ...json },
+  grpc: { ...post, path: procedure, ...grpc },
+};
+
+type Options = Pick<ProxiedUpstreamOptions, "methodSettings" | "timeoutMaxMs" | "timeoutMs">;
+
+test.each([
+  { protocol: "rest", options: {}, wantMs: 15_000 },
+  { protocol: "rest", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { protocol: "rest", options: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  { protocol: "rest", options: { timeoutMs: 0 }, wantMs: undefined },
+  { protocol: "rest", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  { protocol: "connect", options: {}, wantMs: undefined },
+  { protocol: "grpc", options: {}, wantMs: undefined },
+  { protocol: "grpc", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { protocol: "grpc", options: { timeoutMs: 0 }, wantMs: undefined },
+] as const)(
+  "with the upstream options $options, a $protocol call gets the timeout $wantMs (ms)",
+  async ({ protocol, options, wantMs }) => {
+    await expectTimeout(protocol, options, wantMs);
+  },
+);
+
+test.each<{ readonly name: string; readonly options: Options; readonly own: MethodSettings; readonly wantMs: number }>([
+  { name: "a shorter timeout", options: { timeoutMs: 40_000 }, own: { timeoutMs: 8_000 }, wantMs: 8_000 },
+  { name: "a longer timeout", options: { timeoutMs: 8_000 }, own: { timeoutMs: 40_000 }, wantMs: 40_000 },
+  { name: "a shorter maximum", options: { timeoutMaxMs: 60_000 }, own: { timeoutMaxMs: 20_000 }, wantMs: 20_000 },
+  { name: "a longer maximum", options: { timeoutMaxMs: 20_000 }, own: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  {
+    name: "a timeout above the upstream's maximum",
+    options: { timeoutMaxMs: 20_000 },
+    own: { timeoutMs: 60_000 },
+    wantMs: 20_000,
+  },
+])("methodSettings with $name override the upstream's options", async ({ options, own, wantMs }) => {
+  for (const protocol of ["rest", "grpc"] as const)
+    await expectTimeout(protocol, { ...options, methodSettings: () => own }, wantMs);
+});
+
+/** Calls the method without a deadline, and checks the deadline that its upstream gets. */
+async function expectTimeout(
+  protocol: keyof typeof protocols,
+  options: Options,
+  wantMs: number | undefined,
+): Promise<void> {
+  let sent: string | null | undefined;
+  await using upstream = await startGreenhouse({
+    waterBed: (_, { requestHeader }) => {
+      sent = requestHeader.get("grpc-timeout");
+      return {};
+    },
+  });
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  await using proxy = await startProxy(address, [GreenhouseService.file], { upstreamOptions: options });
+  await exchangeHttp2(proxy.address, protocols[protocol]);
+  const [, digits, unit] = /^(\d+)([mS])$/.exec(sent ?? "") ?? [];
+  const sentMs = Number(digits) * (unit === "S" ? 1_000 : 1);
+  // The remaining time is sent.
+  const isWanted = wantMs === undefined ? sent === null : sentMs <= wantMs && sentMs > wantMs - 5_000;
+  expect({ sent, isWanted }).toEqual({ sent, isWanted: true });
+}

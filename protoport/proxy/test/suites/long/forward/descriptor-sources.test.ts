@@ -1,0 +1,276 @@
+import { appendFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { createFileRegistry, type DescService, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import {
+  createProxy,
+  createUpstream,
+  type ProxiedUpstreamOptions,
+  type ProxyGateway,
+  type ReloadReport,
+} from "../../../../src/create-proxy.ts";
+import { createGrpcTransport } from "../../../../src/client/index.ts";
+import { createGateway } from "../../../../../gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { StreamService } from "../../../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
+import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { countRefTimers } from "../../../../../../packages/testing/src/ref-timers.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+
+// Which sources a proxy reads descriptors from, and when it reads them again.
+
+test("reflection is read every reloadEveryMs, and only changes are reported", async () => {
+  let listed: readonly DescService[] = [GreenhouseService, ServerReflection];
+  let reads = 0;
+  const upstream = createGateway({
+    routes: (router) =>
+      void router.service(ServerReflection, {
+        serverReflectionInfo: (requests, context) => {
+          reads += Number(context.requestHeader.get("x-ask"));
+          return createReflectionService(listed).serverReflectionInfo(requests, context);
+        },
+      }),
+  });
+  const { port } = await upstream.listen({ host: "127.0.0.1" });
+  const reports: ReloadReport[] = [];
+  const proxy = await createProxy({
+    upstreams: [
+      {
+        upstream: `http://127.0.0.1:${String(port)}`,
+        descriptors: "reflection",
+        reloadEveryMs: 20,
+        reflectionHeader: { "x-ask": "1" },
+      },
+    ],
+    onReload: (report) => void reports.push(report),
+  });
+  try {
+    expect(proxy.services.map(({ typeName }) => typeName)).toEqual([GreenhouseService.typeName]);
+    await expect.poll(() => reads, { timeout: 10_000 }).toBeGreaterThan(3);
+    expect(reports).toEqual([]);
+    listed = [GreenhouseService, StreamService, ServerReflection];
+    await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
+    // Listing services in another order is not a change.
+    listed = listed.toReversed();
+    const readsBefore = reads;
+    await expect.poll(() => reads, { timeout: 10_000 }).toBeGreaterThan(readsBefore + 2);
+    expect(reports.length).toBe(1);
+    expect(reports[0]).toMatchObject({ removed: [], problems: [] });
+    expect(reports[0]?.added).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
+    listed = [];
+    await expect.poll(() => reports.at(-1)?.problems, { timeout: 10_000 }).not.toEqual([]);
+    expect(proxy.services.length).toBe(2);
+  } finally {
+    await proxy.close();
+    await upstream.close();
+  }
+});
+
+/** {@link StreamService} in a file that is larger than the calls' message limit. */
+function largeStreamService(): DescService {
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(StreamService.file));
+  set.file.at(-1)?.messageType[0]?.reservedName.push("x".repeat(5_000_000));
+  return createFileRegistry(set).getService(StreamService.typeName) ?? StreamService;
+}
+
+/** Starts a server with reflection, and counts how often its reflection was read. */
+async function startReflecting(services: readonly DescService[], path: string) {
+  const counts = { reads: 0 };
+  const gateway = createGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor }) });
+      router.service(ServerReflection, {
+        serverReflectionInfo: (requests, context) => {
+          counts.reads++;
+          return createReflectionService(services).serverReflectionInfo(requests, context);
+        },
+      });
+    },
+  });
+  await gateway.listen({ path });
+  return { counts, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+test("reflection is read again when calls reach new servers", async () => {
+  const reports: ReloadReport[] = [];
+  using folder = createTempFolder();
+  const path = folder.file("upstream.sock");
+  await using old = await startReflecting([GreenhouseService], path);
+  await using upstream = createUpstream({ addresses: `unix:${path}` });
+  const create = (): Promise<ProxyGateway> =>
+    createProxy({
+      upstreams: [{ upstream, descriptors: "reflection" }],
+      onReload: (report) => void reports.push(report),
+    });
+  // A closed proxy reads nothing.
+  await (await create()).close();
+  const proxy = await create();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => proxy.close());
+  const call = async (): Promise<number> =>
+    (await proxy.fetch(new Request("http://localhost/sensors/a/reading"))).status;
+  await expect.poll(call).toBe(200);
+  await old[Symbol.asyncDispose]();
+  // Each proxy reads once, because a lost server causes no read until calls reach another server.
+  expect(old.counts.reads).toBe(2);
+
+  const beganAtMs = performance.now();
+  const next = await startReflecting([GreenhouseService, largeStreamService()], path);
+  await expect.poll(call).toBe(200);
+  await expect.poll(() => reports.length).toBe(1);
+  expect(reports[0]).toMatchObject({ removed: [], problems: [] });
+  expect(reports[0]?.added).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
+  expect(next.counts.reads).toBe(1);
+  await next[Symbol.asyncDispose]();
+
+  const last = await startReflecting([GreenhouseService], path);
+  await expect.poll(call).toBe(200);
+  await expect.poll(() => reports.length).toBe(2);
+  expect(reports[1]?.removed).toContain(`/${StreamService.typeName}/${StreamService.methods[0]?.name}`);
+  expect(last.counts.reads).toBe(1);
+  // A second after the previous read. A timer may fire slightly early.
+  expect(performance.now() - beganAtMs).toBeGreaterThan(990);
+
+  // A closed proxy makes neither the pending read nor reads for later servers.
+  await last[Symbol.asyncDispose]();
+  const other = await startReflecting([StreamService], path);
+  await expect.poll(call).toBe(200);
+  await proxy.close();
+  await other[Symbol.asyncDispose]();
+  stack.use(await startReflecting([StreamService], path));
+  const greenhouse = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream }));
+  await expect.poll(() => greenhouse.getReading({ sensor: "a" }).then(({ sensor }) => sensor)).toBe("a");
+  await pause(1_100);
+  expect(reports.length).toBe(2);
+});
+
+test("a reflection request without a response is aborted when the proxy closes", async () => {
+  let reads = 0;
+  const upstream = createGateway({
+    routes: (router) =>
+      void router.service(ServerReflection, {
+        async *serverReflectionInfo(requests, context) {
+          if (reads++ > 0) await new Promise((resolve) => context.signal.addEventListener("abort", resolve));
+          yield* createReflectionService([GreenhouseService]).serverReflectionInfo(requests, context);
+        },
+      }),
+  });
+  const { port } = await upstream.listen({ host: "127.0.0.1" });
+  const proxy = await createProxy({
+    upstreams: [{ upstream: `http://127.0.0.1:${String(port)}`, descriptors: "reflection" }],
+  });
+  const reloaded = proxy.reload();
+  await expect.poll(() => reads).toBe(2);
+  await proxy.close();
+  expect((await within(reloaded, "the end of the reload")).problems.join()).toMatch(/abort/);
+  await upstream.close();
+});
+
+test("an https: descriptor URL and timeouts out of range are rejected", async () => {
+  const upstream = "http://127.0.0.1:1";
+  const create = (more: Omit<ProxiedUpstreamOptions, "upstream">): Promise<unknown> =>
+    createProxy({ upstreams: [{ upstream, ...more }] });
+  await expect(create({ descriptors: new URL("https://a/b") })).rejects.toThrow("The URL must be of scheme file");
+  for (const [name, least] of [
+    ["timeoutMs", 0],
+    ["timeoutMaxMs", 1],
+  ] as const) {
+    for (const value of [least - 1, Number.NaN, Number.POSITIVE_INFINITY]) {
+      await expect(create({ descriptors: new Uint8Array(), [name]: value })).rejects.toThrow(
+        `${name} must be between ${least}`,
+      );
+    }
+  }
+  await expect(create({ descriptors: "reflection", reloadEveryMs: 0 })).rejects.toThrow(
+    "reloadEveryMs must be between 1",
+  );
+});
+
+test("a descriptor file larger than 64 MiB is rejected", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("large.binpb");
+  writeFileSync(file, "");
+  truncateSync(file, 200_000_001);
+  const started = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file) }] });
+  await expect(started).rejects.toThrow("large.binpb is larger than 67108864 bytes");
+});
+
+test("a descriptor file is read at start, on reload and after changes", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("set.binpb");
+  writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
+  const reports: ReloadReport[] = [];
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 5 }],
+    onReload: (report) => void reports.push(report),
+  });
+  expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
+  writeFileSync(file, "none");
+  await expect.poll(() => reports.length, { timeout: 10_000 }).toBe(1);
+  // The problem is reported once until the file changes again.
+  expect((await proxy.reload()).problems).not.toEqual([]);
+  await proxy.close();
+});
+
+test("a descriptor file that disappears and returns is reported twice", async () => {
+  using folder = createTempFolder();
+  const [file, away] = [folder.file("set.binpb"), folder.file("away.binpb")];
+  writeFileSync(file, descriptorSetOf(file_greenhouse_v1_greenhouse));
+  const reports: ReloadReport[] = [];
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 5 }],
+    onReload: (report) => void reports.push(report),
+  });
+  stack.defer(() => proxy.close());
+  const { services } = proxy;
+  renameSync(file, away);
+  await expect.poll(() => reports.at(-1)?.problems.join()).toMatch(/^ENOENT: no such file or directory, open /);
+  expect(proxy.services).toBe(services);
+  renameSync(away, file);
+  await expect.poll(() => reports.at(-1)).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
+});
+
+test("a descriptor file is read when it is completely written", async () => {
+  using folder = createTempFolder();
+  const file = folder.file("set.binpb");
+  const descriptors = descriptorSetOf(file_greenhouse_v1_greenhouse);
+  writeFileSync(file, descriptors);
+  const reports: ReloadReport[] = [];
+  const timers = countRefTimers();
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: pathToFileURL(file), reloadEveryMs: 50 }],
+    onReload: (report) => void reports.push(report),
+  });
+  expect(countRefTimers()).toBe(timers);
+  const written = AbortSignal.timeout(500);
+  writeFileSync(file, "none");
+  // The file changes between any two checks.
+  while (!written.aborted) {
+    appendFileSync(file, ".");
+    await new Promise(setImmediate);
+  }
+  writeFileSync(file, descriptors);
+  expect(reports).toEqual([]);
+  await proxy.close();
+});
+
+test("an error about a reflection header field does not contain its value", async () => {
+  const opening = createProxy({
+    upstreams: [
+      { upstream: "http://127.0.0.1:1", descriptors: "reflection", reflectionHeader: { "x-ask": "s3cret\u2026" } },
+    ],
+  });
+  await expect(opening).rejects.toMatchObject({
+    code: "ERR_HEADER_FIELD",
+    message: 'the value of header "x-ask" contains a character that is not allowed',
+  });
+});

@@ -1,0 +1,58 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterEach, expect, test, vi } from "vitest";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { serviceWithRoutes } from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
+import {
+  createProxy,
+  type DescriptorSource,
+  type ProxiedUpstreamOptions,
+  type ProxyOptions,
+} from "../../../../src/create-proxy.ts";
+
+// A proxy that does not start releases what it has opened.
+
+afterEach(() => void vi.useRealTimers());
+
+/** Returns an upstream with this port, which no test calls, with a separate service. */
+function upstreamOf(port: number, descriptors: Partial<DescriptorSource> = {}): ProxiedUpstreamOptions {
+  const read = (): Promise<Uint8Array> =>
+    Promise.resolve(descriptorSetOf(serviceWithRoutes(`a${port}.A`, { Get: [] }).file));
+  return { upstream: `http://127.0.0.1:${port}`, descriptors: { read, ...descriptors }, services: [`a${port}.*`] };
+}
+
+function failToConnect(): Promise<never> {
+  return Promise.reject(new ConnectError("no connection", Code.Unavailable));
+}
+
+test.each<{ name: string; options: Partial<ProxyOptions> }>([
+  { name: "invalid trustedProxies", options: { trustedProxies: { addresses: ["nonsense"] } } },
+  {
+    name: "an endpoint without a handler",
+    options: { endpoints: [Object.assign(Object.create(null), { path: "/a" })] },
+  },
+])("a start that fails due to $name stops retries of unreachable upstreams", async ({ options }) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const upstreams = [upstreamOf(1), upstreamOf(2, { read: failToConnect })];
+  await expect(createProxy({ ...options, upstreams })).rejects.toMatchObject({ code: "ERR_OPTIONS" });
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a failed start stops the watches of earlier upstreams", async () => {
+  const watching: (() => void)[] = [];
+  const stopped: number[] = [];
+  const watched = (port: number): ProxiedUpstreamOptions =>
+    upstreamOf(port, {
+      watch(changed) {
+        if (port === 3) throw new Error("no watch");
+        watching.push(changed);
+        return () => void stopped.push(port);
+      },
+    });
+  const upstreams = [watched(1), watched(2), watched(3)];
+  const onReload = vi.fn<() => void>();
+  await expect(createProxy({ upstreams, onReload })).rejects.toThrow("no watch");
+  expect(stopped).toEqual([1, 2]);
+  for (const changed of watching) changed();
+  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+  expect(onReload.mock.calls).toEqual([]);
+});

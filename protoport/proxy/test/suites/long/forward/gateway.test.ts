@@ -1,0 +1,262 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { createServer, request } from "node:http";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../../../src/client/index.ts";
+import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts";
+import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
+import { FileService } from "../../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
+import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
+import { fieldValue } from "../../../../../../packages/testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
+import { frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { collect } from "../../../../../../packages/testing/src/collect.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { startFiles } from "../../../../../../packages/testing/src/gateway/files.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import {
+  grpcResponse,
+  envelope,
+  startScriptedServer,
+} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+
+// Gateway features that a proxy has too.
+
+const files = [GreenhouseService.file];
+const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
+  {
+    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+  },
+  {
+    selector: "greenhouse.v1.GreenhouseService.RecordReadings",
+    pattern: { case: "post", value: "/readings" },
+    body: "*",
+  },
+];
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+test("REST streams messages in both directions, and reports errors in JSON", async () => {
+  await using upstream = await startGreenhouse({
+    async *watchReadings({ sensor, count }) {
+      for (let at = 0; at < count; at += 1) yield { sensor: `s${at}` };
+      if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+    },
+    recordReadings: async (readings) => ({ count: (await collect(readings)).length }),
+  });
+  const codes: unknown[] = [];
+  const onError = (_: unknown, error: ConnectError): void => void codes.push(errorCodeOf(error));
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, { upstreamOptions: { rules }, onError });
+  const get = async (path: string): Promise<readonly [number, string]> => {
+    const response = await fetch(proxy.baseUrl + path);
+    return [response.status, await response.text()];
+  };
+  const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
+  expect(await get("/sensors/a/readings?count=2")).toEqual([200, '{"sensor":"s0"}\n{"sensor":"s1"}\n']);
+  expect(await get("/sensors/broken/readings?count=1")).toEqual([200, `{"sensor":"s0"}\n{"@error":${record}}\n`]);
+  expect(await get("/sensors/broken/readings")).toEqual([404, record]);
+  const body = '{"sensor":"a"}\n{"sensor":"b"}\n';
+  const headers = { "content-type": "application/x-ndjson" };
+  const response = await fetch(`${proxy.baseUrl}/readings`, { method: "POST", headers, body });
+  expect([response.status, await response.text()]).toEqual([200, '{"count":2}']);
+  const broken = await fetch(`${proxy.baseUrl}/readings`, {
+    method: "POST",
+    headers,
+    body: '{"sensor":"a"}\n{"sensor":1}\n',
+  });
+  expect([broken.status, await broken.text()]).toEqual([400, expect.stringContaining("sensor")]);
+  // Upstream errors have no identifier.
+  expect(codes).toEqual([undefined, undefined, "ERR_MESSAGE_INVALID"]);
+});
+
+test("hooks run in their own request's async context on a shared connection", async () => {
+  await using upstream = await startGreenhouse({
+    getReading: ({ sensor }) => {
+      if (sensor === "broken") throw new ConnectError("no sensor", Code.NotFound);
+      return { sensor };
+    },
+  });
+  const context = new AsyncLocalStorage<string | null>();
+  const events: unknown[] = [];
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, {
+    onRequest: ({ xRequestId }) => context.enterWith(xRequestId),
+    onError: ({ xRequestId }) => void events.push(["error", xRequestId, context.getStore()]),
+    onResponse: () => void events.push(["answer", context.getStore()]),
+  });
+  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+  const client = createClient(GreenhouseService, transport);
+  const get = (sensor: string, id: string): Promise<unknown> =>
+    client.getReading({ sensor }, { headers: { "x-request-id": id } }).catch(() => undefined);
+  for (const id of ["1", "2"]) await get("a", id);
+  await get("broken", "3");
+  expect(events).toEqual([
+    ["answer", "1"],
+    ["answer", "2"],
+    ["error", "3", "3"],
+    ["answer", "3"],
+  ]);
+});
+
+test("a google.api.HttpBody is returned as bytes", async () => {
+  const bytes = Buffer.from([0x00, 0xff, 0x0a]);
+  await using upstream = await startFiles("listening", {
+    getFile: ({ name }, { responseHeader }) => {
+      responseHeader.set("content-disposition", `attachment; filename="${name}"`);
+      return { contentType: "image/png", data: bytes };
+    },
+  });
+  await using proxy = await startProxy(urlOf(upstream.address.port), [FileService.file]);
+  const { httpStatus, header, body } = await exchangeHttp1(proxy.address, {
+    httpMethod: "GET",
+    path: "/files/a.png",
+    header: [],
+  });
+  expect([httpStatus, fieldValue(header, "content-type"), fieldValue(header, "content-disposition"), body]).toEqual([
+    200,
+    "image/png",
+    'attachment; filename="a.png"',
+    bytes,
+  ]);
+});
+
+test("admit gets RPC, route and credential before the call is forwarded", async () => {
+  await using upstream = await startScriptedServer({});
+  const events: unknown[] = [];
+  await using proxy = await startProxy(upstream.baseUrl, files, {
+    admit: ({ procedure, httpRoute, authorization }) => {
+      events.push([procedure, httpRoute, authorization]);
+      throw new ConnectError("not you", Code.PermissionDenied);
+    },
+    rest: { errorRecord: (error, { httpStatus }) => ({ httpStatus, body: { reason: error.rawMessage } }) },
+  });
+  const response = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers: { authorization: "Bearer a" } });
+  expect([response.status, await response.text()]).toEqual([403, '{"reason":"not you"}']);
+  expect(events).toEqual([["/greenhouse.v1.GreenhouseService/GetReading", "/sensors/{sensor}/reading", "Bearer a"]]);
+  expect(upstream.connections).toBe(0);
+});
+
+test("CORS, trusted proxies, endpoints and onResponse work as in a gateway", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  const requests: CompletedRequest[] = [];
+  const options: Partial<ProxyOptions> = {
+    cors: { origins: ["https://a.example"] },
+    trustedProxies: { addresses: ["127.0.0.1"] },
+    endpoints: [{ path: "/livez", open: true, handle: () => ({ httpStatus: 200, body: "live" }) }],
+    routes: (router) =>
+      router.service(FileService, {
+        getFile: ({ name }) => ({ contentType: "a/b", data: Buffer.from(`local ${name}`) }),
+      }),
+    onResponse: (answered) => void requests.push(answered),
+  };
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
+  const headers = { origin: "https://a.example", "x-forwarded-for": "192.0.2.7" };
+  const response = await fetch(`${proxy.baseUrl}/sensors/a/reading`, { headers });
+  expect([response.status, response.headers.get("access-control-allow-origin")]).toEqual([200, "https://a.example"]);
+  expect(requests.map(({ procedure, httpStatus, peer }) => [procedure, httpStatus, peer.address])).toEqual([
+    ["/greenhouse.v1.GreenhouseService/GetReading", 200, "192.0.2.7"],
+  ]);
+  expect(await (await fetch(`${proxy.baseUrl}/livez`)).text()).toBe("live");
+  expect(await (await fetch(`${proxy.baseUrl}/files/a`)).text()).toBe("local a");
+  await using transport = createGrpcTransport({ baseUrl: proxy.baseUrl });
+  const { data } = await createClient(FileService, transport).getFile({ name: "b" });
+  expect(Buffer.from(data).toString()).toBe("local b");
+});
+
+test("an upstream uses the certificates in its options for TLS", async () => {
+  const { cert, key } = createCertificate("localhost");
+  const handlers = { getReading: () => ({ degreesCelsius: 21 }) };
+  await using upstream = await startGreenhouse(handlers, {}, { tls: { cert, key } });
+  const upstreamOptions = {
+    upstream: { addresses: `https://localhost:${upstream.address.port}`, tls: { ca: cert } },
+  };
+  await using proxy = await startProxy("", files, { upstreamOptions });
+  expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
+});
+
+test("a proxy provides a Node.js handler, a Fetch function and services for OpenAPI", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  const proxy = await createProxy({
+    upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: descriptorSetOf(...files) }],
+  });
+  await using server = await startOnLoopback(createServer(proxy.handler));
+  expect(await (await fetch(`${server.baseUrl}/sensors/a/reading`)).text()).toBe('{"sensor":"a"}');
+  expect(await (await proxy.fetch(new Request("http://a/sensors/b/reading"))).text()).toBe('{"sensor":"b"}');
+  const { paths } = createOpenApi(proxy.services, { info: { title: "Greenhouse", version: "1" } });
+  expect(Object.keys(paths)).toEqual(["/sensors/{sensor}/reading", "/beds/{bed}:water"]);
+  await proxy.close();
+});
+
+test.each<{ name: string; options: object }>([
+  { name: "is omitted", options: {} },
+  // TypeScript allows it without exactOptionalPropertyTypes.
+  { name: "is undefined", options: { engine: undefined } },
+])("if the option engine $name, a proxy uses the package's engine", async ({ options }) => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
+  await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
+  using connection = await openHttp1(proxy.address);
+  // RFC 9110 §2.5: a request with a later minor version is served as the latest known version. node:http rejects it.
+  connection.write("GET /sensors/a/reading HTTP/1.2\r\nhost: a\r\n\r\n");
+  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
+});
+
+test("upstream connections are closed after close() or a failed start", async () => {
+  let socket: unknown;
+  const opened = (message: unknown): unknown => (socket = Reflect.get(Object(message), "socket"));
+  subscribe("net.client.socket", opened);
+  await using upstream = await startGreenhouse({ getReading: () => ({}) });
+  const options = { upstreams: [{ upstream: urlOf(upstream.address.port), descriptors: "reflection" }] } as const;
+  const message: unknown = expect.stringContaining("reflection");
+  await expect(createProxy(options)).rejects.toMatchObject({ message, cause: { message } });
+  expect(socket).toMatchObject({ closed: true });
+  const { proxy } = await startProxy(urlOf(upstream.address.port), files);
+  expect((await proxy.fetch(new Request("http://a/sensors/b/reading"))).status).toBe(200);
+  expect(socket).toMatchObject({ closed: false });
+  await proxy.close();
+  expect(socket).toMatchObject({ closed: true });
+  unsubscribe("net.client.socket", opened);
+});
+
+test("a drain waits for a request that is still being received", async () => {
+  await using upstream = await startGreenhouse({ getReading: () => ({}), waterBed: ({ bed }) => ({ bed }) });
+  const admitted = Promise.withResolvers<void>();
+  const { proxy, address } = await startProxy(urlOf(upstream.address.port), files, { admit: () => admitted.resolve() });
+  const headers = { "content-type": "application/json", "content-length": 2, connection: "keep-alive" };
+  const call = request({ host: address.address, port: address.port, method: "POST", path: "/beds/1:water", headers });
+  call.write("{");
+  await admitted.promise;
+  const drained = proxy.drain(10_000);
+  const responded = once(call, "response");
+  call.end("}");
+  const [response] = await responded;
+  expect([response.statusCode, String(await collect(response))]).toEqual([200, `{"bed":"1"}`]);
+  await drained;
+  expect(proxy.load.connections.http1).toBe(0);
+});
+
+test.each([
+  { retry: "transparent", requests: 2, httpStatus: 200 },
+  { retry: "off", requests: 1, httpStatus: 503 },
+] as const)(
+  "with retry '$retry', a refused call reaches the upstream $requests time(s)",
+  async ({ retry, requests, httpStatus }) => {
+    await using upstream = await startScriptedServer({
+      request: (connection, id) => {
+        if (connection.requests > 1) connection.send(...grpcResponse(id, envelope(Buffer.alloc(0))));
+        // REFUSED_STREAM (RFC 9113 §7).
+        else connection.send({ type: frameType.resetStream, flags: 0, streamId: id, payload: Buffer.of(0, 0, 0, 7) });
+      },
+    });
+    await using proxy = await startProxy(upstream.baseUrl, files, { upstreamOptions: { retry } });
+    expect((await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status).toBe(httpStatus);
+    expect(upstream.requests).toBe(requests);
+  },
+);

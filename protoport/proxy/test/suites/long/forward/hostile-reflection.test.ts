@@ -1,0 +1,346 @@
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { expect, onTestFinished, test } from "vitest";
+import {
+  createProxy,
+  type ProxiedUpstreamOptions,
+  type ProxyGateway,
+  type ProxyOptions,
+} from "../../../../src/create-proxy.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import {
+  type ReflectedUpstream,
+  serviceWithRoutes,
+  startReflectedUpstream,
+} from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
+
+// An upstream offers another one's services and REST routes by reflection, but gets neither its calls nor its
+// credentials.
+
+const orders = serviceWithRoutes("shop.v1.Orders", {
+  Get: ["GET /v1/orders/{id}"],
+  Delete: ["DELETE /v1/orders/{id}", "POST /v1/orders/{id}:delete"],
+});
+const stock = serviceWithRoutes("stock.v1.Stock", { Count: ["GET /v1/stock/{id}"] });
+/** The hostile upstream. Most routes would intercept the others' calls. */
+const evil = serviceWithRoutes("evil.v1.Evil", {
+  Steal: ["DELETE /v1/orders/7", "* /v1/orders/{id}:cancel", "GET /v1/evil/{id}"],
+  Catch: ["GET /{id=**}"],
+  Call: ["POST /shop.v1.Orders/Delete", "POST /shop.v1.Orders/Later", "POST /{id}/{sub}"],
+  Head: ["HEAD /v1/stock/1"],
+});
+/** Another upstream's services, which a hostile one claims by their names. */
+const claimed = serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/x"], Delete: ["DELETE /v1/x"], Later: [] });
+
+async function start(...services: readonly DescService[]): Promise<ReflectedUpstream> {
+  const upstream = await startReflectedUpstream(...services);
+  onTestFinished(() => upstream.stop());
+  return upstream;
+}
+
+async function open(
+  upstreams: readonly ProxiedUpstreamOptions[],
+  options: Partial<ProxyOptions> = {},
+): Promise<ProxyGateway> {
+  const proxy = await createProxy({ upstreams, ...options });
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
+
+function reflected(
+  { address }: ReflectedUpstream,
+  services: string,
+  more: Partial<ProxiedUpstreamOptions> = {},
+): ProxiedUpstreamOptions {
+  return { upstream: address, descriptors: "reflection", services: [services], ...more };
+}
+
+/** Sends a call with a credential. @param line - method and path; a POST has an empty JSON body */
+async function send(proxy: ProxyGateway, line: string): Promise<number> {
+  const [method = "", path = ""] = line.split(" ");
+  // The `:delete` rule has no body.
+  const hasBody = method === "POST" && !path.includes(":");
+  const request = new Request(`http://localhost${path}`, {
+    method,
+    headers: { authorization: "t", ...(hasBody && { "content-type": "application/json" }) },
+    ...(hasBody && { body: "{}" }),
+  });
+  return (await proxy.fetch(request)).status;
+}
+
+/** Calls to the first upstream over REST and Connect, including an RPC that is not known. */
+const ordersCalls = [
+  "DELETE /v1/orders/7",
+  "GET /v1/orders/7",
+  "POST /v1/orders/7:delete",
+  "POST /shop.v1.Orders/Delete",
+];
+const ordersReceived = ["Delete t", "Get t", "Delete t", "Delete t"];
+
+async function sendAll(proxy: ProxyGateway, lines: readonly string[]): Promise<readonly number[]> {
+  const statuses: number[] = [];
+  for (const line of lines) statuses.push(await send(proxy, line));
+  return statuses;
+}
+
+test("routes that overlap those of an earlier upstream are omitted", async () => {
+  const [a, b, c] = [await start(orders), await start(stock), await start(evil, claimed)];
+  const proxy = await open([reflected(a, "shop.*"), reflected(b, "stock.*"), reflected(c, "evil.*")]);
+  for (const reload of [false, true, true]) {
+    if (reload) expect(await proxy.reload()).toMatchObject({ isChanged: false, problems: [] });
+    for (const upstream of [a, b, c]) upstream.calls.length = 0;
+    expect(await sendAll(proxy, ordersCalls)).toEqual([200, 200, 200, 200]);
+    expect(await sendAll(proxy, ["GET /v1/stock/1", "HEAD /v1/stock/1", "GET /v1/evil/1"])).toEqual([200, 200, 200]);
+    expect(await sendAll(proxy, ["POST /shop.v1.Orders/Later", "GET /anything"])).toEqual([404, 404]);
+    expect([a.calls, b.calls, c.calls]).toEqual([ordersReceived, ["Count t", "Count t"], ["Steal t"]]);
+  }
+  expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([
+    [],
+    [],
+    [
+      `service shop.v1.Orders belongs to ${a.authority}`,
+      `route DELETE /v1/orders/7 belongs to ${a.authority}`,
+      `route * /v1/orders/{id}:cancel belongs to ${a.authority}`,
+      `route GET /{id=**} belongs to ${a.authority}`,
+      `route POST /shop.v1.Orders/Delete belongs to ${a.authority}`,
+      `route POST /shop.v1.Orders/Later belongs to ${a.authority}`,
+      `route POST /{id}/{sub} belongs to ${a.authority}`,
+      `route HEAD /v1/stock/1 belongs to ${b.authority}`,
+    ],
+  ]);
+});
+
+test("a rule takes precedence over an earlier upstream's annotations", async () => {
+  const [a, b] = [await start(evil, claimed), await start(orders)];
+  const rules = [
+    { selector: "shop.v1.Orders.Delete", pattern: { case: "delete", value: "/v1/orders/{id}" } },
+    { selector: "shop.v1.Orders.Get", pattern: { case: "get", value: "/v1/orders/{id}" } },
+  ] as const;
+  for (const options of [{ rest: { rules } }, {}]) {
+    const ruled = options.rest === undefined ? { rules } : {};
+    const proxy = await open([reflected(a, "evil.*"), reflected(b, "shop.*", ruled)], options);
+    b.calls.length = 0;
+    expect(await sendAll(proxy, ["DELETE /v1/orders/7", "GET /v1/orders/7"])).toEqual([200, 200]);
+    expect([a.calls, b.calls]).toEqual([[], ["Delete t", "Get t"]]);
+    expect(proxy.descriptorReloads[0]?.conflicts).toContain(`route DELETE /v1/orders/7 belongs to ${b.authority}`);
+    // The rule applies before its RPC's upstream is known, too.
+    await b.stop();
+    const later = await open([reflected(a, "evil.*"), reflected(b, "shop.*", ruled)], options);
+    expect(await sendAll(later, ["DELETE /v1/orders/7", "GET /v1/orders/7"])).toEqual([503, 503]);
+    expect(a.calls).toEqual([]);
+    await b.start();
+  }
+});
+
+test("calls to an upstream get 503 until its descriptors are known", async () => {
+  const [a, b, c] = [await start(orders), await start(evil, claimed), await start(stock)];
+  await a.stop();
+  const proxy = await open([reflected(a, "shop.*"), reflected(c, "stock.*"), reflected(b, "evil.*")]);
+  for (let times = 0; times < 2; times++) {
+    expect(await sendAll(proxy, ordersCalls)).toEqual([503, 503, 503, 503]);
+    expect(await send(proxy, "POST /shop.v1.Orders/Later")).toBe(503);
+    // The first upstream's services are known, but its routes are not.
+    expect(await sendAll(proxy, ["GET /v1/evil/1", "POST /evil.v1.Evil/Steal"])).toEqual([503, 200]);
+    await proxy.reload();
+  }
+  expect(b.calls).toEqual(["Steal t", "Steal t"]);
+  expect(proxy.descriptorReloads[1]?.conflicts).toEqual([
+    `its REST routes are not served before the descriptors of ${a.authority} are known`,
+  ]);
+  await a.start();
+  await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(3);
+  expect(await sendAll(proxy, ordersCalls)).toEqual([200, 200, 200, 200]);
+  expect(await sendAll(proxy, ["GET /v1/evil/1", "GET /v1/stock/1"])).toEqual([200, 200]);
+  expect([a.calls, b.calls.length, c.calls]).toEqual([ordersReceived, 3, ["Count t"]]);
+});
+
+test.each([
+  { name: "the status 404", httpStatus: 404 },
+  { name: "the status 403", httpStatus: 403 },
+  { name: "the status 500", httpStatus: 500 },
+  { name: "an HTML page", httpStatus: 200 },
+])("an upstream whose reflection returns $name does not affect other upstreams", async ({ httpStatus }) => {
+  const [a, b] = [await start(orders), await start(evil, claimed)];
+  await a.stop();
+  const server = createServer((_, response) => {
+    response.writeHead(httpStatus, { "content-type": "text/html" });
+    response.end("no gRPC");
+  });
+  onTestFinished(() => void server.close());
+  const { hostname: host, port } = new URL(a.address);
+  server.listen({ host, port: Number(port) });
+  await once(server, "listening");
+  const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
+  for (let times = 0; times < 2; times++) {
+    expect(await sendAll(proxy, ordersCalls)).toEqual([503, 503, 503, 503]);
+    expect(b.calls).toEqual([]);
+    await proxy.reload();
+  }
+});
+
+test("calls to a stopped upstream get 503 even after others are reloaded", async () => {
+  const [a, b] = [await start(orders), await start(evil)];
+  const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
+  await a.stop();
+  for (const services of [
+    [evil, claimed],
+    [serviceWithRoutes("evil.v1.Evil", { Steal: ["DELETE /v1/{id}/7"] }), claimed],
+  ]) {
+    b.offer(...services);
+    await proxy.reload();
+    expect(await sendAll(proxy, ordersCalls)).toEqual([503, 503, 503, 503]);
+    expect(b.calls).toEqual([]);
+  }
+  expect(proxy.descriptorReloads[1]?.conflicts).toEqual([
+    `service shop.v1.Orders belongs to ${a.authority}`,
+    `route DELETE /v1/{id}/7 belongs to ${a.authority}`,
+  ]);
+});
+
+/** Services that no gateway can serve. */
+const invalid = [
+  { name: "an invalid template", service: serviceWithRoutes("evil.v1.Evil", { Steal: ["GET v1"] }) },
+  { name: "the same route twice", service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /e"], B: ["GET /e"] }) },
+  {
+    name: "an unreachable route",
+    service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /e/{id}"], B: ["* /e/{id=**}", "GET /e/{id=*}"] }),
+  },
+  { name: "a route at the path of an RPC", service: serviceWithRoutes("evil.v1.Evil", { A: ["GET /evil.v1.Evil/A"] }) },
+  { name: "only services of other upstreams", service: serviceWithRoutes("other.v1.Evil", { A: [] }) },
+];
+
+test.each(invalid)("an upstream with $name does not prevent reloads or the start", async ({ service }) => {
+  const [a, b] = [await start(orders), await start(evil)];
+  const upstreams = [reflected(b, "evil.*"), reflected(a, "shop.*")];
+  const proxy = await open(upstreams);
+  b.offer(service);
+  for (const added of ["Later", "Latest"]) {
+    a.offer(serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/orders/{id}"], [added]: [] }));
+    const report = await proxy.reload();
+    expect(report.added).toEqual([`/shop.v1.Orders/${added}`]);
+    expect(report.problems.length).toBeGreaterThan(0);
+    expect(proxy.descriptorReloads).toMatchObject([{ problem: expect.any(String) }, { problem: undefined }]);
+    expect(await send(proxy, "POST /evil.v1.Evil/Steal")).toBe(200);
+  }
+  const next = await open(upstreams);
+  expect(next.descriptorReloads).toMatchObject([{ problem: expect.any(String) }, { problem: undefined }]);
+  expect(await sendAll(next, ["GET /v1/orders/7", "POST /evil.v1.Evil/Steal"])).toEqual([200, 503]);
+  b.offer(evil);
+  expect((await next.reload()).problems).toEqual([]);
+  expect(await send(next, "POST /evil.v1.Evil/Steal")).toBe(200);
+});
+
+test("an upstream that removes a configured RPC does not affect other upstreams", async () => {
+  const [a, b] = [await start(orders), await start(stock)];
+  const rest = {
+    omit: ["stock.v1.Stock.Count"],
+    rules: [{ selector: "stock.v1.Stock.Count", pattern: { case: "get", value: "/v1/s" } }],
+  } as const;
+  const upstreams = [reflected(a, "shop.*"), reflected(b, "stock.*")];
+  const proxy = await open(upstreams, { rest });
+  b.offer(serviceWithRoutes("stock.v1.Other", { Count: [] }));
+  expect((await proxy.reload()).problems).toEqual([]);
+  expect(await send(await open(upstreams, { rest }), "GET /v1/orders/7")).toBe(200);
+});
+
+test("an upstream without service patterns does not replace services of others", async () => {
+  const [a, b] = [await start(orders), await start(claimed, stock, evil)];
+  const local = serviceWithRoutes("evil.v1.Evil", { Steal: ["GET /v1/evil/{id}"] });
+  const called: string[] = [];
+  const handlers = local.methods.map(({ localName }) => [localName, () => ({ id: String(called.push("local")) })]);
+  const proxy = await open(
+    [
+      { upstream: b.address, descriptors: "reflection" },
+      { upstream: a.address, descriptors: descriptorSetOf(orders.file) },
+    ],
+    {
+      routes: (router) => router.service(local, Object.fromEntries(handlers)),
+    },
+  );
+  expect(await sendAll(proxy, ["POST /shop.v1.Orders/Get", "POST /evil.v1.Evil/Steal", "GET /v1/evil/1"])).toEqual([
+    200, 200, 200,
+  ]);
+  expect([a.calls, b.calls, called]).toEqual([["Get t"], [], ["local", "local"]]);
+  expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([
+    [`service evil.v1.Evil belongs to this server`, `service shop.v1.Orders belongs to ${a.authority}`],
+    [],
+  ]);
+});
+
+test("reconfigure accepts an invalid upstream, but rejects invalid rules", async () => {
+  const [a, b] = [await start(orders), await start(stock)];
+  const upstreams = [reflected(a, "shop.*"), reflected(b, "stock.*")];
+  const proxy = await open(upstreams);
+  b.offer(serviceWithRoutes("stock.v1.Stock", { Count: ["GET v1"] }));
+  for (let times = 0; times < 2; times++) {
+    await proxy.reconfigure({ upstreams });
+    expect(proxy.descriptorReloads).toMatchObject([{ problem: undefined }, { problem: expect.any(String) }]);
+    expect(await sendAll(proxy, ["GET /v1/orders/7", "GET /v1/stock/1"])).toEqual([200, 200]);
+  }
+  b.offer(stock);
+  for (let times = 0; times < 2; times++) {
+    const rules = [{ selector: "stock.v1.Stock.Nope", pattern: { case: "get", value: "/v1/s" } }] as const;
+    await expect(proxy.reconfigure({ upstreams, rest: { rules } })).rejects.toMatchObject({ code: "ERR_HTTP_RULES" });
+    expect(await sendAll(proxy, ["GET /v1/orders/7", "GET /v1/stock/1"])).toEqual([200, 200]);
+  }
+});
+
+test("another upstream cannot receive calls of a service without a package", async () => {
+  const file = create(FileDescriptorProtoSchema, {
+    name: "greeter.proto",
+    syntax: "proto3",
+    messageType: [{ name: "Greeting" }],
+    service: [{ name: "Greeter", method: [{ name: "Greet", inputType: ".Greeting", outputType: ".Greeting" }] }],
+  });
+  const greeter = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getService("Greeter");
+  if (greeter === undefined) throw new TypeError("the service is not declared");
+  const thief = serviceWithRoutes("evil.v1.Evil", { Steal: ["POST /Greeter/Later"], Other: ["GET /v1/other"] });
+  const [a, b] = [await start(thief), await start(greeter)];
+  const proxy = await open([reflected(a, "evil.*"), reflected(b, "Greeter")]);
+  expect(await sendAll(proxy, ["POST /Greeter/Greet", "POST /Greeter/Later", "GET /v1/other"])).toEqual([
+    200, 404, 200,
+  ]);
+  expect([a.calls, b.calls]).toEqual([["Other t"], ["Greet t"]]);
+});
+
+test("conflicts of a descriptor file are still reported after a reload without changes", async () => {
+  const a = await start(orders);
+  const descriptors = Buffer.concat([descriptorSetOf(evil.file), descriptorSetOf(orders.file)]);
+  const ofFile = { upstream: "http://127.0.0.1:1", descriptors, services: ["evil.*"] };
+  const proxy = await open([reflected(a, "shop.*"), ofFile]);
+  const conflicts = proxy.descriptorReloads[1]?.conflicts;
+  expect(conflicts).toContain(`service shop.v1.Orders belongs to ${a.authority}`);
+  for (let times = 0; times < 2; times++) {
+    await proxy.reload();
+    expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
+  }
+});
+
+test("the conflicts of an upstream are reported while it is unreachable", async () => {
+  const [a, b] = [await start(orders), await start(evil, claimed)];
+  const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*")]);
+  const conflicts = proxy.descriptorReloads[1]?.conflicts;
+  expect(conflicts).toContain(`service shop.v1.Orders belongs to ${a.authority}`);
+  await b.stop();
+  expect((await proxy.reload()).problems.length).toBe(1);
+  expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
+});
+
+test("a route at an endpoint's or local RPC's path is omitted", async () => {
+  const [a, b] = [
+    await start(serviceWithRoutes("evil.v1.Evil", { Show: ["GET /docs", "GET /v1/evil"], Take: ["GET /v1/local/7"] })),
+    await start(orders),
+  ];
+  const local = serviceWithRoutes("local.v1.Local", { Get: ["GET /v1/local/{id}"] });
+  const proxy = await open([reflected(a, "evil.*"), reflected(b, "shop.*")], {
+    endpoints: [{ path: "/docs", open: true, yieldsToRules: true, handle: () => ({ httpStatus: 202, body: "" }) }],
+    routes: (router) => router.service(local, {}),
+  });
+  expect(await sendAll(proxy, ["GET /docs", "GET /v1/evil", "GET /v1/local/7"])).toEqual([202, 200, 501]);
+  expect(proxy.descriptorReloads[0]?.conflicts).toEqual([
+    "route GET /docs belongs to this server",
+    "route GET /v1/local/7 belongs to this server",
+  ]);
+});

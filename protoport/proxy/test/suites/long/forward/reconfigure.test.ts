@@ -1,0 +1,240 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { TrustedProxiesOptions } from "../../../../../gateway/src/http/trusted-proxies/index.ts";
+import { openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
+import { frameFlag, headersFrame, resetFrame } from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { LibraryService } from "../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { respondWatered, watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import {
+  grpcHead,
+  grpcResponse,
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { createProxy, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
+import { serviceWithRoutes } from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
+
+// `reconfigure` replaces a running proxy's upstreams.
+
+// Calls that began before `reconfigure` has replaced their upstream.
+
+const head = "POST /beds/7:water HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n";
+const ok = (connection: ScriptedConnection, id: number): void => connection.send(...grpcResponse(id, watered));
+const unavailable = headersFrame(1, [...grpcHead, ["grpc-status", "14"]], frameFlag.endStream);
+const retry = {
+  maxAttempts: 2,
+  initialBackoffMs: 30,
+  maxBackoffMs: 30,
+  backoffMultiplier: 1,
+  retryableCodes: [Code.Unavailable],
+};
+
+test.each<{ name: string; body: string; first: "now" | "after"; send: (connection: ScriptedConnection) => void }>([
+  { name: "in flight", body: "{}", first: "after", send: (connection) => ok(connection, 1) },
+  { name: "in its retry backoff", body: "{}", first: "now", send: (connection) => connection.send(unavailable) },
+  {
+    name: "that fails after reconfigure",
+    body: "{}",
+    first: "after",
+    send: (connection) => connection.send(unavailable),
+  },
+  {
+    name: "that is refused after reconfigure",
+    body: "{}",
+    first: "after",
+    send: (connection) => connection.send(resetFrame(1, 7)),
+  },
+  { name: "with an incomplete body", body: "{", first: "now", send: (connection) => ok(connection, 1) },
+])("reconfigure lets a call $name finish at the previous upstream", async ({ body, first, send }) => {
+  const received = Promise.withResolvers<ScriptedConnection>();
+  await using old = await startScriptedServer({
+    request: (connection, id) => {
+      if (connection.index + connection.requests > 1) return ok(connection, id);
+      received.resolve(connection);
+      if (first === "now") send(connection);
+    },
+  });
+  await using next = await startScriptedServer(respondWatered);
+  await using proxy = await startProxy(old.baseUrl, [GreenhouseService.file], { upstreamOptions: { retry } });
+  using connection = await openHttp1(proxy.address);
+  connection.write(head + body);
+  if (body === "{}") await received.promise;
+  else await expect.poll(() => proxy.proxy.load.requests.http1).toBe(1);
+  const descriptors = descriptorSetOf(GreenhouseService.file);
+  await proxy.proxy.reconfigure({ upstreams: [{ upstream: next.baseUrl, descriptors }] });
+  connection.write("{}".slice(body.length));
+  if (first === "after") send(await received.promise);
+  expect((await connection.readResponse("POST")).httpStatus).toBe(200);
+  expect(next.requests).toBe(0);
+  connection.write(`${head}{}`);
+  expect((await connection.readResponse("POST")).httpStatus).toBe(200);
+  expect(next.requests).toBe(1);
+  await expect.poll(() => old.open).toBe(0);
+});
+
+test.each<{ name: string; atStart?: TrustedProxiesOptions; later: readonly (TrustedProxiesOptions | undefined)[] }>([
+  { name: "trusts no proxy", later: [{ addresses: ["127.0.0.1"] }, { addresses: ["127.0.0.0/8"] }] },
+  {
+    name: "trusts an address",
+    atStart: { addresses: ["127.0.0.1"] },
+    later: [undefined, { addresses: ["192.0.2.1"] }],
+  },
+])("if the proxy $name, reconfigure does not change trustedProxies", async ({ atStart, later }) => {
+  const clients: unknown[] = [];
+  await using upstream = await startGreenhouse({
+    getReading: (_, { requestHeader }) => {
+      clients.push(requestHeader.get("x-forwarded-for"));
+      return {};
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using started = await startProxy(url, [GreenhouseService.file], {
+    ...(atStart && { trustedProxies: atStart }),
+  });
+  const upstreams = [{ upstream: url, descriptors: descriptorSetOf(GreenhouseService.file) }];
+  const send = async (): Promise<number> => {
+    const target = `http://127.0.0.1:${started.address.port}/sensors/a/reading`;
+    return (await fetch(target, { headers: { "x-forwarded-for": "192.0.2.7" } })).status;
+  };
+  expect(await send()).toBe(200);
+  for (const trustedProxies of later) {
+    await started.proxy.reconfigure({ upstreams, ...(trustedProxies && { trustedProxies }) });
+    expect(await send()).toBe(200);
+  }
+  expect(clients).toEqual(Array(3).fill(atStart === undefined ? "127.0.0.1" : "192.0.2.7"));
+});
+
+test("`routes` lists the current upstreams' routes", async () => {
+  await using upstream = await startGreenhouse({});
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  await using started = await startProxy(url, [GreenhouseService.file]);
+  const listPaths = (): readonly string[] => started.proxy.routes.map(({ path }) => path);
+  expect(listPaths()).toContain("/sensors/{sensor}/reading");
+  const descriptors = descriptorSetOf(LibraryService.file);
+  await started.proxy.reconfigure({ upstreams: [{ upstream: url, descriptors }] });
+  expect(listPaths()).toContain("/v1/books/{id}");
+  expect(listPaths()).not.toContain("/sensors/{sensor}/reading");
+});
+
+function offered(name: string): Uint8Array {
+  return descriptorSetOf(serviceWithRoutes("a.A", { [name]: [] }).file);
+}
+
+test("reconfigure keeps the descriptors of a concurrent reload", async () => {
+  const upstream = "http://127.0.0.1:1";
+  let current = offered("Old");
+  const proxy = await createProxy({ upstreams: [{ upstream, descriptors: { read: () => Promise.resolve(current) } }] });
+  const read = async (): Promise<Uint8Array> => {
+    current = offered("New");
+    await proxy.reload();
+    throw new ConnectError("no connection", Code.Unavailable);
+  };
+  await proxy.reconfigure({ upstreams: [{ upstream, descriptors: { read } }] });
+  expect(proxy.services.flatMap(({ methods }) => methods.map(({ name }) => name))).toEqual(["New"]);
+  await proxy.close();
+});
+
+/** Returns options whose descriptors, with a service that has this RPC, are read when the returned promise resolves. */
+function delayed(name: string): { options: ProxyOptions; started: Promise<void>; read: (error?: Error) => void } {
+  const gate = Promise.withResolvers<Uint8Array>();
+  const start = Promise.withResolvers<void>();
+  const read = (): Promise<Uint8Array> => {
+    start.resolve();
+    return gate.promise;
+  };
+  return {
+    options: { upstreams: [{ upstream: "http://127.0.0.1:2", descriptors: { read } }] },
+    started: start.promise,
+    read: (error) => (error === undefined ? gate.resolve(offered(name)) : gate.reject(error)),
+  };
+}
+
+function namesOf({ services }: Pick<ProxyGateway, "services">): readonly string[] {
+  return services.flatMap(({ methods }) => methods.map(({ name }) => name));
+}
+
+test("reconfigure discards options that `accept` rejects, and applies the next options", async () => {
+  const sourceOf = (name: string) => {
+    let watches = 0;
+    const watch = () => {
+      watches++;
+      return () => void watches--;
+    };
+    return { read: () => Promise.resolve(offered(name)), watch, watched: () => watches };
+  };
+  const sources = ["Start", "First", "Second", "Third"].map(sourceOf);
+  const [start, first, second, third] = sources.map((descriptors) => ({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }],
+  }));
+  if (!start || !first || !second || !third) throw new Error("no source was created");
+  const proxy = await createProxy(start);
+  for (const [options, name] of [
+    [first, "First"],
+    [second, "Second"],
+  ] as const) {
+    const accepting = proxy.reconfigure(options, ({ services }) => {
+      throw new RangeError(`refused ${namesOf({ services }).join()}`);
+    });
+    await expect(accepting).rejects.toThrow(new RangeError(`refused ${name}`));
+    expect(namesOf(proxy)).toEqual(["Start"]);
+  }
+  expect(sources.map(({ watched }) => watched())).toEqual([1, 0, 0, 0]);
+  await proxy.reconfigure(third, () => undefined);
+  expect(namesOf(proxy)).toEqual(["Third"]);
+  expect(sources.map(({ watched }) => watched())).toEqual([0, 0, 0, 1]);
+  await proxy.close();
+});
+
+describe("concurrent calls of reconfigure", () => {
+  const upstreams = [{ upstream: "http://127.0.0.1:1", descriptors: offered("Start") }];
+
+  test("are applied in order, even if the first takes longer", async () => {
+    const proxy = await createProxy({ upstreams });
+    const [first, second, third] = [delayed("First"), delayed("Second"), delayed("Third")];
+    second.read();
+    third.read();
+    const seen: unknown[] = [];
+    const applied = [first, second, third].map(async ({ options }) => {
+      await proxy.reconfigure(options);
+      seen.push(namesOf(proxy));
+    });
+    await first.started;
+    expect(namesOf(proxy)).toEqual(["Start"]);
+    first.read();
+    await Promise.all(applied);
+    expect([seen, namesOf(proxy)]).toEqual([[["First"], ["Second"], ["Third"]], ["Third"]]);
+    await proxy.close();
+  });
+
+  test("settle separately, and a failed call does not affect the next", async () => {
+    const proxy = await createProxy({ upstreams });
+    const [failed, next] = [delayed("Failed"), delayed("Next")];
+    next.read();
+    const outcomes = Promise.allSettled([proxy.reconfigure(failed.options), proxy.reconfigure(next.options)]);
+    await failed.started;
+    failed.read(new Error("no descriptors"));
+    expect(await outcomes).toMatchObject([
+      { status: "rejected", reason: { message: expect.stringContaining("no descriptors") } },
+      { status: "fulfilled" },
+    ]);
+    expect(namesOf(proxy)).toEqual(["Next"]);
+    await proxy.close();
+  });
+
+  test("are rejected when the proxy closes", async () => {
+    const proxy = await createProxy({ upstreams });
+    const [running, queued] = [delayed("Running"), delayed("Queued")];
+    let hasRead = false;
+    void queued.started.then(() => (hasRead = true));
+    const outcomes = Promise.allSettled([proxy.reconfigure(running.options), proxy.reconfigure(queued.options)]);
+    await running.started;
+    await proxy.close();
+    running.read();
+    const closed = { status: "rejected", reason: { message: "the proxy is closed" } };
+    expect([await outcomes, hasRead, namesOf(proxy)]).toMatchObject([[closed, closed], false, ["Start"]]);
+  });
+});

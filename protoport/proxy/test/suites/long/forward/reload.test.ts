@@ -1,0 +1,356 @@
+import { create, type DescFile, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { describe, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createProxy, type ReloadReport } from "../../../../src/create-proxy.ts";
+import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+
+const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
+
+/** Returns a file's descriptors, with only the selected RPCs. */
+function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf(file));
+  for (const { service } of set.file) {
+    for (const each of service) each.method = each.method.filter(({ name }) => isSelected(name));
+  }
+  return toBinary(FileDescriptorSetSchema, set);
+}
+
+test.each<{ form: string; fail: () => Promise<never> }>([
+  {
+    form: "throws",
+    fail: () => {
+      throw new Error("no file");
+    },
+  },
+  { form: "rejects", fail: () => Promise.reject(new Error("no file")) },
+])("a descriptor source that $form is read again by each reload", async ({ fail }) => {
+  const first = withMethods(GreenhouseService.file, (name) => name === "GetReading");
+  let read = (): Promise<Uint8Array> => Promise.resolve(first);
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => read() } }],
+  });
+  for (const name of ["WaterBed", "WatchReadings"]) {
+    read = fail;
+    expect(await proxy.reload()).toMatchObject({ added: [], removed: [], problems: ["no file"] });
+    const next = withMethods(GreenhouseService.file, (each) => each === name);
+    read = () => Promise.resolve(next);
+    const { added, problems } = await proxy.reload();
+    expect({ added, problems }).toEqual({ added: [`/greenhouse.v1.GreenhouseService/${name}`], problems: [] });
+  }
+  await proxy.close();
+});
+
+test("a reload applies new descriptors, and keeps the previous if reading fails", async () => {
+  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }), waterBed: () => ({}) });
+  let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
+  let changed: (() => void) | undefined;
+  const reports: ReloadReport[] = [];
+  let onReported: (() => void) | undefined;
+  const proxy = await createProxy({
+    upstreams: [
+      {
+        upstream: `http://127.0.0.1:${upstream.address.port}`,
+        descriptors: {
+          read: () => (set.byteLength === 0 ? Promise.reject(new Error("no file\nat all")) : Promise.resolve(set)),
+          watch: (call) => {
+            changed = call;
+            return () => {
+              changed = undefined;
+            };
+          },
+        },
+      },
+      { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(KitchenSink.file) },
+    ],
+    onReload: (report) => {
+      reports.push(report);
+      onReported?.();
+    },
+  });
+  const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
+  const statuses = async (): Promise<readonly number[]> => {
+    const responses = [
+      await fetch(`http://127.0.0.1:${port}/sensors/a/reading`),
+      await fetch(`http://127.0.0.1:${port}/beds/7:water`, { method: "POST" }),
+    ];
+    return responses.map(({ status }) => status);
+  };
+  expect(await statuses()).toEqual([200, 404]);
+
+  // Unchanged descriptors are not reported.
+  expect(await proxy.reload()).toEqual({ isChanged: false, added: [], removed: [], problems: [] });
+  expect(reports).toEqual([]);
+
+  set = withMethods(GreenhouseService.file, (name) => name === "GetReading" || name === "WaterBed");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  onReported = resolve;
+  changed?.();
+  await within(promise, "a reload");
+  const added = ["/greenhouse.v1.GreenhouseService/WaterBed"];
+  expect(reports).toEqual([{ isChanged: true, added, removed: [], problems: [] }]);
+  expect(await statuses()).toEqual([200, 200]);
+
+  for (const [bytes, problem] of [
+    [Buffer.from("no descriptors"), "they are not a binary google.protobuf.FileDescriptorSet"],
+    [Buffer.alloc(0), "no file"],
+    [withMethods(GreenhouseService.file, () => true).subarray(0, -3), "they are not a binary"],
+  ] as const) {
+    set = bytes;
+    const { problems } = await proxy.reload();
+    expect(problems.join("\n")).toContain(problem);
+    expect(await statuses()).toEqual([200, 200]);
+  }
+
+  set = withMethods(GreenhouseService.file, (name) => name === "WaterBed");
+  expect(await proxy.reload()).toEqual({ isChanged: true, added: [], removed: [getReading], problems: [] });
+  expect(await statuses()).toEqual([404, 200]);
+  expect(proxy.services[0]?.methods.map(({ name }) => name)).toEqual(["WaterBed"]);
+  await proxy.close();
+  expect(changed).toBeUndefined();
+});
+
+test.each([
+  {
+    name: "are not a FileDescriptorSet",
+    sets: [Buffer.from("x")],
+    problem: "not a binary google.protobuf.FileDescriptorSet",
+  },
+  {
+    name: "contain no service",
+    sets: [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
+    problem: "they have no service to proxy",
+  },
+  {
+    name: "contain no service with all its types",
+    sets: [
+      toBinary(
+        FileDescriptorSetSchema,
+        create(FileDescriptorSetSchema, {
+          file: [{ name: "a", service: [{ name: "A", method: [{ name: "Get", inputType: ".B", outputType: ".B" }] }] }],
+        }),
+      ),
+    ],
+    problem: "127.0.0.1:1: cannot use the descriptors: they have no service to proxy; A: the type B is missing",
+  },
+  {
+    name: "contain names that protoc would reject",
+    sets: [
+      toBinary(
+        FileDescriptorSetSchema,
+        create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }),
+      ),
+    ],
+    problem:
+      '127.0.0.1:1: cannot use the descriptors: they are not a valid definition: "a;b" is not a protobuf identifier.*',
+  },
+  {
+    name: "contain the same service for two upstreams",
+    sets: [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
+    problem: "kitchensink.v1.KitchenSink is served by two upstreams",
+  },
+])("descriptors that $name prevent the start of a proxy", async ({ sets, problem }) => {
+  const upstreams = sets.map((descriptors) => ({ upstream: "http://127.0.0.1:1", descriptors }));
+  await expect(createProxy({ upstreams })).rejects.toMatchObject({
+    message: expect.stringMatching(new RegExp(`${problem}$`)),
+    code: "ERR_DESCRIPTORS",
+  });
+});
+
+/** The reloads when both upstreams succeeded. */
+function bothSucceeded(lastSuccessMs: number): object[] {
+  return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
+}
+
+describe("descriptorReloads", () => {
+  const greenhouse = descriptorSetOf(GreenhouseService.file);
+  const [sinks, shelves] = [KitchenSink, Shelves].map(({ file }) => descriptorSetOf(file));
+  const invalid = Buffer.from("no descriptors");
+  const unreadable = new Error("no file\nat all");
+
+  test.each<{ name: string; next: readonly (Uint8Array | Error | undefined)[]; want: readonly (RegExp | undefined)[] }>(
+    [
+      { name: "unchanged descriptors", next: [greenhouse, sinks], want: [undefined, undefined] },
+      { name: "changed descriptors", next: [greenhouse, shelves], want: [undefined, undefined] },
+      { name: "a read error", next: [greenhouse, unreadable], want: [undefined, /^no file\nat all$/] },
+      {
+        name: "invalid descriptors",
+        next: [invalid, sinks],
+        want: [/^127\.0\.0\.1:1: .*not a binary/, undefined],
+      },
+      {
+        name: "an empty descriptor set",
+        next: [new Uint8Array(), sinks],
+        want: [/no service to proxy/, undefined],
+      },
+      {
+        name: "a service of the other upstream",
+        next: [greenhouse, greenhouse],
+        want: [undefined, /^greenhouse\.v1\.GreenhouseService is served by two upstreams$/],
+      },
+      {
+        name: "valid descriptors next to invalid descriptors",
+        next: [invalid, shelves],
+        want: [/not a binary/, undefined],
+      },
+      {
+        name: "a read error next to invalid descriptors",
+        next: [invalid, unreadable],
+        want: [/not a binary/, /^no file/],
+      },
+    ],
+  )("records a reload with $name for each upstream", async ({ next, want }) => {
+    let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
+    const upstreams = [0, 1].map((at) => ({
+      upstream: `http://127.0.0.1:${at + 1}`,
+      descriptors: {
+        read: (): Promise<Uint8Array> => {
+          const set = sets[at];
+          return set instanceof Uint8Array ? Promise.resolve(set) : Promise.reject(set ?? new Error("no set"));
+        },
+      },
+    }));
+    const [startMs, reloadMs] = [1_000, 2_000];
+    using clock = vi.spyOn(Date, "now").mockReturnValue(startMs);
+    const reports: ReloadReport[] = [];
+    await using stack = new AsyncDisposableStack();
+    const proxy = await createProxy({ upstreams, onReload: (report) => void reports.push(report) });
+    stack.defer(() => proxy.close());
+    expect(proxy.descriptorReloads).toMatchObject(bothSucceeded(startMs));
+    const services = proxy.services;
+
+    clock.mockReturnValue(reloadMs);
+    sets = next;
+    const { problems } = await proxy.reload();
+    // A problem that both upstreams have is listed once.
+    expect(problems).toEqual([...new Set(problems)]);
+    expect(problems.length > 0).toBe(want.some((problem) => problem !== undefined));
+    expect(proxy.descriptorReloads).toEqual(
+      want.map((problem, at) => ({
+        problem: problem && expect.stringMatching(problem),
+        lastSuccessMs: problem === undefined ? reloadMs : startMs,
+        successes: problem === undefined ? 2 : 1,
+        failures: problem === undefined ? 0 : 1,
+        conflicts: [],
+        services: [proxy.services[at]?.typeName],
+      })),
+    );
+    const hasFailed = want.some((problem) => problem !== undefined);
+    for (const [at, problem] of want.entries()) if (problem) expect(proxy.services[at]).toBe(services[at]);
+
+    // Reports that a problem has ended even if the descriptors have not changed.
+    reports.length = 0;
+    sets = [greenhouse, sinks];
+    const { isChanged } = await proxy.reload();
+    expect(reports).toHaveLength(isChanged || hasFailed ? 1 : 0);
+    expect(proxy.descriptorReloads).toMatchObject(bothSucceeded(reloadMs));
+  });
+});
+
+test("a failed read of descriptors is retried with a backoff", async () => {
+  const set = descriptorSetOf(GreenhouseService.file);
+  let failures = 0;
+  const read = (): Promise<Uint8Array> =>
+    failures > 0 ? Promise.reject(new Error(`${failures--} to come`)) : Promise.resolve(set);
+  const reports: ReloadReport[] = [];
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
+    onReload: (report) => void reports.push(report),
+  });
+  stack.defer(() => proxy.close());
+  failures = 2;
+  await proxy.reload();
+  // The other two reads happen without a call to reload().
+  await expect.poll(() => reports.length, { timeout: 20_000 }).toBe(3);
+  expect(reports.map(({ problems }) => problems)).toEqual([["2 to come"], ["1 to come"], []]);
+});
+
+test("a successful read of descriptors resets the backoff", async () => {
+  const set = descriptorSetOf(GreenhouseService.file);
+  let failures = 0;
+  const read = (): Promise<Uint8Array> =>
+    failures-- > 0 ? Promise.reject(new Error("no file")) : Promise.resolve(set);
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }] });
+  stack.defer(() => proxy.close());
+  failures = 4;
+  for (let reload = 0; reload < 5; reload++) await proxy.reload();
+  expect(proxy.descriptorReloads[0]?.problem).toBeUndefined();
+  failures = 1;
+  await proxy.reload();
+  expect(proxy.descriptorReloads[0]?.problem).toBe("no file");
+  // Longer than the first wait (at most 1.2 s), and shorter than the fifth (at least 5.2 s).
+  await expect.poll(() => proxy.descriptorReloads[0]?.problem, { timeout: 4_500 }).toBeUndefined();
+});
+
+test("an onReload error is reported as a fault after the reload", async () => {
+  const faults: string[] = [];
+  let set = withMethods(GreenhouseService.file, (name) => name === "GetReading");
+  const proxy = await createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } }],
+    onReload: () => {
+      throw new Error("no log");
+    },
+    onFault: (error, _what, _request, errorCode) => void faults.push(`${errorCode} ${String(error)}`),
+  });
+  set = withMethods(GreenhouseService.file, () => true);
+  expect((await proxy.reload()).added).toHaveLength(4);
+  expect(faults).toEqual(["ERR_CALLBACK_FAILED Error: no log"]);
+  await proxy.close();
+});
+
+test("several reloads requested during a reload result in one reload", async () => {
+  const set = descriptorSetOf(GreenhouseService.file);
+  const reads: ((bytes: Uint8Array) => void)[] = [];
+  const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
+  const started = createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }] });
+  reads[0]?.(set);
+  const proxy = await started;
+  const first = proxy.reload();
+  await expect.poll(() => reads.length).toBe(2);
+  const others = [proxy.reload(), proxy.reload()];
+  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
+  expect(reads.length).toBe(2);
+  reads[1]?.(set);
+  await first;
+  await expect.poll(() => reads.length).toBe(3);
+  reads[2]?.(set);
+  expect(new Set(await Promise.all(others))).toEqual(
+    new Set([{ isChanged: false, added: [], removed: [], problems: [] }]),
+  );
+  await proxy.close();
+});
+
+test("a reload in progress when the proxy is closed changes nothing", async () => {
+  const [before, after] = [(name: string): boolean => name === "GetReading", (): boolean => true];
+  const reads: ((bytes: Uint8Array) => void)[] = [];
+  const read = (): Promise<Uint8Array> => new Promise((resolve) => void reads.push(resolve));
+  const reports: ReloadReport[] = [];
+  const started = createProxy({
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: { read } }],
+    onReload: (each) => void reports.push(each),
+  });
+  reads[0]?.(withMethods(GreenhouseService.file, before));
+  const proxy = await started;
+  const report = proxy.reload();
+  await expect.poll(() => reads.length).toBe(2);
+  await proxy.close();
+  reads[1]?.(withMethods(GreenhouseService.file, after));
+  expect(await report).toMatchObject({ added: [], problems: [expect.stringContaining("aborted")] });
+  expect(reports).toEqual([]);
+});
+
+test("all upstreams' problems are reported together", async () => {
+  const upstreams = ["http://127.0.0.1:1", "http://127.0.0.1:2"].map((upstream) => ({
+    upstream,
+    descriptors: Buffer.from("x"),
+  }));
+  const failed = createProxy({ upstreams });
+  await expect(failed).rejects.toThrow("127.0.0.1:1: cannot use the descriptors");
+  await expect(failed).rejects.toThrow("127.0.0.1:2: cannot use the descriptors");
+});

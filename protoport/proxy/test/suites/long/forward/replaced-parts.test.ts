@@ -1,0 +1,193 @@
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { Health } from "../../../../../gateway/src/health/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import type { Gateway } from "../../../../../gateway/src/index.ts";
+import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { respondWatered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import {
+  type ScriptedConnection,
+  startScriptedServer,
+} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
+import { LibraryService } from "../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
+import {
+  createProxy,
+  createUpstream,
+  type DescriptorSource,
+  type ProxyGateway,
+  type ProxyOptions,
+  type Upstream,
+} from "../../../../src/create-proxy.ts";
+
+// After ten reconfigure calls, a proxy uses only what the last options opened, and has closed everything that earlier
+// options opened.
+
+const replacements = 10;
+const greenhouse = descriptorSetOf(GreenhouseService.file);
+const library = descriptorSetOf(LibraryService.file);
+
+/** Waters a bed, and returns the status. */
+async function water({ fetch }: ProxyGateway, note: string = ""): Promise<number> {
+  const response = await exchangeFetch(fetch, {
+    httpMethod: "POST",
+    path: "/beds/7:water",
+    header: [["content-type", "application/json"]],
+    body: Buffer.from(JSON.stringify({ note })),
+  });
+  return response.httpStatus;
+}
+
+/** A descriptor source that counts its reads and watches. */
+interface CountingSource extends DescriptorSource {
+  set: Uint8Array;
+  readonly reads: number;
+  readonly watches: number;
+  /** Reports a change, even to a watch that has ended. */
+  change(): void;
+}
+
+function createSource(): CountingSource {
+  let [reads, watches] = [0, 0];
+  let report: (() => void) | undefined;
+  return {
+    set: greenhouse,
+    get reads() {
+      return reads;
+    },
+    get watches() {
+      return watches;
+    },
+    change: () => report?.(),
+    read() {
+      reads++;
+      return Promise.resolve(this.set);
+    },
+    watch(changed) {
+      watches++;
+      report = changed;
+      return () => void watches--;
+    },
+  };
+}
+
+test("after ten reconfigure calls, only the last descriptor source is watched", async () => {
+  const upstream = "http://127.0.0.1:1";
+  const sources = Array.from({ length: replacements + 1 }, createSource);
+  const [first, ...others] = sources;
+  const last = others.at(-1);
+  if (first === undefined || last === undefined) throw new Error("no source was opened");
+  const proxy = await createProxy({ upstreams: [{ upstream, descriptors: first }] });
+  for (const descriptors of others) await proxy.reconfigure({ upstreams: [{ upstream, descriptors }] });
+  expect(sources.map(({ watches }) => watches)).toEqual([...Array<number>(replacements).fill(0), 1]);
+  const readsBefore = sources.map(({ reads }) => reads);
+  for (const source of sources) source.set = library;
+  for (const source of sources) source.change();
+  await expect.poll(() => proxy.services.map(({ typeName }) => typeName)).toEqual([LibraryService.typeName]);
+  last.set = greenhouse;
+  last.change();
+  await expect.poll(() => proxy.services.map(({ typeName }) => typeName)).toEqual([GreenhouseService.typeName]);
+  expect(sources.map(({ reads }, at) => reads - (readsBefore[at] ?? 0))).toEqual([
+    ...Array<number>(replacements).fill(0),
+    2,
+  ]);
+  await proxy.close();
+  expect(last.watches).toBe(0);
+});
+
+test("after several reconfigure calls, only the last upstream has a connection", async () => {
+  const connections: ScriptedConnection[] = [];
+  await using old = await startScriptedServer(respondWatered);
+  await using current = await startScriptedServer({
+    request: (connection, id) => {
+      connections.push(connection);
+      respondWatered.request?.(connection, id);
+    },
+  });
+  const upstreamsOf = (upstream: string) => ({ upstreams: [{ upstream, descriptors: greenhouse }] });
+  const proxy = await createProxy(upstreamsOf(old.baseUrl));
+  for (let at = 0; at < replacements; at++) {
+    expect(await water(proxy)).toBe(200);
+    await proxy.reconfigure(upstreamsOf((at % 2 === 0 ? current : old).baseUrl));
+  }
+  await proxy.reconfigure(upstreamsOf(current.baseUrl));
+  expect(await water(proxy)).toBe(200);
+  await expect.poll(() => [old.open, current.open]).toEqual([0, 1]);
+  const { connections: oldConnections } = old;
+  connections.at(-1)?.socket.destroy();
+  await expect.poll(() => current.open).toBe(0);
+  expect(await water(proxy)).toBe(200);
+  expect([old.open, old.connections, current.open]).toEqual([0, oldConnections, 1]);
+  await proxy.close();
+});
+
+test("each reconfigure call applies its readMaxBytes", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  const optionsOf = (readMaxBytes: number) => ({
+    upstreams: [{ upstream: server.baseUrl, descriptors: greenhouse }],
+    readMaxBytes,
+  });
+  const proxy = await createProxy(optionsOf(1_000));
+  for (let at = 0; at < replacements; at++) {
+    await proxy.reconfigure(optionsOf(at % 2 === 0 ? 3_000 : 1_000));
+    expect(await water(proxy, "x".repeat(2_000))).toBe(at % 2 === 0 ? 200 : 413);
+  }
+  await proxy.close();
+});
+
+/** A gateway that counts reflection calls, and how many watch its health. */
+function createReflected(): { readonly gateway: Gateway; readonly counts: { reflected: number; watches: number } } {
+  const counts = { reflected: 0, watches: 0 };
+  const reflection = createReflectionService([GreenhouseService]);
+  const gateway = createTestGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) });
+      router.service(ServerReflection, {
+        serverReflectionInfo: (requests, context) => {
+          counts.reflected++;
+          return reflection.serverReflectionInfo(requests, context);
+        },
+      });
+      router.service(Health, {
+        async *watch(_, { signal }) {
+          counts.watches++;
+          yield { status: 1 };
+          await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+          counts.watches--;
+        },
+      });
+    },
+  });
+  return { gateway, counts };
+}
+
+test("only the last upstream gets reflection and health requests", async () => {
+  const servers = [createReflected(), createReflected()] as const;
+  const addresses: string[] = [];
+  for (const { gateway } of servers) addresses.push(`http://127.0.0.1:${(await gateway.listen()).port}`);
+  // The program that opens an upstream closes it.
+  const opened: Upstream[] = [];
+  const optionsOf = (at: number): ProxyOptions => {
+    const upstream = createUpstream({ addresses: addresses[at % 2] ?? "", healthService: "" });
+    opened.push(upstream);
+    return { upstreams: [{ upstream, descriptors: "reflection", reloadEveryMs: 1_000 }] };
+  };
+  const proxy = await createProxy(optionsOf(0));
+  for (let at = 1; at <= replacements + 1; at++) {
+    expect(await water(proxy)).toBe(200);
+    await proxy.reconfigure(optionsOf(at));
+    await opened.shift()?.drain(1);
+  }
+  expect(await water(proxy)).toBe(200);
+  await expect.poll(() => servers.map(({ counts }) => counts.watches)).toEqual([0, 1]);
+  const [oldReflected, currentReflected] = servers.map(({ counts }) => counts.reflected);
+  // The last upstream's descriptors are read again every second.
+  await expect
+    .poll(() => servers[1].counts.reflected, { timeout: 10_000 })
+    .toBeGreaterThan((currentReflected ?? 0) + 1);
+  expect(servers[0].counts.reflected).toBe(oldReflected);
+  await proxy.close();
+  await opened[0]?.drain(1);
+  for (const { gateway } of servers) await gateway.close();
+});

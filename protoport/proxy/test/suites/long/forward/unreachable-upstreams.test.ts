@@ -1,0 +1,273 @@
+import { createServer, type Server } from "node:net";
+import { setTimeout as pause } from "node:timers/promises";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../../../src/client/index.ts";
+import {
+  createProxy,
+  type ProxiedUpstreamOptions,
+  type ProxyOptions,
+  type ReloadReport,
+} from "../../../../src/create-proxy.ts";
+import { createGateway } from "../../../../../gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
+import { StreamService } from "../../../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
+import { startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+
+// A proxy has several upstreams, and one of them cannot be reached.
+
+/** Starts a greenhouse with server reflection. @param port - a free port, or 0 */
+async function startReflected(port: number): Promise<{ readonly address: string } & AsyncDisposable> {
+  const gateway = createGateway({
+    routes: (router) => {
+      router.service(GreenhouseService, { getReading: ({ sensor }) => ({ sensor }) });
+      router.service(ServerReflection, createReflectionService([GreenhouseService]));
+    },
+  });
+  const at = await gateway.listen({ host: "127.0.0.1", port });
+  return { address: `http://127.0.0.1:${at.port}`, [Symbol.asyncDispose]: () => gateway.close() };
+}
+
+/** Returns a port without a listener. */
+async function freePort(): Promise<number> {
+  const server: Server = createServer();
+  await using listening = await startOnLoopback(server);
+  return Number(new URL(listening.baseUrl).port);
+}
+
+const streams: ProxiedUpstreamOptions = {
+  upstream: "http://127.0.0.1:1",
+  descriptors: descriptorSetOf(StreamService.file),
+};
+
+async function openProxy(upstreams: readonly ProxiedUpstreamOptions[], options: Partial<ProxyOptions> = {}) {
+  const reports: ReloadReport[] = [];
+  const proxy = await createProxy({ upstreams, onReload: (report) => reports.push(report), ...options });
+  onTestFinished(() => proxy.close());
+  const { port } = await proxy.listen({ host: "127.0.0.1", port: 0 });
+  return { proxy, reports, baseUrl: `http://127.0.0.1:${port}` };
+}
+
+async function statusOf(url: string, method = "GET"): Promise<number> {
+  return (await fetch(url, { method })).status;
+}
+
+test("an upstream that is unreachable at the start is served later", async () => {
+  const port = await freePort();
+  const greenhouse = { upstream: `http://127.0.0.1:${port}`, descriptors: "reflection" } as const;
+  const rules = [{ selector: "streams.v1.StreamService.Count", pattern: { case: "get", value: "/counts" } }] as const;
+  const { proxy, baseUrl, reports } = await openProxy([{ ...streams, rules }, greenhouse]);
+  expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName]);
+  expect(proxy.descriptorReloads).toMatchObject([
+    { problem: undefined, lastSuccessMs: expect.any(Number) },
+    { problem: expect.stringContaining(`127.0.0.1:${port}: server reflection failed`), lastSuccessMs: undefined },
+  ]);
+  const response = await fetch(`${baseUrl}/sensors/a/reading`);
+  expect([response.status, response.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await response.json()).toMatchObject({ message: expect.stringContaining("is not available") });
+  // The method may belong to an RPC that is not known yet.
+  expect(await statusOf(`${baseUrl}/counts`, "DELETE")).toBe(503);
+  await using transport = createGrpcTransport({ baseUrl });
+  const call = createClient(GreenhouseService, transport).getReading({ sensor: "a" });
+  expect(ConnectError.from(await call.catch((error: unknown) => error))).toMatchObject({ code: Code.Unavailable });
+
+  await using _ = await startReflected(port);
+  // Happens without a call to reload().
+  await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(2);
+  expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(200);
+  expect(await statusOf(`${baseUrl}/nothing`)).toBe(404);
+  expect(await statusOf(`${baseUrl}/counts`, "DELETE")).toBe(405);
+  expect(proxy.descriptorReloads.map(({ problem }) => problem)).toEqual([undefined, undefined]);
+  expect(reports.at(-1)).toMatchObject({ removed: [], problems: [] });
+});
+
+test("an upstream that is unreachable during a reload keeps its descriptors", async () => {
+  let set = descriptorSetOf(GreenhouseService.file);
+  let isUnreachable = false;
+  const unreachable = new Error("unreachable", { cause: new ConnectError("no connection", Code.Unavailable) });
+  const { proxy } = await openProxy([
+    {
+      ...streams,
+      descriptors: {
+        read: () =>
+          isUnreachable ? Promise.reject(unreachable) : Promise.resolve(descriptorSetOf(StreamService.file)),
+      },
+    },
+    { upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } },
+  ]);
+  isUnreachable = true;
+  set = withoutMethod(set, "WaterBed");
+  expect(await proxy.reload()).toEqual({
+    isChanged: true,
+    added: [],
+    removed: ["/greenhouse.v1.GreenhouseService/WaterBed"],
+    problems: ["unreachable"],
+  });
+  expect(proxy.services.map(({ typeName }) => typeName)).toEqual([StreamService.typeName, GreenhouseService.typeName]);
+});
+
+test("an upstream whose first descriptor set is empty is reported", async () => {
+  const unreachable = new ConnectError("no connection", Code.Unavailable);
+  let count = 0;
+  const read = (): Promise<Uint8Array> =>
+    count++ === 0 ? Promise.reject(unreachable) : Promise.resolve(new Uint8Array());
+  const { proxy, baseUrl } = await openProxy([streams, { ...streams, descriptors: { read } }]);
+  expect((await proxy.reload()).problems.join()).toContain("they have no service to proxy");
+  expect(proxy.descriptorReloads[1]).toMatchObject({ problem: expect.any(String), lastSuccessMs: undefined });
+  // The upstream's services are still unknown, so unknown paths get 503.
+  expect(await statusOf(`${baseUrl}/sensors/a/reading`)).toBe(503);
+});
+
+test("a silent upstream delays the start briefly, and is served later", async () => {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  const { promise: never } = Promise.withResolvers<Uint8Array>();
+  let count = 0;
+  const slow = { upstream: "http://127.0.0.1:1", descriptors: { read: () => (count++ === 0 ? promise : never) } };
+  const { proxy } = await within(openProxy([streams, slow]), "the start", 15_000);
+  const problems = proxy.descriptorReloads.map(({ problem }) => problem);
+  expect(problems).toEqual([undefined, expect.stringContaining("reading the descriptors timed out after 5000 ms")]);
+  // The late response is used without another read.
+  resolve(descriptorSetOf(GreenhouseService.file));
+  await expect.poll(() => proxy.services.length, { timeout: 10_000 }).toBe(2);
+  expect(count).toBe(1);
+});
+
+test("an upstream that responds after a failed start causes no reload", async () => {
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  const reports: ReloadReport[] = [];
+  const upstreams = [
+    { ...streams, descriptors: { read: () => promise } },
+    { ...streams, descriptors: { read: () => Promise.reject(new Error("no file")) } },
+  ];
+  await expect(createProxy({ upstreams, onReload: (report) => reports.push(report) })).rejects.toThrow("no file");
+  resolve(descriptorSetOf(GreenhouseService.file));
+  for (let turns = 0; turns < 5; turns++) await new Promise(setImmediate);
+  expect(reports).toEqual([]);
+});
+
+test("reload() lengthens an unreachable upstream's backoff", async () => {
+  const unreachable = new ConnectError("no connection", Code.Unavailable);
+  let count = 0;
+  const read = (): Promise<Uint8Array> => {
+    count++;
+    return Promise.reject(unreachable);
+  };
+  const { proxy } = await openProxy([streams, { ...streams, descriptors: { read } }]);
+  for (let i = 0; i < 4; i++) await proxy.reload();
+  // Longer than the first wait (at most 1.2 s), and shorter than the fifth (at least 5.2 s).
+  await pause(1_800);
+  expect(count).toBe(5);
+});
+
+test.each([
+  {
+    name: "several unreachable upstreams",
+    upstreams: ["1", "2"].map((port): ProxiedUpstreamOptions => ({
+      upstream: `http://127.0.0.1:${port}`,
+      descriptors: "reflection",
+      services: [`service${port}.*`],
+    })),
+    problem: "127.0.0.1:1: server reflection failed",
+  },
+  {
+    name: "invalid descriptors of one of several upstreams",
+    upstreams: [streams, { ...streams, descriptors: { read: () => Promise.reject(new Error("no file")) } }],
+    problem: "no file",
+  },
+  {
+    name: "a single unreachable upstream",
+    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: "reflection" } satisfies ProxiedUpstreamOptions],
+    problem: "server reflection failed",
+  },
+])("createProxy with $name fails", async ({ upstreams, problem }) => {
+  await expect(createProxy({ upstreams })).rejects.toThrow(problem);
+});
+
+test("an unreachable upstream's HTTP rules do not prevent the start", async () => {
+  const rules = [
+    { selector: "greenhouse.v1.GreenhouseService.GetReading", pattern: { case: "get", value: "/r" } },
+  ] as const;
+  const { proxy } = await openProxy([streams, { upstream: "http://127.0.0.1:1", descriptors: "reflection", rules }]);
+  expect(proxy.services).toHaveLength(1);
+});
+
+interface UnknownPathCase {
+  readonly path: string;
+  /** The REST path for an RPC that is known from the start. */
+  readonly known?: string;
+  readonly prefix?: string;
+  readonly method?: string;
+  /** The HTTP status before and after the reload. */
+  readonly statuses: readonly [number, number];
+  readonly reads: number;
+}
+
+describe("a request for an unknown path", () => {
+  test.each<UnknownPathCase>([
+    { path: "/greenhouse.v1.GreenhouseService/WaterBed", reads: 2, statuses: [404, 200] },
+    { path: "/greenhouse.v1.OtherService/Nope", reads: 2, statuses: [404, 404] },
+    { path: "/other.v1.Service/Nope", reads: 1, statuses: [404, 404] },
+    { path: "/greenhouse.v1.GreenhouseService", reads: 1, statuses: [404, 404] },
+    { path: "/nothing", reads: 1, statuses: [404, 404] },
+    { path: "/", reads: 1, statuses: [404, 404] },
+    { path: "/beds/7:water", known: "/beds/a/{sensor}", reads: 2, statuses: [404, 200] },
+    { path: "/beds:nope", known: "/beds/a/{sensor}", reads: 2, statuses: [404, 404] },
+    { path: "/beds/7:water", known: "/sensors/{sensor}", reads: 1, statuses: [404, 404] },
+    { path: "/beds/7:water", known: "/{sensor}/beds", reads: 1, statuses: [404, 404] },
+    { path: "/api/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 2, statuses: [404, 200] },
+    { path: "/xyz/beds/7:water", known: "/beds/a/{sensor}", prefix: "/api", reads: 1, statuses: [404, 404] },
+    { path: "/beds/7:water", known: "/beds/{sensor}", reads: 2, statuses: [405, 200] },
+    { path: "/beds/7:water", known: "/beds/{sensor}", method: "BREW", reads: 1, statuses: [501, 501] },
+  ])("with the known route $known, $path leads to $reads descriptor read(s) in total", async (testCase) => {
+    const { path, known = "/sensors/{sensor}", prefix = "", method = "POST", reads, statuses } = testCase;
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) });
+    const set = descriptorSetOf(GreenhouseService.file);
+    let count = 0;
+    const read = (): Promise<Uint8Array> => Promise.resolve(count++ === 0 ? withoutMethod(set, "WaterBed") : set);
+    const upstream = `http://127.0.0.1:${greenhouse.address.port}`;
+    const rules = [
+      { selector: "greenhouse.v1.GreenhouseService.GetReading", pattern: { case: "get", value: known } },
+    ] as const;
+    const { baseUrl, proxy } = await openProxy([{ upstream, descriptors: { read }, rules }], {
+      requestPathPrefix: prefix,
+    });
+    const send = async (): Promise<number> => {
+      const headers = { "content-type": "application/json" };
+      return (await fetch(baseUrl + path, { method, headers, body: "{}" })).status;
+    };
+    expect(await send()).toBe(statuses[0]);
+    // Runs after all reads that the call may have caused.
+    await new Promise(setImmediate);
+    expect(count).toBe(reads);
+    if (reads > 1) await expect.poll(() => proxy.services[0]?.methods.length).toBe(5);
+    for (let i = 0; i < 5; i++) expect(await send()).toBe(statuses[1]);
+    expect(count).toBe(reads);
+  });
+});
+
+test("requests for an unknown RPC cause one descriptor read per five seconds", async () => {
+  let count = 0;
+  const read = (): Promise<Uint8Array> => {
+    count++;
+    return Promise.resolve(descriptorSetOf(GreenhouseService.file));
+  };
+  const { baseUrl } = await openProxy([{ upstream: "http://127.0.0.1:1", descriptors: { read } }]);
+  const send = (): Promise<number> => statusOf(`${baseUrl}/greenhouse.v1.GreenhouseService/Nope`);
+  const [beganAtMs] = [performance.now(), await send()];
+  expect(count).toBe(2);
+  await expect.poll(() => send().then(() => count), { timeout: 20_000 }).toBe(3);
+  expect(performance.now() - beganAtMs).toBeGreaterThan(5_000);
+});
+
+function withoutMethod(bytes: Uint8Array, name: string): Uint8Array {
+  const set = fromBinary(FileDescriptorSetSchema, bytes);
+  for (const { service } of set.file)
+    for (const each of service) each.method = each.method.filter((method) => method.name !== name);
+  return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, set));
+}

@@ -1,0 +1,49 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { nodeEngine } from "../../../../../gateway/src/http/node/index.ts";
+import { frame, frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
+import { openHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
+import { watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { grpcResponse, startScriptedServer } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { windowUpdateFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
+
+// An upstream that does not read uploads, and never enlarges stream windows, only the connection's.
+
+const service = "/greenhouse.v1.GreenhouseService";
+const header: readonly Field[] = [
+  ["content-type", "application/grpc"],
+  ["te", "trailers"],
+];
+const upload = { httpMethod: "POST", path: `${service}/RecordReadings`, header };
+const call = { httpMethod: "POST", path: `${service}/WaterBed`, header, body: watered };
+
+test.each([
+  { name: "serves other calls", options: {}, outcome: 200 },
+  { name: "serves other calls in node:http2", options: { engine: nodeEngine }, outcome: 200 },
+  {
+    name: "stalls with a window of 1 MiB",
+    options: { limits: { connectionWindowBytes: 2 ** 20 } },
+    outcome: "stalled",
+  },
+])("a connection with 20 unread uploads $name", async ({ options, outcome }) => {
+  await using upstream = await startScriptedServer({
+    opening: [frame(frameType.settings, 0, 0), windowUpdateFrame(0, 2 ** 30)],
+    request: (connection, id) => connection.send(...grpcResponse(id, watered)),
+  });
+  await using proxy = await startProxy(upstream.baseUrl, [GreenhouseService.file], options);
+  using connection = await openHttp2(proxy.address);
+  // A 4 KiB message, whose field 1 is a string.
+  const message = Buffer.concat([Buffer.from([0, 0, 0, 0x10, 0, 0x0a, 0xfd, 0x1f]), Buffer.alloc(4093, "a")]);
+  for (let i = 0; i < 20; i++)
+    connection.open(upload, { endStream: false }).end(Buffer.concat(Array(100).fill(message)));
+  await expect
+    .poll(() => upstream.frames.filter(({ type }) => type === frameType.data).length)
+    .toBeGreaterThanOrEqual(20);
+  const response = connection.exchange(call).then(({ httpStatus }) => httpStatus);
+  response.catch(() => undefined);
+  const stalled = outcome === 200 ? new Promise(() => undefined) : pause(300, "stalled");
+  expect(await Promise.race([response, stalled])).toBe(outcome);
+});

@@ -1,0 +1,229 @@
+import { Code, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  file_greenhouse_v1_greenhouse,
+  GreenhouseService,
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
+import { createOpenApi, type GatewayOptions } from "../../../../../gateway/src/index.ts";
+import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
+import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { file_files_v1_files } from "../../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
+import { errorOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { statelessRequest } from "../../../../../../packages/testing/src/gateway/mcp.ts";
+import { startProxy, type TestProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { restrictedGreenhouse, restrictedServices } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+
+// google.api.visibility in the proxy, whose upstream serves everything.
+
+const notes: string[] = [];
+let upstream: TestGreenhouse;
+let internal: TestProxy;
+let open: TestProxy;
+
+beforeAll(async () => {
+  upstream = await startGreenhouse({
+    getReading: ({ sensor }) => ({ sensor, degreesCelsius: 20 }),
+    waterBed: ({ bed, liters, note }) => {
+      notes.push(note);
+      return { bed, liters, note: "secret" };
+    },
+    async *watchReadings({ count }) {
+      for (let at = 1; at <= count; at += 1) yield { degreesCelsius: at };
+    },
+  });
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  const start = (allow: readonly string[]): Promise<TestProxy> =>
+    startProxy(url, [restrictedGreenhouse()], {
+      visibility: { allow },
+      mcp: createMcp({ tools: [`${GreenhouseService.typeName}.*`] }),
+    });
+  internal = await start(["PREVIEW"]);
+  open = await start(["INTERNAL"]);
+});
+
+afterAll(async () => {
+  await internal[Symbol.asyncDispose]();
+  await open[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+const transports: readonly { readonly name: string; readonly open: (baseUrl: string) => Transport }[] = [
+  { name: "Connect", open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" }) },
+  {
+    name: "Connect with JSON",
+    open: (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1", useBinaryFormat: false }),
+  },
+  { name: "gRPC", open: (baseUrl) => createGrpcTransport({ baseUrl }) },
+  { name: "gRPC-Web", open: (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }) },
+];
+
+interface JsonResponse {
+  readonly status: number;
+  readonly body: string;
+}
+
+async function post(proxy: TestProxy, path: string, body: string): Promise<JsonResponse> {
+  const response = await fetch(proxy.baseUrl + path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body,
+  });
+  return { status: response.status, body: await response.text() };
+}
+
+async function callTool(proxy: TestProxy, method: string, args: object): Promise<string> {
+  const name = `greenhouse_v1_GreenhouseService_${method}`;
+  const request = statelessRequest("tools/call", { name, arguments: args });
+  return String((await exchangeHttp1(proxy.address, request)).body);
+}
+
+describe.each(transports)("over $name", ({ open: openTransport }) => {
+  test("a hidden RPC is unimplemented, and the others are served", async () => {
+    const client = createClient(GreenhouseService, openTransport(internal.baseUrl));
+    expect(await errorOf(client.getReading({ sensor: "a" }))).toMatchObject({ code: Code.Unimplemented });
+    const temperatures: number[] = [];
+    for await (const { degreesCelsius } of client.watchReadings({ count: 2 })) temperatures.push(degreesCelsius);
+    expect(temperatures).toEqual([1, 2]);
+  });
+
+  test("a hidden field does not reach the upstream or the caller", async () => {
+    notes.length = 0;
+    const client = createClient(GreenhouseService, openTransport(internal.baseUrl));
+    const { bed, liters, note, $unknown } = await client.waterBed({ bed: 1n, liters: 2, note: "mine" });
+    expect([bed, liters, note, $unknown, notes]).toEqual([1n, 2, "", undefined, [""]]);
+  });
+
+  test("an allowed label makes the RPC and the field visible", async () => {
+    notes.length = 0;
+    const client = createClient(GreenhouseService, openTransport(open.baseUrl));
+    expect(await client.getReading({ sensor: "a" })).toMatchObject({ degreesCelsius: 20 });
+    expect(await client.waterBed({ bed: 1n, note: "mine" })).toMatchObject({ note: "secret" });
+    expect(notes).toEqual(["mine"]);
+  });
+});
+
+test("rest.omit applies to an RPC that only another upstream hides", async () => {
+  const url = `http://127.0.0.1:${upstream.address.port}`;
+  const descriptors = descriptorSetOf(restrictedGreenhouse(), file_files_v1_files);
+  const other = { upstream: url, descriptors, services: ["files.*"] };
+  const shown = { upstream: url, descriptors: descriptorSetOf(file_greenhouse_v1_greenhouse) };
+  const statusWith = async (omit: readonly string[]): Promise<number> => {
+    await using proxy = await startProxy(url, [], {
+      upstreams: [other, shown],
+      visibility: { allow: ["PREVIEW"] },
+      rest: { omit },
+    });
+    return (await fetch(`${proxy.baseUrl}/sensors/a/reading`)).status;
+  };
+  expect([await statusWith([]), await statusWith([`${GreenhouseService.typeName}.GetReading`])]).toEqual([200, 404]);
+});
+
+describe("over REST", () => {
+  test("a hidden RPC gets the response for an unknown path", async () => {
+    const [hidden, unknown] = await Promise.all(
+      ["/sensors/a/reading", "/sensors/a/nothing"].map(async (path) => {
+        const response = await fetch(internal.baseUrl + path);
+        return { status: response.status, body: await response.text() };
+      }),
+    );
+    expect(hidden).toEqual(unknown);
+    expect(hidden).toMatchObject({ status: 404 });
+    expect((await fetch(`${open.baseUrl}/sensors/a/reading`)).status).toBe(200);
+  });
+
+  test("a hidden field in a request is handled like an unknown field", async () => {
+    const hidden = await post(internal, "/beds/1:water", '{"note":"mine"}');
+    const unknown = await post(internal, "/beds/1:water", '{"nope":"mine"}');
+    expect(hidden).toEqual({ status: unknown.status, body: unknown.body.replaceAll("nope", "note") });
+    expect(unknown.status).toBe(400);
+  });
+
+  test("a hidden field is absent from the response", async () => {
+    expect(await post(internal, "/beds/1:water", '{"liters":2}')).toEqual({
+      status: 200,
+      body: '{"bed":"1","liters":2}',
+    });
+    expect(await post(open, "/beds/1:water", '{"liters":2}')).toMatchObject({
+      body: '{"bed":"1","liters":2,"note":"secret"}',
+    });
+  });
+});
+
+describe("over MCP", () => {
+  test("hidden RPCs are not listed as tools, and schemas omit hidden fields", async () => {
+    const listed = String((await exchangeHttp1(internal.address, statelessRequest("tools/list"))).body);
+    expect(listed).toContain("_WaterBed");
+    expect(listed).not.toMatch(/GetReading|note/);
+    const all = String((await exchangeHttp1(open.address, statelessRequest("tools/list"))).body);
+    expect(all).toMatch(/GetReading[^]*note/);
+  });
+
+  test("a hidden RPC gets the response for an unknown tool", async () => {
+    const hidden = await callTool(internal, "GetReading", { sensor: "a" });
+    const unknown = await callTool(internal, "NoReading", { sensor: "a" });
+    expect(hidden.replaceAll("GetReading", "NoReading")).toBe(unknown);
+  });
+
+  test("a hidden field is absent from the result", async () => {
+    const result = await callTool(internal, "WaterBed", { bed: "1" });
+    expect(result).toContain("bed");
+    expect(result).not.toContain("secret");
+    expect(await callTool(open, "WaterBed", { bed: "1" })).toContain("secret");
+  });
+});
+
+/** Returns a proxy's OpenAPI document. */
+function describeApi({ proxy }: TestProxy): string {
+  const info = { title: "t", version: "1" };
+  return JSON.stringify(createOpenApi(proxy.services, { info, rest: proxy.rest }));
+}
+
+const maintenanceRoutes: GatewayOptions["routes"] = (router) => {
+  for (const service of restrictedServices().filter(({ name }) => name === "Maintenance")) router.service(service, {});
+};
+
+test("an RPC that the proxy serves itself is hidden too", async () => {
+  const statusFor = async (...allow: readonly string[]): Promise<readonly [number, string[]]> => {
+    await using started = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [restrictedGreenhouse()], {
+      routes: maintenanceRoutes,
+      visibility: { allow },
+    });
+    const { status } = await post(started, "/greenhouse.v1.Maintenance/Rinse", "{}");
+    expect((await post(started, "/beds/1:water", "{}")).status).toBe(200);
+    return [status, [...started.proxy.visibilityLabels]];
+  };
+  expect(await statusFor()).toEqual([404, ["INTERNAL"]]);
+  expect(await statusFor("INTERNAL")).toEqual([501, ["INTERNAL"]]);
+});
+
+test("OpenAPI omits hidden RPCs and fields", () => {
+  expect(describeApi(internal)).toContain("/beds/{bed}:water");
+  expect(describeApi(internal)).not.toMatch(/reading"|note/);
+  expect(describeApi(open)).toMatch(/reading"[^]*note/);
+  expect([...internal.proxy.visibilityLabels]).toEqual(["INTERNAL"]);
+});
+
+test("rules and omissions for hidden RPCs are ignored", async () => {
+  const reading = `${GreenhouseService.typeName}.GetReading`;
+  const rule = { selector: reading, pattern: { case: "get", value: "/moved/{sensor}" } } as const;
+  const statusFor = async (allow: readonly string[]): Promise<readonly [number, string[]]> => {
+    const options = { rest: { rules: [rule] }, visibility: { allow } };
+    await using started = await startProxy(
+      `http://127.0.0.1:${upstream.address.port}`,
+      [restrictedGreenhouse()],
+      options,
+    );
+    return [(await fetch(`${started.baseUrl}/moved/4`)).status, [...started.proxy.hiddenRpcs]];
+  };
+  expect(await statusFor(["INTERNAL"])).toEqual([200, []]);
+  expect(await statusFor([])).toEqual([404, [reading]]);
+  const rest = { omit: [reading] };
+  await using omitting = await startProxy("http://127.0.0.1:1", [restrictedGreenhouse()], {
+    rest,
+    visibility: { allow: [] },
+  });
+  expect(omitting.proxy.rest.omit).toEqual([]);
+});

@@ -1,0 +1,101 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import {
+  type FieldRulesSchema,
+  file_buf_validate_validate,
+} from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
+import { expect, test } from "vitest";
+import { openValidation } from "../../../../gateway/src/validation/index.ts";
+import { notesWith, withPredefined } from "../../../../../packages/testing/src/gateway/notes.ts";
+import { startProxy, type TestProxy } from "../../../../../packages/testing/src/gateway/proxy.ts";
+import { startReflectingServer } from "../../../../../packages/testing/src/gateway/reflecting-server.ts";
+
+// Rules that an upstream sends by reflection, including hostile ones.
+
+type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
+type Rules = MessageInitShape<typeof FieldRulesSchema>;
+
+const string = (value: { readonly minLen?: bigint; readonly pattern?: string }): Rules => ({
+  type: { case: "string", value },
+});
+const untrusted = await openValidation({ untrusted: true });
+
+async function start(file: File, validation = untrusted): Promise<TestProxy & AsyncDisposable> {
+  const upstream = await startReflectingServer([file, file_buf_validate_validate.proto]);
+  try {
+    const upstreamOptions = { descriptors: "reflection" } as const;
+    const proxy = await startProxy(`http://${upstream.address}`, [], { validation, upstreamOptions });
+    return {
+      ...proxy,
+      async [Symbol.asyncDispose]() {
+        await proxy[Symbol.asyncDispose]();
+        await upstream[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    await upstream[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function add({ baseUrl }: TestProxy, note: object): Promise<unknown> {
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${baseUrl}/notes.Notes/Add`, { method: "POST", headers, body: JSON.stringify(note) });
+  return await response.json();
+}
+
+test("standard rules from reflection are checked before the call is forwarded", async () => {
+  await using proxy = await start(notesWith(string({ minLen: 2n, pattern: "^[a-z]*$" })));
+  expect(await add(proxy, { text0: "a" })).toMatchObject({ message: "text0: must be at least 2 characters" });
+  expect(await add(proxy, { text0: "A1" })).toMatchObject({ code: "invalid_argument" });
+  // The upstream has the definition but not the service.
+  expect(await add(proxy, { text0: "ab" })).toMatchObject({ code: "unimplemented" });
+});
+
+test("evaluating a slow pattern is interrupted, and other calls continue", async () => {
+  const slow = string({ pattern: "^(a?){1000}a{1000}$|^$" });
+  await using proxy = await start(notesWith(slow, string({ minLen: 2n })));
+  expect(await add(proxy, { text0: "a".repeat(1_000_000), text1: "ab" })).toMatchObject({
+    code: "invalid_argument",
+    message: "a validation rule cannot be evaluated: it takes longer than 300 ms",
+  });
+  expect(await add(proxy, { text1: "a" })).toMatchObject({ message: "text1: must be at least 2 characters" });
+});
+
+test.for<readonly [string, File, string]>([
+  [
+    "a CEL expression",
+    notesWith({ celExpression: ["[this].map(a, a + a).map(a, a + a).map(a, a + a).exists(a, a == '')"] }),
+    "notes.Note.text0 has a rule in CEL",
+  ],
+  ["a predefined CEL rule", withPredefined(notesWith()), "notes.short has a rule in CEL"],
+  [
+    "more than 2000 fields",
+    notesWith(...Array.from({ length: 2001 }, () => string({ minLen: 1n }))),
+    "more than 2000 fields and messages have rules",
+  ],
+  [
+    "patterns over 10000 characters",
+    notesWith(string({ pattern: "a".repeat(10_001) })),
+    "their patterns have more than 10000 characters",
+  ],
+])("validation rules with %s from reflection prevent the start", async ([, file, reason]) => {
+  await expect(start(file)).rejects.toThrow(`the validation rules are not accepted from a server: ${reason}`);
+});
+
+test("rules from reflection prevent the start if validation lacks `untrusted`", async () => {
+  await expect(start(notesWith(), await openValidation())).rejects.toThrow(
+    "validation by rules of a server, upstreams[0], requires openValidation({ untrusted: true })",
+  );
+});
+
+test("OpenAPI describes rules from reflection without evaluating them", async () => {
+  // Backtracking would take hours to match this with one common example.
+  const slow = string({ pattern: "^(.|.|.|.|.|.|.|.|.|.)*#$" });
+  await using upstreamRules = await start(notesWith(slow, string({ minLen: 1n }), { required: true }));
+  const [note] = upstreamRules.proxy.services.flatMap(({ methods }) => methods.map(({ input }) => input));
+  if (note === undefined) return expect.unreachable("no service");
+  expect(note.fields.map((each) => untrusted.isRequired(each))).toEqual([false, false, true]);
+  expect(note.fields.slice(0, 1).map((each) => untrusted.exampleOf(each))).toEqual([[]]);
+  expect(untrusted.accepts(note, { text1: "a", text2: "a" })).toBe(false);
+});

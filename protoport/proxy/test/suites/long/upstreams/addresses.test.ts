@@ -1,0 +1,431 @@
+import { createServer, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
+import { Code, createClient } from "@connectrpc/connect";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
+import { createGateway } from "../../../../../gateway/src/index.ts";
+import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
+import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
+import { frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import { listenOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
+import {
+  respondWatered,
+  openGreenhouse,
+  watered,
+  wateringOf,
+} from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import {
+  grpcResponse,
+  type Script,
+  startScriptedServer,
+} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { waitSomeTurns } from "../../../../../../packages/testing/src/wait-some-turns.ts";
+
+// Tests which server gets a call when a name's addresses change, servers are unreachable, or servers are loaded.
+
+// Intervals are faked, so that events start calls instead of the periodic check.
+beforeEach(() => void vi.useFakeTimers({ toFake: ["performance", "setInterval", "clearInterval"] }));
+afterEach(() => void vi.useRealTimers());
+
+const certificate = createCertificate("server");
+
+function portOf(baseUrl: string): number {
+  return Number(new URL(baseUrl).port);
+}
+
+/** Starts three servers, at three addresses with the same port. */
+async function startThreeServers(script: Script) {
+  const first = await startScriptedServer(script);
+  const port = portOf(first.baseUrl);
+  const second = await startScriptedServer(script, { host: "127.0.0.2", port });
+  const third = await startScriptedServer(script, { host: "127.0.0.3", port });
+  const servers = [first, second, third];
+  return {
+    port,
+    servers,
+    [Symbol.asyncDispose]: async () => {
+      for (const server of servers) await server[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("calls are distributed over all addresses of a host name", async () => {
+  await using three = await startThreeServers(respondWatered);
+  const hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+  await using client = openGreenhouse({
+    addresses: `dns:orders.example:${three.port}`,
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  expect(await wateringOf(client)).toBe("ok");
+  // One call opens at most two connections, even after some time.
+  await expect.poll(() => client.upstream.load.connections).toBe(2);
+  await waitSomeTurns();
+  expect(client.upstream.load.connections).toBe(2);
+  for (let round = 0; round < 15; round++) {
+    const outcomes = await Promise.all(Array.from({ length: 10 }, () => wateringOf(client)));
+    expect(new Set(outcomes)).toEqual(new Set(["ok"]));
+  }
+  for (const { requests, connections } of three.servers) {
+    expect(requests).toBeGreaterThan(15);
+    expect(connections).toBe(1);
+  }
+  expect(client.upstream.load).toEqual({
+    servers: 3,
+    connections: 3,
+    calls: 0,
+    waitingCalls: 0,
+    queuedBytes: 0,
+    refusals: { queue_full: 0, queue_timeout: 0, unsent_bytes: 0 },
+  });
+});
+
+test("a call goes to the server with the fewest calls in flight", async () => {
+  // The first server does not respond.
+  let isBlocked = true;
+  await using busy = await startScriptedServer({
+    request: (connection, id) => (isBlocked ? undefined : connection.send(...grpcResponse(id, watered))),
+  });
+  await using idle = await startScriptedServer(respondWatered);
+  await using client = openGreenhouse({ addresses: [busy.baseUrl, idle.baseUrl] });
+  const controller = new AbortController();
+  const blocked: Promise<unknown>[] = [];
+  while (busy.requests === 0) {
+    const call = client.greenhouse.waterBed({}, { signal: controller.signal }).catch(() => undefined);
+    blocked.push(call);
+    await Promise.race([call, new Promise(setImmediate)]);
+  }
+  await expect.poll(() => client.upstream.load.calls).toBe(busy.requests);
+  const before = busy.requests;
+  for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
+  expect(busy.requests).toBe(before);
+  isBlocked = false;
+  controller.abort();
+  await Promise.all(blocked);
+});
+
+test("calls are distributed evenly over the reachable servers", async () => {
+  let isBlocked = false;
+  const script: Script = { request: (...args) => (isBlocked ? undefined : respondWatered.request?.(...args)) };
+  const gone = await startScriptedServer({});
+  await gone[Symbol.asyncDispose]();
+  await using one = await startScriptedServer(script);
+  await using other = await startScriptedServer(script);
+  await using client = openGreenhouse({ addresses: [gone.baseUrl, one.baseUrl, other.baseUrl] });
+  await expect.poll(async () => [await wateringOf(client), client.upstream.load.connections]).toEqual(["ok", 2]);
+  isBlocked = true;
+  const before = { one: one.requests, other: other.requests };
+  const calls = Array.from({ length: 40 }, () => wateringOf(client));
+  await expect.poll(() => [one.requests - before.one, other.requests - before.other]).toEqual([20, 20]);
+  await client.upstream.drain(1);
+  await Promise.all(calls);
+});
+
+test("a host name's new addresses get calls, and removed addresses are disconnected", async () => {
+  const responders: (() => void)[] = [];
+  await using three = await startThreeServers({
+    request: (connection, id) => {
+      if (connection.requests === 1) responders.push(() => connection.send(...grpcResponse(id, watered)));
+      else connection.send(...grpcResponse(id, watered));
+    },
+  });
+  const [old, other] = three.servers;
+  let hosts = ["127.0.0.1"];
+  await using client = openGreenhouse({
+    addresses: `dns:orders.example:${three.port}`,
+    resolveEveryMs: 1,
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  const first = wateringOf(client);
+  await expect.poll(() => old?.requests).toBe(1);
+  hosts = ["127.0.0.2"];
+  const second = wateringOf(client);
+  const more: Promise<string>[] = [];
+  await expect
+    .poll(() => {
+      more.push(wateringOf(client));
+      return other?.requests;
+    })
+    .toBeGreaterThan(0);
+  expect(old?.open).toBe(1);
+  expect(client.upstream.load).toMatchObject({ servers: 1, connections: 2 });
+  expect(client.upstream.load.calls).toBeGreaterThan(0);
+  for (const respond of responders) respond();
+  expect(new Set(await Promise.all([first, second, ...more]))).toEqual(new Set(["ok"]));
+  await expect.poll(() => old?.open).toBe(0);
+  expect(client.upstream.load.servers).toBe(1);
+});
+
+test("after lost connections, host names are resolved at most once a second", async () => {
+  // Simulates a process that has run for a while.
+  vi.advanceTimersByTime(60_000);
+  let lookups = 0;
+  let hosts = ["127.0.0.1"];
+  await using old = await startScriptedServer({ request: ({ socket }) => socket.destroy() });
+  const port = portOf(old.baseUrl);
+  await using other = await startScriptedServer(respondWatered, { host: "127.0.0.2", port });
+  await using client = openGreenhouse({
+    addresses: `dns:orders.example:${port}`,
+    lookup: async () => {
+      lookups++;
+      return hosts.map((address) => ({ address }));
+    },
+  });
+  await wateringOf(client);
+  hosts = ["127.0.0.2"];
+  // At most one lookup a second, even if more connections are lost.
+  for (let i = 0; i < 10; i++) await wateringOf(client);
+  expect({ lookups, requests: other.requests }).toEqual({ lookups: 1, requests: 0 });
+  vi.advanceTimersByTime(1_000);
+  await expect.poll(() => wateringOf(client)).toBe("ok");
+  expect(lookups).toBe(2);
+});
+
+test("a queued call goes to the new address after a lost connection", async () => {
+  let hosts = ["127.0.0.1"];
+  const old = await startScriptedServer({});
+  const port = portOf(old.baseUrl);
+  await using other = await startScriptedServer(respondWatered, { host: "127.0.0.2", port });
+  await using client = openGreenhouse({
+    addresses: `dns:orders.example:${port}`,
+    limits: { callsPerConnection: 1 },
+    lookup: async () => hosts.map((address) => ({ address })),
+  });
+  const sent = wateringOf(client);
+  await expect.poll(() => old.requests).toBe(1);
+  const queued = wateringOf(client);
+  hosts = ["127.0.0.2"];
+  vi.advanceTimersByTime(1_000);
+  await old[Symbol.asyncDispose]();
+  expect(await sent).toBe("Unavailable: the connection was lost");
+  expect([await queued, other.requests]).toEqual(["ok", 1]);
+});
+
+test("a call that waits for a removed address goes to another address", async () => {
+  const hosts = ["127.0.0.1"];
+  let connections = 0;
+  // Never completes the TLS handshake.
+  const silent = createServer((socket) => {
+    connections++;
+    socket.on("error", () => undefined).resume();
+  });
+  const port = portOf(await listenOnLoopback(silent));
+  const gateway = createGateway({ routes: () => undefined });
+  await gateway.listen({ host: "127.0.0.2", port, tls: certificate });
+  await using client = openGreenhouse({
+    addresses: `dns:localhost:${port}`,
+    tls: { ca: certificate.cert },
+    resolveEveryMs: 1,
+    lookup: async () => [{ address: hosts.shift() ?? "127.0.0.2" }],
+  });
+  const first = wateringOf(client);
+  await expect.poll(() => connections).toBe(1);
+  vi.advanceTimersByTime(1);
+  const second = wateringOf(client);
+  for (const outcome of [await first, await second]) expect(outcome).toMatch(/^Unimplemented/);
+  await gateway.close();
+  silent.close();
+});
+
+test("resolving unchanged addresses again opens no connection", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  let lookups = 0;
+  await using client = openGreenhouse({
+    // Both addresses belong to the same server, so the second needs no lookup.
+    addresses: [`dns:orders.example:${portOf(server.baseUrl)}`, server.baseUrl],
+    resolveEveryMs: 1,
+    lookup: async () => {
+      lookups++;
+      return [{ address: "127.0.0.1" }, { address: "127.0.0.1" }];
+    },
+  });
+  for (let round = 1; round <= 5; round++) {
+    expect([await wateringOf(client), lookups]).toEqual(["ok", round]);
+    vi.advanceTimersByTime(1);
+  }
+  expect(server.connections).toBe(1);
+  expect(client.upstream.load.servers).toBe(1);
+});
+
+test.each([
+  { name: "is unknown", lookup: () => Promise.reject(new Error("ENOTFOUND")), reason: "ENOTFOUND" },
+  { name: "has no address", lookup: () => Promise.resolve([]), reason: "no address found" },
+  {
+    name: "is not resolved in time",
+    lookup: () => new Promise<never>(() => undefined),
+    reason: "timed out after 50 ms",
+  },
+])("calls to a host that $name fail without lookups during the backoff", async ({ lookup, reason }) => {
+  let lookups = 0;
+  await using client = openGreenhouse({
+    addresses: "dns:orders.example:1",
+    limits: { connectTimeoutMs: 50 },
+    lookup: () => {
+      lookups++;
+      return lookup();
+    },
+  });
+  expect(client.upstream.ready).toBe(true);
+  // Concurrent calls share one lookup, and later calls do not wait.
+  const together = await Promise.all([wateringOf(client), wateringOf(client)]);
+  for (let i = 0; i < 3; i++) {
+    const outcome = together[i] ?? (await wateringOf(client));
+    expect(outcome).toBe(`Unavailable: cannot look up orders.example: ${reason}`);
+    expect(client.upstream.ready).toBe(false);
+  }
+  expect(lookups).toBe(1);
+});
+
+test("a host name keeps its servers while lookups fail", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  let lookups = 0;
+  await using client = openGreenhouse({
+    addresses: `dns:orders.example:${portOf(server.baseUrl)}`,
+    resolveEveryMs: 1,
+    lookup: async () => {
+      if (++lookups % 2 === 0) throw new Error("EAI_AGAIN");
+      return [{ address: "127.0.0.1" }];
+    },
+  });
+  for (let round = 1; round <= 20; round++) {
+    expect([await wateringOf(client), lookups]).toEqual(["ok", round]);
+    // Longer than the wait after a first failure (1 s ±20 %).
+    vi.advanceTimersByTime(1_250);
+  }
+});
+
+test("a successful connection resets the backoff of a server", async () => {
+  const first = await startScriptedServer({});
+  const at = { host: "127.0.0.1", port: portOf(first.baseUrl) };
+  await first[Symbol.asyncDispose]();
+  await using client = openGreenhouse({ addresses: first.baseUrl });
+  for (let failures = 0; failures < 5; failures++) {
+    expect(await wateringOf(client)).toMatch(/^Unavailable/);
+    vi.advanceTimersByTime(10_000);
+  }
+  const second = await startScriptedServer(respondWatered, at);
+  expect(await wateringOf(client)).toBe("ok");
+  await second[Symbol.asyncDispose]();
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  expect(await wateringOf(client)).toMatch(/^Unavailable/);
+  vi.advanceTimersByTime(1_250);
+  await using _ = await startScriptedServer(respondWatered, at);
+  expect(await wateringOf(client)).toBe("ok");
+});
+
+test("host names are resolved by the system and verified by TLS", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  await using plain = openGreenhouse({ addresses: `dns:///localhost:${portOf(server.baseUrl)}` });
+  expect(await wateringOf(plain)).toBe("ok");
+
+  const gateway = createGateway({ routes: () => undefined });
+  const tls = await gateway.listen({ host: "127.0.0.1", port: 0, tls: certificate });
+  await using named = openGreenhouse({ addresses: `dns:localhost:${tls.port}`, tls: { ca: certificate.cert } });
+  expect(await wateringOf(named)).toMatch(/^Unimplemented/);
+  await using other = openGreenhouse({
+    addresses: `dns:elsewhere.example:${tls.port}`,
+    tls: { ca: certificate.cert },
+    lookup: async () => [{ address: "127.0.0.1" }],
+  });
+  expect(await wateringOf(other)).toMatch(
+    /^Unavailable: cannot connect to elsewhere\.example:\d+ \(127\.0\.0\.1\): .*elsewhere\.example/,
+  );
+  await gateway.close();
+});
+
+test("no call fails while one of several servers is reachable", async () => {
+  const gone = await startScriptedServer(respondWatered);
+  await gone[Symbol.asyncDispose]();
+  await using server = await startScriptedServer(respondWatered);
+  for (let round = 0; round < 10; round++) {
+    await using client = openGreenhouse({ addresses: [gone.baseUrl, server.baseUrl] });
+    for (let i = 0; i < 5; i++) expect(await wateringOf(client)).toBe("ok");
+    expect(client.upstream.ready).toBe(true);
+  }
+  await using none = openGreenhouse({ addresses: [gone.baseUrl, gone.baseUrl.replace("127.0.0.1", "127.0.0.2")] });
+  expect(await wateringOf(none)).toMatch(/^Unavailable: cannot connect to 127\.0\.0\.[12]:\d+: .*ECONNREFUSED/);
+  expect(none.upstream.ready).toBe(false);
+});
+
+test.each([
+  { name: "closes connections", problem: /: the server did not respond with HTTP\/2$/ },
+  {
+    name: "uses HTTP/1.1",
+    opening: "HTTP/1.1 400 Bad Request\r\n\r\n",
+    problem: /: the server did not respond with HTTP\/2 \(FRAME_SIZE_ERROR\)$/,
+  },
+  { name: "uses TLS, but does not offer HTTP/2", tls: certificate, problem: /: the server does not offer HTTP\/2$/ },
+])("a server that $name is not retried during the backoff", async ({ opening = "", tls, problem }) => {
+  let connections = 0;
+  const accept = (socket: Socket): unknown => socket.on("error", () => undefined).end(opening);
+  const server = tls === undefined ? createServer(accept) : createTlsServer(tls, accept);
+  server.on("connection", () => connections++);
+  const port = portOf(await listenOnLoopback(server));
+  await using client = openGreenhouse({
+    addresses: tls === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
+    tls: { ca: certificate.cert },
+  });
+  expect(await wateringOf(client)).toMatch(/^Unavailable/);
+  await expect.poll(() => client.upstream.load.connections).toBe(0);
+  for (let i = 0; i < 3; i++) expect(await wateringOf(client)).toMatch(problem);
+  expect(connections).toBe(1);
+  server.close();
+});
+
+test("connections are replaced at their maximum age without losing a call", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  await using client = openGreenhouse({ addresses: server.baseUrl, maxConnectionAgeMs: 20 });
+  while (server.connections < 4) expect(await wateringOf(client)).toBe("ok");
+  await expect.poll(() => server.open).toBeLessThan(2);
+  expect(server.frames.some(({ type }) => type === frameType.goAway)).toBe(true);
+});
+
+test("a shared upstream stays open when one transport is disposed of", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  const upstream = createUpstream({ addresses: server.baseUrl });
+  for (let i = 0; i < 3; i++) {
+    await using transport = createGrpcTransport({ baseUrl: upstream });
+    await createClient(GreenhouseService, transport).waterBed({});
+  }
+  expect(server.connections).toBe(1);
+  await upstream.close();
+  expect(upstream.ready).toBe(false);
+  const late = createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream })).waterBed({});
+  await expect(late).rejects.toMatchObject({ code: Code.Unavailable });
+});
+
+test.each([
+  { options: { addresses: [] }, error: "addresses must not be empty" },
+  { options: { addresses: ["http://a", "https://b"] }, error: "must use TLS" },
+  { options: { addresses: "dns://8.8.8.8/a" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://a?b" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://a#b" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://u@a" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://:p@a" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "dns:" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "dns:a/b" }, error: "an upstream address must be a URL" },
+  { options: { addresses: "http://a", resolveEveryMs: 0 }, error: "resolveEveryMs must be between 1" },
+  { options: { addresses: "http://a", maxConnectionAgeMs: Number.NaN }, error: "maxConnectionAgeMs must be between 1" },
+  {
+    options: JSON.parse('{"addresses":"http://a","connections":"2"}'),
+    error: "connections must be between 1 and 1000, got '2'",
+  },
+  { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be between 1" },
+  { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
+])("createUpstream rejects the options $options with an error", ({ options, error }) => {
+  expect(() => createUpstream(options)).toThrow(error);
+});
+
+test.each([
+  { text: "http://a", target: { host: "a", port: 80 } },
+  { text: "https://[::1]", target: { host: "::1", port: 443 } },
+  { text: "dns:a:81", target: { host: "a", port: 81 } },
+  { text: "unix:/a", target: { path: "/a" } },
+])("readUpstreamAddress accepts $text as an address", ({ text, target }) => {
+  expect(readUpstreamAddress(text)).toMatchObject({ target });
+});
+
+test("createGrpcTransport rejects upstream options if baseUrl is an Upstream object", () => {
+  const baseUrl = createUpstream({ addresses: "http://a" });
+  expect(() => createGrpcTransport({ baseUrl, tls: {} })).toThrow("tls must be set in createUpstream");
+});

@@ -1,0 +1,90 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { ConnectError } from "@connectrpc/connect";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { dataFrame, frameFlag, headersFrame } from "../../../../../../packages/testing/src/http/http2-frames.ts";
+import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
+import { wateringOf } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { envelope, grpcHead, startScriptedServer } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import {
+  clientOf,
+  notServing,
+  reports,
+  reportsAndFails,
+  service,
+  serving,
+  startWatchedServer,
+  unhealthy,
+} from "../../../upstreams/watched-server.ts";
+
+// Slow tests of health watches with grpc.health.v1.
+
+test("a reachable but unhealthy server is not reported as unreachable", async () => {
+  const gone = await startScriptedServer({});
+  await gone[Symbol.asyncDispose]();
+  await using client = clientOf(gone.baseUrl);
+  const problem = (): Promise<string> =>
+    client.greenhouse.waterBed({}).then(
+      () => "ok",
+      (error: unknown) => ConnectError.from(error).rawMessage,
+    );
+  expect(await problem()).toContain("cannot connect");
+  const at = { host: "127.0.0.1", port: Number(new URL(gone.baseUrl).port) };
+  await using server = await startWatchedServer(reports(notServing), undefined, at);
+  await expect.poll(problem).toBe("no server is healthy");
+  expect(server.watches).toBe(1);
+});
+
+test("each health watch that ends with an invalid message is repeated once", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const invalid = 3;
+  await using server = await startWatchedServer((id) => {
+    // More than the third wait, and less than any connection timeout.
+    vi.advanceTimersByTime(4_000);
+    if (server.watches > invalid) return reports(serving)(id);
+    return [headersFrame(id, grpcHead), dataFrame(id, envelope(Buffer.of(8, 1), 1), frameFlag.endStream)];
+  });
+  await using client = clientOf(server.baseUrl);
+  await expect.poll(async () => [await wateringOf(client), server.watches]).toEqual(["ok", invalid + 1]);
+  await pause(100);
+  expect(server.watches).toBe(invalid + 1);
+});
+
+test("many health reports do not exhaust the flow-control window", async () => {
+  await using server = await startWatchedServer(reports(serving));
+  await using client = clientOf(server.baseUrl);
+  expect(await wateringOf(client)).toBe("ok");
+  // 280,000 bytes, more than a stream's window.
+  for (let i = 0; i < 40; i++) {
+    server.send((id) => [dataFrame(id, Buffer.concat(Array.from({ length: 1_000 }, () => serving)))]);
+    expect(await wateringOf(client)).toBe("ok");
+  }
+  server.send((id) => [dataFrame(id, notServing)]);
+  await expect.poll(() => wateringOf(client)).toBe(unhealthy);
+  expect({ watches: server.watches, connections: server.connections }).toEqual({ watches: 1, connections: 1 });
+});
+
+const waitingProgram = `
+  import { createClient } from "@connectrpc/connect";
+  import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";
+  import { createGrpcTransport, createUpstream } from "./packages/proxy/src/client/index.ts";
+  const { BASE_URL: addresses, SERVICE: healthService } = process.env;
+  const upstream = createUpstream({ addresses, healthService, maxConnectionAgeMs: 3_600_000 });
+  const { liters } = await createClient(GreenhouseService, createGrpcTransport({ baseUrl: upstream })).waterBed({});
+  console.log(liters, process.getActiveResourcesInfo().filter((what) => what === "Timeout"));
+`;
+
+test("a waiting call keeps the process running, a health watch does not", async () => {
+  await using server = await startWatchedServer(() => []);
+  const running = runProgram(process.execPath, ["--input-type=module", "-e", waitingProgram], {
+    folder: projectFolder,
+    environment: { BASE_URL: server.baseUrl, SERVICE: service },
+  });
+  await expect.poll(() => server.watches).toBe(1);
+  // Long enough for the process to exit if nothing kept it alive.
+  await pause(300);
+  // The watch ends, so that the next watch is pending.
+  server.send(reportsAndFails);
+  const { exitCode, stdout, stderr } = await running;
+  expect({ exitCode, stdout, stderr }).toEqual({ exitCode: 0, stdout: "3 []\n", stderr: "" });
+});

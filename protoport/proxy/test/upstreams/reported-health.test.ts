@@ -1,0 +1,210 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
+import { within } from "../../../../packages/testing/src/deadline.ts";
+import { openGreenhouse, wateringOf } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { envelope, grpcHead } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../../packages/testing/src/http2/http2-requests.ts";
+import { waitSomeTurns } from "../../../../packages/testing/src/wait-some-turns.ts";
+import {
+  clientOf,
+  endsWith,
+  notServing,
+  reports,
+  reportsAndFails,
+  service,
+  serving,
+  startWatchedServer,
+  status,
+  unhealthy,
+} from "./watched-server.ts";
+
+// Servers get calls depending on the health that they report with grpc.health.v1.
+
+/** SERVING with an unknown field that has this size in bytes. */
+function servingIn(bytes: number): Buffer {
+  const rest = Buffer.alloc(bytes - 5);
+  return envelope(Buffer.concat([Buffer.of(8, 1, 0x7a, (rest.byteLength & 0x7f) | 0x80, rest.byteLength >> 7), rest]));
+}
+
+test.each([
+  { name: "reports SERVING gets calls", first: reports(serving), want: "ok" },
+  { name: "reports NOT_SERVING gets no calls", first: reports(notServing), want: unhealthy },
+  { name: "reports SERVICE_UNKNOWN gets no calls", first: reports(status(3)), want: unhealthy },
+  { name: "sends an empty health message gets no calls", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
+  { name: "reports SERVING with an unknown field gets calls", first: reports(servingIn(1_024)), want: "ok" },
+  { name: "does not implement grpc.health.v1 gets calls", first: endsWith("12"), want: "ok" },
+  {
+    name: "responds UNIMPLEMENTED in a trailer gets calls",
+    first: (id: number) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "12"]], frameFlag.endStream)],
+    want: "ok",
+  },
+  {
+    name: "responds 404 to the health watch gets calls",
+    first: (id: number) => [headersFrame(id, [[":status", "404"]], frameFlag.endStream)],
+    want: "ok",
+  },
+  {
+    name: "responds 404 with a text to the health watch gets calls",
+    first: (id: number) => [headersFrame(id, [[":status", "404"]]), dataFrame(id, Buffer.from("404 page not found"))],
+    want: "ok",
+    resets: 1,
+  },
+  {
+    name: "sends GOAWAY gets no calls",
+    first: () => [frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 11))],
+    want: expect.stringMatching(/: the server did not respond with HTTP\/2 \(ENHANCE_YOUR_CALM\)$/),
+  },
+  { name: "responds PERMISSION_DENIED to the health watch gets no calls", first: endsWith("7"), want: unhealthy },
+  {
+    name: "sends an invalid health message gets no calls",
+    first: reports(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)),
+    want: unhealthy,
+    resets: 1,
+  },
+  {
+    name: "sends a health message above the limit gets no calls",
+    first: reports(servingIn(1_025)),
+    want: unhealthy,
+    resets: 1,
+  },
+  {
+    name: "compresses its health message gets no calls",
+    first: reports(envelope(Buffer.of(8, 1), 1)),
+    want: unhealthy,
+    resets: 1,
+  },
+  {
+    name: "splits SERVING into two DATA frames gets calls",
+    first: (id: number) => [
+      headersFrame(id, grpcHead),
+      dataFrame(id, serving.subarray(0, 6)),
+      dataFrame(id, serving.subarray(6)),
+    ],
+    want: "ok",
+  },
+  {
+    name: "responds to the health watch with HTML gets no calls",
+    first: (id: number) => [
+      headersFrame(id, [
+        [":status", "503"],
+        ["content-type", "text/html"],
+      ]),
+    ],
+    want: unhealthy,
+    resets: 1,
+  },
+  {
+    name: "reports NOT_SERVING but allows only one stream gets calls",
+    first: reports(notServing),
+    opening: [settingFrame(3, 1)],
+    want: "ok",
+  },
+  {
+    name: "reports NOT_SERVING and allows two streams gets no calls",
+    first: reports(notServing),
+    opening: [settingFrame(3, 2)],
+    want: unhealthy,
+  },
+])("a server that $name", async ({ first, opening, want, resets = 0 }) => {
+  await using server = await startWatchedServer(first, opening);
+  await using client = clientOf(server.baseUrl);
+  expect(await wateringOf(client)).toEqual(want);
+  expect(server.calls).toBe(want === "ok" ? 1 : 0);
+  expect(client.upstream.ready).toBe(want === "ok");
+  expect(client.upstream.load.calls).toBe(0);
+  await expect.poll(() => server.frames.filter(({ type }) => type === frameType.resetStream).length).toBe(resets);
+});
+
+test("calls go only to healthy servers as the reported health changes", async () => {
+  await using one = await startWatchedServer(reports(serving));
+  await using other = await startWatchedServer(reports(notServing));
+  await using client = clientOf(one.baseUrl, other.baseUrl);
+  for (let i = 0; i < 20; i++) expect(await wateringOf(client)).toBe("ok");
+  expect(other.calls).toBe(0);
+  await expect.poll(() => other.watches).toBe(1);
+
+  other.send((id) => [dataFrame(id, serving)]);
+  await within(
+    (async () => {
+      while (other.calls === 0) await wateringOf(client);
+    })(),
+    "a call to the server that is healthy now",
+  );
+  one.send((id) => [dataFrame(id, notServing)]);
+  await expect
+    .poll(async () => {
+      const before = one.calls;
+      await Promise.all(Array.from({ length: 10 }, () => wateringOf(client)));
+      return one.calls - before;
+    })
+    .toBe(0);
+  expect({ one: one.watches, other: other.watches }).toEqual({ one: 1, other: 1 });
+});
+
+test("a health watch that fails after a report restarts without growing backoff", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  // After this many watches without a message, the backoff would be a minute.
+  const broken = 10;
+  let watches = 0;
+  await using server = await startWatchedServer((id) => {
+    // Longer than a backoff of 1 s ±20 %.
+    vi.advanceTimersByTime(1_250);
+    return watches++ < broken ? reportsAndFails(id) : reports(serving)(id);
+  });
+  await using client = clientOf(server.baseUrl);
+  await expect.poll(async () => [await wateringOf(client), watches]).toEqual(["ok", broken + 1]);
+  expect(server.connections).toBe(1);
+});
+
+test("an upstream with a health watch closes immediately", async () => {
+  await using server = await startWatchedServer(reports(serving));
+  const client = clientOf(server.baseUrl);
+  await wateringOf(client);
+  await within(client.upstream.close(), "the end", 5_000);
+  await expect.poll(() => server.open).toBe(0);
+  expect(server.frames.at(-1)?.type).toBe(frameType.goAway);
+});
+
+test("a connection with only a health watch is closed as idle", async () => {
+  await using server = await startWatchedServer(reports(serving));
+  const options = { healthService: service, limits: { idleTimeoutMs: 50 } };
+  await using client = openGreenhouse({ addresses: server.baseUrl, ...options });
+  expect(await wateringOf(client)).toBe("ok");
+  await expect.poll(() => server.open).toBe(0);
+  expect(await wateringOf(client)).toBe("ok");
+  expect({ watches: server.watches, connections: server.connections }).toEqual({ watches: 2, connections: 2 });
+});
+
+test("a failed health watch is repeated after a second, not earlier", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  // Simulates a process that has run for a while.
+  vi.advanceTimersByTime(60_000);
+  await using server = await startWatchedServer(endsWith("7"));
+  await using client = clientOf(server.baseUrl);
+  expect(await wateringOf(client)).toBe(unhealthy);
+  vi.advanceTimersByTime(750);
+  await waitSomeTurns();
+  expect(server.watches).toBe(1);
+  vi.advanceTimersByTime(500);
+  await expect.poll(() => server.watches).toBe(2);
+});
+
+test("a failed health watch is repeated only when a stream is available", async () => {
+  vi.useFakeTimers({ toFake: ["performance", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  await using server = await startWatchedServer((id) => [settingFrame(3, 0), ...endsWith("14")(id)]);
+  await using client = clientOf(server.baseUrl);
+  expect(await wateringOf(client)).toBe(unhealthy);
+  vi.advanceTimersByTime(1_250);
+  await waitSomeTurns();
+  expect(server.watches).toBe(1);
+  server.send(() => [settingFrame(3, 100)]);
+  await expect
+    .poll(() => {
+      vi.advanceTimersByTime(2_000);
+      return server.watches;
+    })
+    .toBe(2);
+});

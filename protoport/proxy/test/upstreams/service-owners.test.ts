@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import { createProxy, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
+import { ServiceOwners } from "../../src/upstreams/service-owners.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
+
+// Which upstream serves a service, depending on the patterns for all upstreams.
+
+const [reflected, file] = [["a.*"], ["b.*"]].map((services) => ({ descriptors: "reflection", services }));
+
+test.each<{ patterns: readonly (readonly string[] | undefined)[]; name: string; owner: number | undefined }>([
+  { patterns: [["a.*"], ["b.*"]], name: "b.v1.B", owner: 1 },
+  { patterns: [["*"], ["b.*"]], name: "b.v1.B", owner: 1 },
+  { patterns: [["b.v1.*"], ["b.*"]], name: "b.v1.B", owner: 0 },
+  { patterns: [["b.v1.*"], ["b.v1.B"]], name: "b.v1.B", owner: 1 },
+  { patterns: [["b.v1.B*"], ["b.v1.B"]], name: "b.v1.B", owner: 1 },
+  { patterns: [["b.v1.B*"], ["b.v1.B"]], name: "b.v1.Bee", owner: 0 },
+  { patterns: [["a.*"], ["b.*"]], name: "c.v1.C", owner: undefined },
+  { patterns: [["a.*"], undefined], name: "c.v1.C", owner: undefined },
+])("for the service $name, the patterns $patterns select upstream $owner as owner", ({ patterns, name, owner }) => {
+  const owners = new ServiceOwners(patterns.map((services) => ({ services, descriptors: "reflection" })));
+  expect(owners.ownerOf(name)).toBe(owner);
+  const isUnlimited = patterns.map((services) => services === undefined);
+  expect(patterns.map((_, at) => owners.mayServe(at, name))).toEqual(
+    patterns.map((_, at) => (owner === undefined ? isUnlimited[at] : at === owner)),
+  );
+});
+
+test.each<{ patterns: readonly string[]; segment: string; owner: number | undefined }>([
+  { patterns: ["*", "Greeter"], segment: "Greeter", owner: 1 },
+  { patterns: ["*", "Greet*"], segment: "Greeter", owner: 1 },
+  { patterns: ["*", "b.*"], segment: "Greeter", owner: undefined },
+  { patterns: ["*", "b.*"], segment: "v1", owner: undefined },
+])("for the path segment $segment, the patterns $patterns select upstream $owner as owner", (row) => {
+  const owners = new ServiceOwners(
+    row.patterns.map((services) => ({ services: [services], descriptors: "reflection" })),
+  );
+  expect(owners.namedOwnerOf(row.segment)).toBe(row.owner);
+});
+
+test.each(["grpc.reflection.v1.ServerReflection", "grpc.health.v1.Health", "grpc.channelz.v1.Channelz"])(
+  "%s is proxied only if a pattern names the service",
+  (name) => {
+    expect(new ServiceOwners([{ descriptors: "reflection" }]).mayServe(0, name)).toBe(false);
+    expect(new ServiceOwners([{ descriptors: "reflection", services: [name] }]).mayServe(0, name)).toBe(true);
+    expect(new ServiceOwners([reflected, file].flatMap((each) => each ?? [])).foreignOwnerOf(0, name)).toBeUndefined();
+  },
+);
+
+const upstream = "http://127.0.0.1:1";
+const set = descriptorSetOf(GreenhouseService.file);
+
+test.each<{ name: string; upstreams: readonly ProxiedUpstreamOptions[]; problem: string }>([
+  {
+    name: "reflection of two upstreams without services for each",
+    upstreams: [
+      { upstream, descriptors: "reflection", services: ["a.*"] },
+      { upstream, descriptors: "reflection", services: [] },
+    ],
+    problem: 'upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["package.*"]',
+  },
+  {
+    name: "the same service pattern for two upstreams",
+    upstreams: [
+      { upstream, descriptors: "reflection", services: ["b.*", "a.*"] },
+      { upstream, descriptors: set, services: ["a.*"] },
+    ],
+    problem: 'upstreams[1].services must not contain "a.*", which is a pattern of upstreams[0]',
+  },
+])("createProxy and reconfigure reject $name in the options", async ({ upstreams, problem }) => {
+  const error = { name: "TypeError", message: problem, code: "ERR_OPTIONS" };
+  await expect(createProxy({ upstreams })).rejects.toMatchObject(error);
+  const proxy = await createProxy({ upstreams: [{ upstream, descriptors: set }] });
+  await expect(proxy.reconfigure({ upstreams })).rejects.toMatchObject(error);
+  expect(proxy.services).toHaveLength(1);
+  await proxy.close();
+});
+
+test("`services` is optional if only one upstream uses reflection", async () => {
+  const upstreams: readonly ProxiedUpstreamOptions[] = [
+    { upstream, descriptors: "reflection" },
+    { upstream, descriptors: set },
+  ];
+  await using stack = new AsyncDisposableStack();
+  const proxy = await createProxy({ upstreams });
+  stack.defer(() => proxy.close());
+  expect(proxy.services.map(({ typeName }) => typeName)).toEqual([GreenhouseService.typeName]);
+});

@@ -1,0 +1,78 @@
+import { once } from "node:events";
+import { createServer as createTcpServer } from "node:net";
+import { createServer, type TlsOptions } from "node:tls";
+import { expect, test } from "vitest";
+import { createUpstream, type UpstreamTls } from "../../src/upstreams/index.ts";
+import { explainTlsError } from "../../src/upstreams/tls-errors.ts";
+import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { openGreenhouse, wateringOf } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+
+// TLS errors name the option to change.
+
+const server = createCertificate("server");
+const client = createCertificate("client");
+
+test.each<{ name: string; listen: TlsOptions | undefined; tls: UpstreamTls; want: string }>([
+  {
+    name: "an unknown CA",
+    listen: server,
+    tls: {},
+    want: "; set tls.ca (--upstream-tls-ca) to the certificate of its authority",
+  },
+  {
+    name: "a wrong host name",
+    listen: server,
+    tls: { ca: server.cert, servername: "other.example" },
+    want: "; set tls.servername (--upstream-tls-servername) to a name of the certificate",
+  },
+  {
+    name: "a missing client certificate",
+    listen: { ...server, requestCert: true, ca: client.cert },
+    tls: { ca: server.cert },
+    want: "the server requires a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
+  },
+  {
+    name: "a server that closes the connection",
+    listen: { ...server, requestCert: true, ca: client.cert, rejectUnauthorized: false },
+    tls: { ca: server.cert },
+    want: "the server may require a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
+  },
+  {
+    name: "a server without TLS",
+    listen: undefined,
+    tls: {},
+    want: "the server does not use TLS: use an http: address, or dns: without tls",
+  },
+])("the error for $name names the TLS option to change", async ({ listen, tls, want }) => {
+  const listener =
+    listen === undefined
+      ? createTcpServer((socket) => void socket.resume().end("HTTP/1.1 400 Bad Request\r\n\r\n"))
+      : createServer({ ...listen, ALPNProtocols: ["h2"] }, (socket) => void socket.resume().end());
+  listener.on("error", () => undefined).on("tlsClientError", () => undefined);
+  const url = await listenOnLoopback(listener);
+  await using greenhouse = openGreenhouse({ addresses: url.replace(/^http:/, "https:"), tls });
+  expect(await wateringOf(greenhouse)).toContain(want);
+  await once(listener.close(), "close");
+});
+
+test.each([
+  {
+    code: "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    want: /^the server requires a client certificate: set tls\.cert/,
+  },
+  { code: "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", want: /^the server rejected the client certificate of tls\.cert/ },
+  { code: "ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE", want: /^the server rejected the client certificate of tls\.cert/ },
+  { code: "ECONNREFUSED", want: /^connect failed$/ },
+])("the error $code is explained if it is a TLS error", ({ code, want }) => {
+  expect(explainTlsError(Object.assign(new Error("connect failed"), { code })).message).toMatch(want);
+});
+
+test.each<{ name: string; tls: UpstreamTls }>([
+  { name: "a key of another certificate", tls: { cert: client.cert, key: server.key } },
+  { name: "a certificate that is not PEM", tls: { cert: "x", key: "y" } },
+])("createUpstream rejects $name, and the error names the options", ({ tls }) => {
+  expect(() => createUpstream({ addresses: "https://localhost:1", tls })).toThrow(
+    "cannot use the certificates and the key of tls: ",
+  );
+});

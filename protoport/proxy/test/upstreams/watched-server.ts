@@ -1,0 +1,99 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { HealthCheckRequestSchema } from "../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
+import { dataFrame, type Frame, frameFlag, frameType, headersFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
+import { type GreenhouseClient, openGreenhouse, watered } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import {
+  envelope,
+  grpcHead,
+  grpcResponse,
+  type Script,
+  type ScriptedConnection,
+  type ScriptedServer,
+  startScriptedServer,
+} from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+
+/** The service whose health is watched. */
+export const service = "greenhouse.v1.GreenhouseService";
+const watchRequest = envelope(
+  toBinary(HealthCheckRequestSchema, { $typeName: "grpc.health.v1.HealthCheckRequest", service }),
+);
+
+/** A `Watch` message, whose field 1 is its status. */
+export function status(value: number): Buffer {
+  return envelope(Buffer.of(8, value));
+}
+
+/** A `Watch` message that reports SERVING. */
+export const serving: Buffer = status(1);
+/** A `Watch` message that reports NOT_SERVING. */
+export const notServing: Buffer = status(2);
+
+/** A server that responds to health watches and to calls. */
+export interface WatchedServer extends ScriptedServer {
+  /** Sends frames on all watch streams. */
+  send(frames: (streamId: number) => readonly Frame[]): void;
+  readonly watches: number;
+  readonly calls: number;
+}
+
+/** Starts a server that responds to a watch with these frames. */
+export async function startWatchedServer(
+  first: (streamId: number) => readonly Frame[],
+  opening?: readonly Frame[],
+  at?: { readonly host: string; readonly port: number },
+): Promise<WatchedServer> {
+  const watches: (readonly [ScriptedConnection, number])[] = [];
+  const watchStreams = new Set<string>();
+  let calls = 0;
+  const script: Script = {
+    ...(opening && { opening }),
+    frame: ({ index }, { type, streamId, payload }) => {
+      if (type === frameType.data && payload.equals(watchRequest)) watchStreams.add(`${index} ${streamId}`);
+    },
+    request: (connection, id) => {
+      if (watchStreams.has(`${connection.index} ${id}`)) {
+        watches.push([connection, id]);
+        connection.send(...first(id));
+      } else {
+        calls++;
+        connection.send(...grpcResponse(id, watered));
+      }
+    },
+  };
+  const server = await startScriptedServer(script, at);
+  return Object.defineProperties(Object.create(server), {
+    watches: { get: () => watches.length },
+    calls: { get: () => calls },
+    send: {
+      value: (frames: (streamId: number) => readonly Frame[]) => {
+        for (const [connection, id] of watches) connection.send(...frames(id));
+      },
+    },
+  });
+}
+
+/** Returns the frames of a response with these messages. */
+export function reports(...messages: readonly Uint8Array[]): (streamId: number) => readonly Frame[] {
+  return (id) => [headersFrame(id, grpcHead), ...messages.map((message) => dataFrame(id, message))];
+}
+
+/** Returns the frames of a response that has only a status. */
+export function endsWith(code: string): (streamId: number) => readonly Frame[] {
+  return (id) => [headersFrame(id, [...grpcHead, ["grpc-status", code]], frameFlag.endStream)];
+}
+
+/** Returns the frames of a watch that reports SERVING, and ends in the middle of the next message. */
+export function reportsAndFails(id: number): readonly Frame[] {
+  return [
+    ...reports(serving, serving.subarray(0, 6))(id),
+    headersFrame(id, [["grpc-status", "14"]], frameFlag.endStream),
+  ];
+}
+
+/** Returns a client that watches the service's health. */
+export function clientOf(...addresses: readonly string[]): GreenhouseClient {
+  return openGreenhouse({ addresses, healthService: service });
+}
+
+/** The outcome of a call while no server is healthy. */
+export const unhealthy = "Unavailable: no server is healthy";
