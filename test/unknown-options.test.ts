@@ -15,7 +15,7 @@ import { openValidation } from "../protoport/gateway/src/validation/index.ts";
 import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
 import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
 import { addGrpcJsService } from "../protoport/grpc-handlers/src/grpc-js.ts";
-import { createRestTransport } from "../packages/rest-client/src/index.ts";
+import { createRestTransport } from "../protoport/rest-client/src/index.ts";
 import {
   createBearerAuth,
   createResourceMetadata,

@@ -5,7 +5,7 @@ import * as connect from "../../../src/client/connect.ts";
 import * as client from "../../../src/client/index.ts";
 import * as grpcClient from "../../../protoport/proxy/src/client/entry.ts";
 import * as proxy from "../../../protoport/proxy/src/create-proxy.ts";
-import * as restClient from "../../../packages/rest-client/src/index.ts";
+import * as restClient from "../../../protoport/rest-client/src/index.ts";
 import * as docsPage from "../../../protoport/docs-page/src/index.ts";
 import * as httpEngine from "../../../protoport/gateway/src/engine/index.ts";
 import * as overFetch from "../../../protoport/gateway/src/fetch/entry.ts";
@@ -62,7 +62,7 @@ describe.each([
     has: [...everywhere, "lib/files/page.html", "lib/files/page.js", "lib/files/LICENSE-marked"],
   },
   { name: "@protoport/gateway/engine", has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"] },
-  { name: "@plantstore/rest-client", has: everywhere },
+  { name: "@protoport/rest-client", has: everywhere },
   { name: "@protoport/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
   { name: "@plantstore/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
   {
@@ -156,7 +156,7 @@ test.each([
   { subpath: "@protoport/proxy", source: proxy },
   { subpath: "@protoport/gateway/reflection", source: reflection },
   { subpath: "@protoport/gateway/validation", source: validation },
-  { subpath: "@plantstore/rest-client", source: restClient },
+  { subpath: "@protoport/rest-client", source: restClient },
   { subpath: "@protoport/auth", source: auth },
   { subpath: "@protoport/auth/inputs", source: inputs },
   { subpath: "@plantstore/telemetry/logs", source: operations },
@@ -214,7 +214,7 @@ test.each(["http/index.js", "http/node-entry.js"])("the gateway's %s imports no 
 });
 
 test("the REST transport is one file that imports only the peers", () => {
-  const text = readFileSync(join(user.path, "node_modules/@plantstore/rest-client/lib/index.js"), "utf8");
+  const text = readFileSync(join(user.path, "node_modules/@protoport/rest-client/lib/index.js"), "utf8");
   const loaded = [...text.matchAll(/^(?:import|export) [^;]*?"([^"]+)";/gm)].map(([, name = ""]) => name);
   expect(loaded.filter((name) => !/^@(connectrpc\/connect|bufbuild\/protobuf)/.test(name))).toEqual([]);
   expect(text).not.toContain("new Function");

@@ -55,7 +55,7 @@ async function startServer(project: UserProject, { words, port }: Server): Promi
 
 /** The programs in the gateway's README that another page's commands need. */
 const companions: Readonly<Record<string, string>> = {
-  "packages/rest-client/README.md": "server.ts",
+  "protoport/rest-client/README.md": "server.ts",
   "protoport/proxy/README.md": "operations.ts",
 };
 

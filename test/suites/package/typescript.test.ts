@@ -13,7 +13,7 @@ const webProgram = `
 import { createFetchGateway, type FetchGateway } from "@protoport/gateway/fetch";
 import { createMcp } from "@protoport/gateway/mcp";
 import { openValidation } from "@protoport/gateway/validation";
-import { createRestTransport } from "@plantstore/rest-client";
+import { createRestTransport } from "@protoport/rest-client";
 import { PlantService } from "plantstore/connect";
 export const transport = createRestTransport({ baseUrl: "https://plants.example" });
 export async function openGateway(): Promise<FetchGateway> {

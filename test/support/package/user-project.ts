@@ -38,7 +38,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     "@protoport/gateway": tarball("plantstore-gateway"),
     "@protoport/gateway/engine": tarball("plantstore-http-engine"),
     "@protoport/docs-page": tarball("plantstore-docs-page"),
-    "@plantstore/rest-client": tarball("plantstore-rest-client"),
+    "@protoport/rest-client": tarball("plantstore-rest-client"),
     "@protoport/auth": tarball("plantstore-auth"),
     "@plantstore/telemetry": tarball("plantstore-telemetry"),
     "@protoport/frameworks": tarball("plantstore-frameworks"),

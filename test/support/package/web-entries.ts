@@ -8,7 +8,7 @@ export const webEntries: readonly string[] = [
   "@protoport/gateway/reflection",
   "@protoport/gateway/rest",
   "@protoport/gateway/validation",
-  "@plantstore/rest-client",
+  "@protoport/rest-client",
   "@plantstore/telemetry/opentelemetry",
   "plantstore/connect",
 ];

@@ -1,7 +1,7 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { ConnectError, createClient } from "@connectrpc/connect";
 import type { ServerResponse } from "node:http";
-import { createRestTransport, type RestTransportOptions } from "../../../rest-client/src/index.ts";
+import { createRestTransport, type RestTransportOptions } from "../../../../protoport/rest-client/src/index.ts";
 import { KitchenSink, NestedSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { startRestServer } from "./rest-server.ts";
 import { within } from "../deadline.ts";

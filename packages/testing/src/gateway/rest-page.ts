@@ -1,6 +1,6 @@
 // Functions that run in a page or another runtime, without node.
 import { createClient } from "@connectrpc/connect";
-import { createRestTransport } from "../../../rest-client/src/index.ts";
+import { createRestTransport } from "../../../../protoport/rest-client/src/index.ts";
 import { Catalog } from "../gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";

@@ -100,7 +100,7 @@ describe("mutationsOf", () => {
 
 test.each([
   { file: "protoport/gateway/src/protocols/rest/rules/route-table.ts", module: "protocols/rest/rules" },
-  { file: "packages/rest-client/src/rest-calls.ts", module: "rest-client" },
+  { file: "protoport/rest-client/src/rest-calls.ts", module: "rest-client" },
   { file: "protoport/gateway/src/create-gateway.ts", module: "gateway" },
   { file: "src/stores/sqlite/sqlite-store.ts", module: "plantstore/stores/sqlite" },
   { file: "src/stores/queue/delete-queue.ts", module: "plantstore/stores/queue" },

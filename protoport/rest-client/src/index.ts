@@ -1,5 +1,5 @@
 /**
- * The entry `@plantstore/rest-client`: a transport with which Connect's clients call any REST API over fetch.
+ * The entry `@protoport/rest-client`: a transport with which Connect's clients call any REST API over fetch.
  * `google.api.http` annotations on the RPCs determine the requests. The transport is the inverse of the gateway's
  * `rest/`.
  *
