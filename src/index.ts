@@ -3,7 +3,7 @@
  * verifier. The gateway is a separate package, `@protoport/gateway`. The client for Node is `plantstore/client`.
  */
 export { openTokenVerifier, parsePlainTokens, type TokenVerifier } from "@protoport/auth";
-export { openLog } from "@plantstore/telemetry/logs";
+export { openLog } from "@protoport/telemetry/logs";
 export { openMemoryStore, openPlantStore, openSqliteStore } from "./stores/index.ts";
 export {
   type DeleteCall,

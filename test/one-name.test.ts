@@ -6,7 +6,7 @@ import { createMcp } from "../protoport/gateway/src/mcp/index.ts";
 import { createUpstream } from "../protoport/proxy/src/client/entry.ts";
 import { createProxy } from "../protoport/proxy/src/create-proxy.ts";
 import { settingRows } from "../protoport/proxy/src/settings/setting-flags.ts";
-import { silentLog } from "../packages/telemetry/src/logs/index.ts";
+import { silentLog } from "../protoport/telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
 import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { flagOf, settings } from "../src/server/index.ts";

@@ -12,8 +12,8 @@ import { createHealthService, drainGracefully, Readiness } from "../protoport/ga
 import { createGateway, createOpenApi, shareConnections } from "../protoport/gateway/src/index.ts";
 import { createMcp } from "../protoport/gateway/src/mcp/index.ts";
 import { openValidation } from "../protoport/gateway/src/validation/index.ts";
-import { createRequestMetrics, Metrics } from "../packages/telemetry/src/metrics/index.ts";
-import { createTracing, withOpenTelemetry } from "../packages/telemetry/src/opentelemetry/index.ts";
+import { createRequestMetrics, Metrics } from "../protoport/telemetry/src/metrics/index.ts";
+import { createTracing, withOpenTelemetry } from "../protoport/telemetry/src/opentelemetry/index.ts";
 import { addGrpcJsService } from "../protoport/grpc-handlers/src/grpc-js.ts";
 import { createRestTransport } from "../protoport/rest-client/src/index.ts";
 import {
@@ -25,7 +25,7 @@ import {
   limitRates,
 } from "../protoport/auth/src/index.ts";
 import { watchFile } from "../protoport/auth/src/inputs/index.ts";
-import { createCallLog, createSafeErrors, silentLog } from "../packages/telemetry/src/logs/index.ts";
+import { createCallLog, createSafeErrors, silentLog } from "../protoport/telemetry/src/logs/index.ts";
 import { createPlantStub, createPlantClient } from "../src/client/index.ts";
 import {
   createPlantServer,

@@ -5,7 +5,7 @@ import { fastifyConnectPlugin } from "../protoport/frameworks/src/fastify.ts";
 import { ConnectModule, type ConnectModuleOptions } from "../protoport/frameworks/src/nestjs.ts";
 import { createGateway } from "../protoport/gateway/src/index.ts";
 import { createProxy } from "../protoport/proxy/src/create-proxy.ts";
-import { silentLog } from "../packages/telemetry/src/logs/index.ts";
+import { silentLog } from "../protoport/telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
 import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { openPlantStore } from "../src/index.ts";

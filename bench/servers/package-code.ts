@@ -15,8 +15,8 @@ const entries = {
   "protoport/gateway/src/engine/index.ts": ["src/gateway/http-engine/index.ts"],
   "protoport/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
   "protoport/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],
-  "packages/telemetry/src/metrics/index.ts": ["src/gateway/metrics/index.ts"],
-  "packages/telemetry/src/opentelemetry/index.ts": ["src/gateway/opentelemetry/index.ts"],
+  "protoport/telemetry/src/metrics/index.ts": ["src/gateway/metrics/index.ts"],
+  "protoport/telemetry/src/opentelemetry/index.ts": ["src/gateway/opentelemetry/index.ts"],
 } as const;
 
 type Entry = keyof typeof entries;

@@ -1,6 +1,6 @@
 import { openTokenVerifier, toStaticToken } from "../../protoport/auth/src/index.ts";
 import { createWriteStream } from "node:fs";
-import { openLog } from "../../packages/telemetry/src/logs/index.ts";
+import { openLog } from "../../protoport/telemetry/src/logs/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";

@@ -43,13 +43,13 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
   const { createRequestMetrics, Metrics } = await importEntry<
-    typeof import("../../packages/telemetry/src/metrics/index.ts")
-  >("packages/telemetry/src/metrics/index.ts");
+    typeof import("../../protoport/telemetry/src/metrics/index.ts")
+  >("protoport/telemetry/src/metrics/index.ts");
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onResponse: count };
   await registerSdk();
-  const { createTracing } = await importEntry<typeof import("../../packages/telemetry/src/opentelemetry/index.ts")>(
-    "packages/telemetry/src/opentelemetry/index.ts",
+  const { createTracing } = await importEntry<typeof import("../../protoport/telemetry/src/opentelemetry/index.ts")>(
+    "protoport/telemetry/src/opentelemetry/index.ts",
   );
   const { onRequest, onResponse, interceptor } = createTracing({ anonymous: true });
   const traced = { onRequest, onResponse, interceptors: [interceptor] };

@@ -18,7 +18,7 @@ import {
   measureProcess,
   measureReadiness,
   Metrics,
-} from "@plantstore/telemetry/metrics";
+} from "@protoport/telemetry/metrics";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "./greenhouse.ts";

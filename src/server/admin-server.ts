@@ -1,6 +1,6 @@
 import { type BoundAddress, createGateway, type Endpoint } from "@protoport/gateway";
-import type { Log } from "@plantstore/telemetry/logs";
-import type { MetricFamily } from "@plantstore/telemetry/metrics";
+import type { Log } from "@protoport/telemetry/logs";
+import type { MetricFamily } from "@protoport/telemetry/metrics";
 import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 
@@ -31,7 +31,7 @@ export async function serveAdmin(
   httpEngine: HttpEngineName,
 ): Promise<BoundAddress & AsyncDisposable> {
   // Imports the module on demand, because not every server has metrics.
-  const { createMetricsEndpoint } = await import("@plantstore/telemetry/metrics");
+  const { createMetricsEndpoint } = await import("@protoport/telemetry/metrics");
   const admin = createGateway({
     routes: () => {},
     endpoints: [createMetricsEndpoint(collect), createProblemsEndpoint(problems)],

@@ -1,7 +1,7 @@
 import { type ContextKey, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { credentialRefusalOf, principalKey } from "@protoport/auth";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import type { AuditedCall, CallAudit } from "@plantstore/telemetry/logs";
+import type { AuditedCall, CallAudit } from "@protoport/telemetry/logs";
 import { policyOf, storeProblemOf } from "../service/index.ts";
 
 const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);

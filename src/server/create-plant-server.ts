@@ -27,7 +27,7 @@ import {
   type Log,
   logReadiness,
   silentLog,
-} from "@plantstore/telemetry/logs";
+} from "@protoport/telemetry/logs";
 import { idempotencyKeyField, type PlantStore, plantScopes, createPlantGatewayOptions } from "../service/index.ts";
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { isLoopback } from "@protoport/auth/inputs";

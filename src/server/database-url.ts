@@ -8,7 +8,7 @@ import {
   watchFile,
   withoutLineEnd,
 } from "@protoport/auth/inputs";
-import type { Log } from "@plantstore/telemetry/logs";
+import type { Log } from "@protoport/telemetry/logs";
 import {
   assertSameDatabase,
   type PlantLocation,

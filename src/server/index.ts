@@ -5,7 +5,7 @@
  * {@link createPlantServer}. Only this module depends on all others.
  */
 export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
-export { openLog } from "@plantstore/telemetry/logs";
+export { openLog } from "@protoport/telemetry/logs";
 export {
   backUp,
   type ImportCounts,
@@ -36,4 +36,4 @@ export { serveAdmin, type ServerProblems } from "./admin-server.ts";
 export { fetchServerReadiness } from "./server-readiness.ts";
 export { bindOptionsOf, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
 export { type BindOptions, shareConnections, type SharedPort } from "@protoport/gateway";
-export type { MetricFamily } from "@plantstore/telemetry/metrics";
+export type { MetricFamily } from "@protoport/telemetry/metrics";

@@ -1,4 +1,4 @@
-import type { Log } from "@plantstore/telemetry/logs";
+import type { Log } from "@protoport/telemetry/logs";
 import type { OnUpkeep } from "../stores/index.ts";
 import type { PlantErrorCode } from "../service/index.ts";
 

@@ -7,7 +7,7 @@ import type {
   MetricProducer,
   ResourceMetrics,
 } from "@opentelemetry/sdk-metrics";
-import type { MetricFamily } from "@plantstore/telemetry/metrics";
+import type { MetricFamily } from "@protoport/telemetry/metrics";
 
 // Copies enum values from the SDK, because the SDK is an optional dependency.
 const double: ValueType.DOUBLE = 1;

@@ -13,7 +13,7 @@ import {
   measureReadiness,
   type MetricFamily,
   Metrics,
-} from "@plantstore/telemetry/metrics";
+} from "@protoport/telemetry/metrics";
 import type { Certificate } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";

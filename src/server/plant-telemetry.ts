@@ -1,6 +1,6 @@
-import type { Log } from "@plantstore/telemetry/logs";
+import type { Log } from "@protoport/telemetry/logs";
 import type { OnBatch } from "../stores/index.ts";
-import type { Tracing } from "@plantstore/telemetry/opentelemetry";
+import type { Tracing } from "@protoport/telemetry/opentelemetry";
 import type { Database } from "./database-url.ts";
 import { requestedSignals, isSdkRegistered, type Sdk, startSdk } from "./opentelemetry-sdk.ts";
 import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
@@ -35,7 +35,7 @@ export async function openPlantTelemetry({ database, serviceVersion, log }: Tele
   started.defer(async () => sdk?.close());
   const isTraced = serviceVersion !== undefined && isSdkRegistered();
   const hooks = isTraced
-    ? tracedHooks(await import("@plantstore/telemetry/opentelemetry"), metrics, database)
+    ? tracedHooks(await import("@protoport/telemetry/opentelemetry"), metrics, database)
     : { hooks: { onResponse: metrics.onResponse }, onBatch: metrics.onBatch };
   const toStop = started.move();
   return {
@@ -52,7 +52,7 @@ function startRequestedSdk(serviceVersion: string, metrics: PlantMetrics, log: L
 }
 
 function tracedHooks(
-  { createTracing, traceIdsOf }: typeof import("@plantstore/telemetry/opentelemetry"),
+  { createTracing, traceIdsOf }: typeof import("@protoport/telemetry/opentelemetry"),
   metrics: PlantMetrics,
   database: Database["kind"],
 ): Pick<PlantTelemetry, "hooks" | "onBatch"> {

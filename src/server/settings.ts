@@ -1,6 +1,6 @@
 import { integer, oneOf, publicUrl, text } from "@protoport/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
-import { type LogLevel, logLevels, type RequestIdResponses } from "@plantstore/telemetry/logs";
+import { type LogLevel, logLevels, type RequestIdResponses } from "@protoport/telemetry/logs";
 import type { PostgresLocation } from "../stores/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
 import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";

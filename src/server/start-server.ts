@@ -1,7 +1,7 @@
 import type { DestinationStream } from "pino";
 import type { BindOptions, BoundAddress } from "@protoport/gateway";
-import { type Log, openLog, openReserveLog } from "@plantstore/telemetry/logs";
-import type { MetricFamily } from "@plantstore/telemetry/metrics";
+import { type Log, openLog, openReserveLog } from "@protoport/telemetry/logs";
+import type { MetricFamily } from "@protoport/telemetry/metrics";
 import { type IdRange, openMemoryStore, openPlantStore } from "../stores/index.ts";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 import { serveAdmin, type ServerProblems } from "./admin-server.ts";

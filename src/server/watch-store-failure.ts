@@ -1,4 +1,4 @@
-import type { Log } from "@plantstore/telemetry/logs";
+import type { Log } from "@protoport/telemetry/logs";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 
 // Interval between checks of the store, in milliseconds. Long, because a failed store already refuses calls.

@@ -1,5 +1,5 @@
 import type { Interceptor, StreamRequest, UnaryRequest } from "@connectrpc/connect";
-import type { FailedCall, SafeErrors } from "@plantstore/telemetry/logs";
+import type { FailedCall, SafeErrors } from "@protoport/telemetry/logs";
 
 /**
  * Creates a Connect interceptor that hides internal errors from callers. A `ConnectError` is passed on, unless the code

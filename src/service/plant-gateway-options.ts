@@ -3,7 +3,7 @@ import { createHealthService, Health, healthRequestBytesMax, type Readiness } fr
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
 import { type BearerAuthOptions, createBearerAuth, type TokenVerifier } from "@protoport/auth";
-import { createSafeErrors, type Log } from "@plantstore/telemetry/logs";
+import { createSafeErrors, type Log } from "@protoport/telemetry/logs";
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { createErrorInterceptor } from "./error-interceptor.ts";
 import { errorRecord } from "./error-record.ts";

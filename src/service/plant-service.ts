@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { principalKey } from "@protoport/auth";
-import { requestIdKey } from "@plantstore/telemetry/logs";
+import { requestIdKey } from "@protoport/telemetry/logs";
 import type { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idMissing, plantNotFound } from "./errors.ts";
 import { idempotencyKeyField, readIdempotencyKey, scopeIdempotencyKey } from "./idempotency-key.ts";

@@ -1,6 +1,6 @@
 import type { GatewayErrorCode, Protocol } from "../../protoport/gateway/src/index.ts";
 import type { AuthErrorCode } from "../../protoport/auth/src/inputs/index.ts";
-import type { LogErrorCode } from "../../packages/telemetry/src/logs/index.ts";
+import type { LogErrorCode } from "../../protoport/telemetry/src/logs/index.ts";
 import type { PlantErrorCode } from "../../src/service/index.ts";
 import { decodeEnvelopes } from "../../packages/testing/src/gateway/envelope.ts";
 import { type Field, framing, type HttpResponse } from "../../packages/testing/src/http/exchange.ts";

@@ -7,12 +7,12 @@ import { expect, test } from "vitest";
 import * as docsPage from "../../protoport/docs-page/src/index.ts";
 import * as health from "../../protoport/gateway/src/health/index.ts";
 import { createGateway } from "../../protoport/gateway/src/index.ts";
-import * as metrics from "../../packages/telemetry/src/metrics/index.ts";
-import * as opentelemetry from "../../packages/telemetry/src/opentelemetry/index.ts";
+import * as metrics from "../../protoport/telemetry/src/metrics/index.ts";
+import * as opentelemetry from "../../protoport/telemetry/src/opentelemetry/index.ts";
 import * as reflection from "../../protoport/gateway/src/reflection/index.ts";
 import { compileRestRoutes } from "../../protoport/gateway/src/protocols/rest/rules/index.ts";
 import { printPathTemplate } from "../../protoport/gateway/src/protocols/rest/rules/path-template.ts";
-import * as logs from "../../packages/telemetry/src/logs/index.ts";
+import * as logs from "../../protoport/telemetry/src/logs/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
 import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
@@ -70,9 +70,9 @@ test("the documented HTTP rule compiles to two routes", () => {
 test.each([
   { name: "@protoport/docs-page", exported: docsPage },
   { name: "@protoport/gateway/health", exported: health },
-  { name: "@plantstore/telemetry/logs", exported: logs },
-  { name: "@plantstore/telemetry/metrics", exported: metrics },
-  { name: "@plantstore/telemetry/opentelemetry", exported: opentelemetry },
+  { name: "@protoport/telemetry/logs", exported: logs },
+  { name: "@protoport/telemetry/metrics", exported: metrics },
+  { name: "@protoport/telemetry/opentelemetry", exported: opentelemetry },
   { name: "@protoport/gateway/reflection", exported: reflection },
 ])("$name exports every name that docs/how-to/gateway.md lists", ({ name, exported }) => {
   const guide = readFileSync(join(projectFolder, "docs/how-to/gateway.md"), "utf8");

@@ -3,7 +3,7 @@ import { Code, ConnectError, createContextValues, type UnaryRequest } from "@con
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../protoport/auth/src/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { CallAudit } from "../../packages/telemetry/src/logs/index.ts";
+import type { CallAudit } from "../../protoport/telemetry/src/logs/index.ts";
 import { problem as gatewayProblem } from "../../protoport/gateway/src/protobuf/errors/problem.ts";
 import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
 import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../src/service/index.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { silentLog } from "../../packages/telemetry/src/logs/index.ts";
+import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
 import { watchStoreFailure } from "../../src/server/watch-store-failure.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";

@@ -11,7 +11,7 @@ import { connectNodeAdapter, createGrpcTransport } from "@connectrpc/connect-nod
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { Health } from "../../protoport/gateway/src/health/index.ts";
-import { createSafeErrors } from "../../packages/telemetry/src/logs/index.ts";
+import { createSafeErrors } from "../../protoport/telemetry/src/logs/index.ts";
 import { createErrorInterceptor } from "../../src/service/error-interceptor.ts";
 import { listenOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";
 import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";

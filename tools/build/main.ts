@@ -72,7 +72,7 @@ const packageOptions: Readonly<Record<string, PackageOptions>> = {
       "@protoport/gateway",
       ...gatewayParts,
       "@protoport/gateway/engine",
-      "@plantstore/telemetry",
+      "@protoport/telemetry",
       "@bufbuild/protobuf",
       "@connectrpc/connect",
       "jose",

@@ -71,7 +71,7 @@ test("a CommonJS bundle logs, and serves a service outside the bundle", () => {
     "program.js",
     `
     import { createGateway } from "@protoport/gateway";
-    import { openLog } from "@plantstore/telemetry/logs";
+    import { openLog } from "@protoport/telemetry/logs";
     import { Greeter } from "./greeter.cjs";
     const gateway = createGateway({ routes: (router) => router.service(Greeter, {}) });
     openLog("info", process.stdout).info(gateway.routes[0].path);

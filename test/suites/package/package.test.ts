@@ -11,14 +11,14 @@ import * as httpEngine from "../../../protoport/gateway/src/engine/index.ts";
 import * as overFetch from "../../../protoport/gateway/src/fetch/entry.ts";
 import * as health from "../../../protoport/gateway/src/health/index.ts";
 import * as gateway from "../../../protoport/gateway/src/index.ts";
-import * as metrics from "../../../packages/telemetry/src/metrics/index.ts";
-import * as opentelemetry from "../../../packages/telemetry/src/opentelemetry/index.ts";
+import * as metrics from "../../../protoport/telemetry/src/metrics/index.ts";
+import * as opentelemetry from "../../../protoport/telemetry/src/opentelemetry/index.ts";
 import * as options from "../../../protoport/gateway/src/options.ts";
 import * as reflection from "../../../protoport/gateway/src/reflection/index.ts";
 import * as validation from "../../../protoport/gateway/src/validation/index.ts";
 import * as auth from "../../../protoport/auth/src/index.ts";
 import * as inputs from "../../../protoport/auth/src/inputs/index.ts";
-import * as operations from "../../../packages/telemetry/src/logs/index.ts";
+import * as operations from "../../../protoport/telemetry/src/logs/index.ts";
 import * as server from "../../../src/index.ts";
 import { packageFolders } from "../../../tools/build/manifest.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
@@ -64,7 +64,7 @@ describe.each([
   { name: "@protoport/gateway/engine", has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"] },
   { name: "@protoport/rest-client", has: everywhere },
   { name: "@protoport/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
-  { name: "@plantstore/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
+  { name: "@protoport/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
   {
     name: "@protoport/frameworks",
     has: [
@@ -149,9 +149,9 @@ test.each([
   { subpath: "@protoport/gateway/fetch", source: overFetch },
   { subpath: "@protoport/gateway/health", source: health },
   { subpath: "@protoport/gateway/engine", source: httpEngine },
-  { subpath: "@plantstore/telemetry/metrics", source: metrics },
+  { subpath: "@protoport/telemetry/metrics", source: metrics },
   { subpath: "@protoport/proxy/client", source: grpcClient },
-  { subpath: "@plantstore/telemetry/opentelemetry", source: opentelemetry },
+  { subpath: "@protoport/telemetry/opentelemetry", source: opentelemetry },
   { subpath: "@protoport/gateway/options", source: options },
   { subpath: "@protoport/proxy", source: proxy },
   { subpath: "@protoport/gateway/reflection", source: reflection },
@@ -159,7 +159,7 @@ test.each([
   { subpath: "@protoport/rest-client", source: restClient },
   { subpath: "@protoport/auth", source: auth },
   { subpath: "@protoport/auth/inputs", source: inputs },
-  { subpath: "@plantstore/telemetry/logs", source: operations },
+  { subpath: "@protoport/telemetry/logs", source: operations },
   { subpath: "plantstore", source: server },
   { subpath: "plantstore/client", source: client },
   { subpath: "plantstore/connect", source: connect },

@@ -86,7 +86,7 @@ describe("a missing optional peer", () => {
   let project: UserProject;
 
   beforeAll(() => {
-    const { "@protoport/auth": auth, "@plantstore/telemetry": telemetry } = packed();
+    const { "@protoport/auth": auth, "@protoport/telemetry": telemetry } = packed();
     project = createProject(auth, telemetry, `${protobuf}@2.17.0`, `${connect}@2.2.0`);
   });
 
@@ -99,7 +99,7 @@ await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["gre
     },
     {
       name: "openLog",
-      program: 'import { openLog } from "@plantstore/telemetry/logs";\nopenLog("info");',
+      program: 'import { openLog } from "@protoport/telemetry/logs";\nopenLog("info");',
       says: "openLog requires pino: npm install pino@^10.4.0",
     },
     {
@@ -110,9 +110,9 @@ await openValidation();`,
     },
     {
       name: "the OpenTelemetry entry",
-      program: 'import { createTracing } from "@plantstore/telemetry/opentelemetry";\ncreateTracing;',
+      program: 'import { createTracing } from "@protoport/telemetry/opentelemetry";\ncreateTracing;',
       says:
-        "@plantstore/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
+        "@protoport/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
         "npm install @opentelemetry/api@^1.3.0",
     },
   ])("is reported by $name with advice, for import and require", ({ program, says }) => {
@@ -128,8 +128,8 @@ await openValidation();`,
     project.write(
       "others.mjs",
       `import { createBearerAuth, openTokenVerifier, toStaticToken } from "@protoport/auth";
-import { Metrics } from "@plantstore/telemetry/metrics";
-import { createCallLog, silentLog } from "@plantstore/telemetry/logs";
+import { Metrics } from "@protoport/telemetry/metrics";
+import { createCallLog, silentLog } from "@protoport/telemetry/logs";
 const { value } = await openTokenVerifier({ tokens: [toStaticToken("ada", "a-token-for-development")] }, console);
 createBearerAuth(value, { realm: "greetings" });
 createCallLog({ log: silentLog, auditOf: () => ({ trail: undefined, fields: {} }) });

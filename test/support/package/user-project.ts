@@ -40,7 +40,7 @@ export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${Libra
     "@protoport/docs-page": tarball("plantstore-docs-page"),
     "@protoport/rest-client": tarball("plantstore-rest-client"),
     "@protoport/auth": tarball("plantstore-auth"),
-    "@plantstore/telemetry": tarball("plantstore-telemetry"),
+    "@protoport/telemetry": tarball("plantstore-telemetry"),
     "@protoport/frameworks": tarball("plantstore-frameworks"),
     "@protoport/grpc-handlers": tarball("plantstore-grpc-handlers"),
     "@protoport/proxy": tarball("plantstore-proxy"),

@@ -9,6 +9,6 @@ export const webEntries: readonly string[] = [
   "@protoport/gateway/rest",
   "@protoport/gateway/validation",
   "@protoport/rest-client",
-  "@plantstore/telemetry/opentelemetry",
+  "@protoport/telemetry/opentelemetry",
   "plantstore/connect",
 ];

@@ -1,5 +1,5 @@
 import type { TokenVerifier } from "../../../protoport/auth/src/index.ts";
-import type { Log } from "../../../packages/telemetry/src/logs/index.ts";
+import type { Log } from "../../../protoport/telemetry/src/logs/index.ts";
 import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
 import { Readiness } from "../../../protoport/gateway/src/health/index.ts";
 import { createPlantTools } from "../../../src/server/plant-tools.ts";

@@ -1,4 +1,4 @@
-import { type Log, type LogLevel, openLog } from "../../../telemetry/src/logs/log.ts";
+import { type Log, type LogLevel, openLog } from "../../../../protoport/telemetry/src/logs/log.ts";
 
 /** A log that collects its lines. */
 export interface LogLines {

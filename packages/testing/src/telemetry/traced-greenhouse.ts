@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { expect } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CompletedRequest, GatewayOptions } from "../../../../protoport/gateway/src/index.ts";
-import { type TracingOptions, withOpenTelemetry } from "../../../telemetry/src/opentelemetry/index.ts";
+import { type TracingOptions, withOpenTelemetry } from "../../../../protoport/telemetry/src/opentelemetry/index.ts";
 import type { Field, HttpRequest } from "../http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse } from "../gateway/greenhouse.ts";
 import type { TestListenOptions } from "../gateway/listen-for-tests.ts";

@@ -20,7 +20,7 @@ import {
   type MeasuredUpstream,
   measureUpstreams,
   Metrics,
-} from "@plantstore/telemetry/metrics";
+} from "@protoport/telemetry/metrics";
 import { checkRestRoutes } from "@protoport/gateway/protocols";
 import { SettingsProblem } from "../settings/index.ts";
 import { createAccessLog } from "./access-log.ts";

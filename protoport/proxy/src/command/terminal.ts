@@ -1,5 +1,5 @@
 import { type CommandOutput, firstStopSignal } from "@protoport/command-line";
-import { LineOutput } from "@plantstore/telemetry/logs";
+import { LineOutput } from "@protoport/telemetry/logs";
 
 /** A long-running command's output, and the signals that it receives. */
 export interface Terminal extends CommandOutput {

@@ -5,7 +5,7 @@ import { loadSync } from "@grpc/proto-loader";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Readiness } from "../../../../protoport/gateway/src/health/index.ts";
 import { addGrpcJsService, type GrpcJsOptions } from "../../../../protoport/grpc-handlers/src/grpc-js.ts";
-import { silentLog } from "../../../../packages/telemetry/src/logs/index.ts";
+import { silentLog } from "../../../../protoport/telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
 import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
 import { type Listening, listenForTests } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";

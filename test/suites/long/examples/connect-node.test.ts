@@ -3,7 +3,7 @@ import type { Http2SecureServer } from "node:http2";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createConnectNodeServer } from "../../../../examples/connect-node.ts";
 import { Readiness } from "../../../../protoport/gateway/src/health/index.ts";
-import { silentLog } from "../../../../packages/telemetry/src/logs/index.ts";
+import { silentLog } from "../../../../protoport/telemetry/src/logs/index.ts";
 import { codes } from "../../../contract/expected-response.ts";
 import { type Situation, situations } from "../../../contract/situations.ts";
 import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";

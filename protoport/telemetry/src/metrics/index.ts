@@ -1,0 +1,33 @@
+/**
+ * The entry `@protoport/telemetry/metrics`: metrics by OpenTelemetry's semantic conventions, and the endpoint
+ * `/metrics` for Prometheus.
+ */
+export {
+  type MeasuredFile,
+  type MeasuredGateway,
+  type MeasuredReadiness,
+  measureFiles,
+  measureGateway,
+  measureReadiness,
+} from "./gateway-metrics.ts";
+export { type MeasuredProxy, type MeasuredUpstream, measureDescriptors, measureUpstreams } from "./upstream-metrics.ts";
+export {
+  type Attributes,
+  type CallObserver,
+  createRequestMetrics,
+  durationBounds,
+  httpAttributes,
+  type Instrument,
+  type Instruments,
+  type MeasuredCall,
+  type MeasuredCallEnd,
+  type MetricDescription,
+  type RequestMetricsOptions,
+  rpcAttributes,
+} from "../conventions/index.ts";
+export type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.ts";
+export { createMetricsEndpoint } from "./metrics-endpoint.ts";
+export { Metrics } from "./metrics.ts";
+export { measureProcess } from "./process-metrics.ts";
+export { prometheusName } from "./prometheus-text.ts";
+export type { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";

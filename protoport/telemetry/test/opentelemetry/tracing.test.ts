@@ -1,0 +1,277 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { createContextValues, type Interceptor } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { createTracing, traceIdsOf } from "../../src/opentelemetry/index.ts";
+import {
+  callings,
+  greenhouseClient,
+  startGreenhouse,
+  waterBedProcedure,
+} from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { registerSdk } from "../../../../packages/testing/src/telemetry/register-sdk.ts";
+
+const traceId = "0af7651916cd43dd8448eb211c80319c";
+const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: "shelf=3" };
+
+describe.each(callings)("the active span over $name", (calling) => {
+  test("is the request's span in interceptors and handlers, even after an await", async () => {
+    using sdk = registerSdk();
+    const tracing = createTracing();
+    const activeSpans: string[] = [];
+    const record = (): void => {
+      const active = trace.getActiveSpan()?.spanContext();
+      const shelf = propagation.getActiveBaggage()?.getEntry("shelf")?.value;
+      activeSpans.push(`${active?.traceId} ${active?.spanId} ${shelf}`);
+    };
+    const recording: Interceptor = (next) => async (request) => {
+      record();
+      await nextTurn();
+      const response = await next(request);
+      record();
+      return response;
+    };
+    const applicationTracer = trace.getTracer("application");
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: async () => {
+          record();
+          await nextTurn();
+          record();
+          applicationTracer.startSpan("of the handler").end();
+          return {};
+        },
+        async *watchReadings() {
+          record();
+          yield {};
+          await nextTurn();
+          record();
+          applicationTracer.startSpan("of the handler").end();
+          yield {};
+        },
+      },
+      {
+        onRequest: tracing.onRequest,
+        interceptors: [tracing.interceptor, recording],
+        onResponse: (request) => {
+          tracing.onResponse(request);
+          done.shift()?.();
+        },
+      },
+      calling.listen,
+    );
+    const done: (() => void)[] = [];
+    const nextResponse = (): Promise<void> => new Promise((resolve) => done.push(resolve));
+    const client = greenhouseClient(calling, greenhouse.address);
+    const calls: { name: string; call: () => Promise<unknown> }[] = [
+      { name: "WaterBed", call: () => client.waterBed({}, { headers }) },
+      {
+        name: "WatchReadings",
+        call: async () => {
+          for await (const _ of client.watchReadings({}, { headers })) continue;
+        },
+      },
+    ];
+    for (const { name, call } of calls) {
+      const responded = nextResponse();
+      activeSpans.length = 0;
+      await call();
+      await responded;
+      const [inner, outer] = sdk.spans.slice(-2);
+      expect(activeSpans.length).toBeGreaterThan(3);
+      expect(new Set(activeSpans)).toEqual(new Set([`${traceId} ${outer?.spanContext().spanId} 3`]));
+      expect(outer).toMatchObject({
+        name: `greenhouse.v1.GreenhouseService/${name}`,
+        kind: SpanKind.SERVER,
+        parentSpanContext: { traceId, spanId: "b7ad6b7169203331" },
+      });
+      expect(inner).toMatchObject({ name: "of the handler", parentSpanContext: outer?.spanContext() });
+    }
+    expect(trace.getActiveSpan()).toBe(undefined);
+  });
+});
+
+type Values = ReturnType<typeof createContextValues>;
+
+const admitRequest = {
+  procedure: undefined,
+  protocol: "rest",
+  httpMethod: "GET",
+  path: "/",
+  httpRoute: undefined,
+  isMounted: false,
+  authorization: null,
+  xRequestId: null,
+  stream: false,
+  peer: { address: "127.0.0.1", port: 1 },
+  origin: "http://127.0.0.1",
+  connection: {},
+  addResponseHeader: () => {},
+} as const;
+
+describe("a span", () => {
+  test.each<{ name: string; request: () => Parameters<typeof exchange>[2]; want: object }>([
+    {
+      name: "a REST call",
+      request: () => ({ httpMethod: "GET", path: "/sensors/secret-7/reading", header: [] }),
+      want: { name: "GET /sensors/{sensor}/reading", attributes: { "http.response.status_code": 200 } },
+    },
+    {
+      name: "a request to an unknown path",
+      request: () => ({ httpMethod: "GET", path: "/secret", header: [] }),
+      want: { name: "GET", attributes: { "http.response.status_code": 404 }, status: { code: SpanStatusCode.UNSET } },
+    },
+    {
+      name: "a request with an unknown HTTP method",
+      request: () => ({ httpMethod: "SECRET", path: "/sensors/1/reading", header: [] }),
+      want: { name: "HTTP", attributes: { "http.request.method": "_OTHER" } },
+    },
+    {
+      name: "a call of an unknown RPC",
+      request: () => rpcRequest(wireFormats["grpc-web"], new Uint8Array(0), [], "/secret.Service/Method"),
+      want: { name: "grpc", attributes: { "rpc.method": "_OTHER" }, status: { code: SpanStatusCode.ERROR } },
+    },
+    {
+      name: "a failed call",
+      request: () => rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure),
+      want: {
+        attributes: { "rpc.response.status_code": "unimplemented", "error.type": "unimplemented" },
+        status: { code: SpanStatusCode.ERROR },
+      },
+    },
+    {
+      name: "a request with a malformed traceparent",
+      request: () => ({ httpMethod: "GET", path: "/secret", header: [["traceparent", `00-${traceId}-0-01`]] }),
+      want: {},
+    },
+  ])("of $name has the expected name, attributes and status", async ({ request, want }) => {
+    using sdk = registerSdk();
+    const tracing = createTracing({ anonymous: true });
+    await using greenhouse = await startGreenhouse(
+      { getReading: () => ({}) },
+      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
+    );
+    for (const version of ["1.1", "2"] as const) await exchange(greenhouse.address, version, request());
+    await expect.poll(() => sdk.spans.length).toBe(2);
+    for (const span of sdk.spans) {
+      expect(span).toMatchObject({ ...want, kind: SpanKind.SERVER, parentSpanContext: undefined });
+      expect(span.spanContext().traceId).not.toBe(traceId);
+    }
+    const exported = sdk.spans.map(({ name, attributes, status }) => ({ name, attributes, status }));
+    expect(JSON.stringify(exported).toLowerCase()).not.toContain("secret");
+  });
+
+  test("of an unsampled caller is not recorded, but continues the trace", async () => {
+    using sdk = registerSdk();
+    const tracing = createTracing();
+    const contexts: unknown[] = [];
+    await using greenhouse = await startGreenhouse(
+      {
+        waterBed: (_, { values }) => {
+          contexts.push(trace.getActiveSpan()?.spanContext(), traceIdsOf(values));
+          trace.getTracer("application").startSpan("of the handler").end();
+          return {};
+        },
+      },
+      { onRequest: tracing.onRequest, interceptors: [tracing.interceptor], onResponse: tracing.onResponse },
+    );
+    const header = [["traceparent", `00-${traceId}-b7ad6b7169203331-00`]] as const;
+    await exchange(
+      greenhouse.address,
+      "2",
+      rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure),
+    );
+    const spanId = expect.stringMatching(/^[0-9a-f]{16}$/);
+    expect(contexts).toEqual([
+      { traceId, spanId, traceFlags: 0, traceState: undefined },
+      { traceId, spanId },
+    ]);
+    expect(sdk.spans).toEqual([]);
+  });
+
+  test("is available in admit only with an SDK", async () => {
+    const contexts: unknown[] = [];
+    const call = async (): Promise<void> => {
+      const tracing = createTracing();
+      await using greenhouse = await startGreenhouse(
+        { waterBed: () => ({}) },
+        { onRequest: tracing.onRequest, admit: ({ contextValues }) => void contexts.push(traceIdsOf(contextValues)) },
+      );
+      const header = [["traceparent", headers.traceparent]] as const;
+      await exchange(
+        greenhouse.address,
+        "2",
+        rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, waterBedProcedure),
+      );
+    };
+    await call();
+    {
+      using _ = registerSdk();
+      await call();
+    }
+    expect(contexts).toEqual([undefined, { traceId, spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
+  });
+
+  test("is not a child of another request's active span", () => {
+    using _ = registerSdk();
+    const contextValues = createContextValues();
+    const other = trace.getTracer("application").startSpan("of another request");
+    context.with(trace.setSpan(ROOT_CONTEXT, other), () =>
+      createTracing().onRequest({ ...admitRequest, header: { get: () => null }, contextValues }),
+    );
+    expect(traceIdsOf(contextValues)?.traceId).not.toBe(other.spanContext().traceId);
+  });
+});
+
+describe("startShared", () => {
+  function beginRequests(sampled: readonly boolean[]): {
+    tracing: ReturnType<typeof createTracing>;
+    requests: Values[];
+  } {
+    const tracing = createTracing();
+    const requests = sampled.map((isSampled, i) => {
+      const contextValues = createContextValues();
+      const parent = `00-${traceId}-000000000000000${i + 1}-0${Number(isSampled)}`;
+      const header = { get: (name: string) => (name === "traceparent" ? parent : null) };
+      tracing.onRequest({ ...admitRequest, header, contextValues });
+      return contextValues;
+    });
+    return { tracing, requests };
+  }
+
+  test.each<{ name: string; error: unknown; status: SpanStatusCode; attributes: object }>([
+    { name: "succeeds", error: undefined, status: SpanStatusCode.UNSET, attributes: { batch: 2 } },
+    {
+      name: "fails",
+      error: new Error("no"),
+      status: SpanStatusCode.ERROR,
+      attributes: { batch: 2, "error.type": "_OTHER" },
+    },
+  ])("creates a span that links all recorded requests if work $name", ({ error, status, attributes }) => {
+    using sdk = registerSdk();
+    const { tracing, requests } = beginRequests([false, true, true]);
+    tracing.startShared({ name: "work", attributes: { batch: 2 }, requests: [undefined, ...requests] })(error);
+    const recorded = requests.slice(1).map((values) => traceIdsOf(values));
+    const [span] = sdk.spans;
+    expect(sdk.spans.length).toBe(1);
+    expect(span).toMatchObject({ name: "work", kind: SpanKind.CLIENT, status: { code: status }, attributes });
+    expect(span?.parentSpanContext).toMatchObject(recorded[0] ?? {});
+    expect(span?.links.map((link) => link.context)).toMatchObject(recorded);
+    expect(span?.spanContext().spanId).not.toBe(recorded[0]?.spanId);
+  });
+
+  test("creates no span if no request is recorded", () => {
+    using sdk = registerSdk();
+    const { tracing, requests } = beginRequests([false, false]);
+    tracing.startShared({ name: "work", attributes: {}, requests })();
+    expect(sdk.spans).toEqual([]);
+  });
+
+  test("creates at most 128 links in a span", () => {
+    using sdk = registerSdk();
+    const { tracing, requests } = beginRequests([true]);
+    tracing.startShared({ name: "work", attributes: {}, requests: Array(200).fill(requests[0]) })();
+    expect(sdk.spans[0]?.links.length).toBe(128);
+  });
+});
