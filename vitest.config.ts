@@ -1,16 +1,16 @@
 import { type TestProjectConfiguration, type ViteUserConfig } from "vitest/config";
-import { compileCache } from "./packages/testing/src/process/child-program.ts";
-import { ClipFailures } from "./packages/testing/src/clip-failures.ts";
-import { InputCounts } from "./packages/testing/src/input-counts.ts";
-import { ClientLines } from "./packages/testing/src/process/client-lines.ts";
-import { SlowFilesFirst } from "./packages/testing/src/slow-files-first.ts";
-import { waitLimitMs } from "./packages/testing/src/deadline.ts";
-import { buildLimitMs } from "./packages/testing/src/process/build-step.ts";
-import { type FileSuite, filePatternsOf, isFileSuite } from "./packages/testing/src/suite.ts";
+import { compileCache } from "./protoport/testing/src/process/child-program.ts";
+import { ClipFailures } from "./protoport/testing/src/clip-failures.ts";
+import { InputCounts } from "./protoport/testing/src/input-counts.ts";
+import { ClientLines } from "./protoport/testing/src/process/client-lines.ts";
+import { SlowFilesFirst } from "./protoport/testing/src/slow-files-first.ts";
+import { waitLimitMs } from "./protoport/testing/src/deadline.ts";
+import { buildLimitMs } from "./protoport/testing/src/process/build-step.ts";
+import { type FileSuite, filePatternsOf, isFileSuite } from "./protoport/testing/src/suite.ts";
 import { suites } from "./test/suites/suites.ts";
 
 // Tests that block their process would be ended by these.
-const setupFiles = ["packages/testing/src/end-blocked-tests.ts", "packages/testing/src/left-behind.ts"];
+const setupFiles = ["protoport/testing/src/end-blocked-tests.ts", "protoport/testing/src/left-behind.ts"];
 
 // Each test of such a suite waits for npm, which waits for a registry.
 const buildLimits = { testTimeout: buildLimitMs, hookTimeout: buildLimitMs };
@@ -52,7 +52,7 @@ const config: ViteUserConfig = {
     testTimeout: 2 * waitLimitMs,
     // Names are sentences: no value in them is cut, unless it fills a line by itself.
     taskTitleValueFormatTruncate: 120,
-    setupFiles: ["packages/testing/src/bound-properties.ts"],
+    setupFiles: ["protoport/testing/src/bound-properties.ts"],
     // A million lines are compared for minutes, and few of them are shown.
     diff: { truncateThreshold: 5000 },
     expect: { poll: { timeout: waitLimitMs } },

@@ -4,13 +4,13 @@ import {
   BookSchema,
   ImportBooksRequestSchema,
   ListBooksResponseSchema,
-} from "../packages/testing/src/gen/library/v1/library_pb.ts";
+} from "../protoport/testing/src/gen/library/v1/library_pb.ts";
 import { ownName } from "./figures.ts";
 import { ownWithHandlers } from "./library-scenarios.ts";
 import type { LoadShape } from "./load/load.ts";
 import type { Probe } from "./probe.ts";
 import { http1Load, installedPeers, type Scenario, server, type Subject } from "./scenarios.ts";
-import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
+import { booksMax, makeBook, makeBooks } from "../protoport/testing/src/gateway/books.ts";
 
 const subjects: readonly Subject[] = [
   server("node:http, plain JSON", "servers/library-node-http"),

@@ -1,4 +1,4 @@
-import { createCertificate } from "../packages/testing/src/http/certificate.ts";
+import { createCertificate } from "../protoport/testing/src/http/certificate.ts";
 import type { LoadShape, Variant } from "./load/load.ts";
 import { grpcProbe, http1Probe } from "./probe.ts";
 import {

@@ -18,8 +18,8 @@ import { createGateway } from "../protoport/gateway/src/index.ts";
 import { http } from "../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { createReflectionService, ServerReflection } from "../protoport/gateway/src/reflection/index.ts";
-import { startProxyProcess } from "../packages/testing/src/gateway/proxy-process.ts";
-import { createTempFolder } from "../packages/testing/src/process/temp-folder.ts";
+import { startProxyProcess } from "../protoport/testing/src/gateway/proxy-process.ts";
+import { createTempFolder } from "../protoport/testing/src/process/temp-folder.ts";
 import { numberFlags } from "./options.ts";
 import { median } from "./summary.ts";
 

@@ -13,12 +13,12 @@ import { parseArgs } from "node:util";
 import { create, toJson, toJsonString } from "@bufbuild/protobuf";
 import type { GatewayOptions } from "../protoport/gateway/src/index.ts";
 import type { HttpEngine, HttpServer } from "../protoport/gateway/src/http/listen/index.ts";
-import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
+import { booksMax, makeBook, makeBooks } from "../protoport/testing/src/gateway/books.ts";
 import {
   BookSchema,
   ImportBooksRequestSchema,
   LibraryService,
-} from "../packages/testing/src/gen/library/v1/library_pb.ts";
+} from "../protoport/testing/src/gen/library/v1/library_pb.ts";
 import { checkOut } from "./revision.ts";
 import { library } from "./servers/library-routes.ts";
 import { formatRows } from "./table.ts";

@@ -8,15 +8,15 @@ import {
   LibraryService,
   ListBooksRequestSchema,
   ListBooksResponseSchema,
-} from "../packages/testing/src/gen/library/v1/library_pb.ts";
+} from "../protoport/testing/src/gen/library/v1/library_pb.ts";
 import { ownHandlersName, ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { library } from "./native-peers.ts";
 import { grpcResponseProbe } from "./probe.ts";
 import { http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
 import { buf } from "../test/support/clients/client-recipe.ts";
-import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
-import { buildStep } from "../packages/testing/src/process/build-step.ts";
+import { booksMax, makeBook, makeBooks } from "../protoport/testing/src/gateway/books.ts";
+import { buildStep } from "../protoport/testing/src/process/build-step.ts";
 
 /** This project's server with the library as grpc-js handlers, which use ts-proto messages. */
 export const ownWithHandlers: Subject = {

@@ -1,9 +1,9 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { buildStep } from "../packages/testing/src/process/build-step.ts";
+import { buildStep } from "../protoport/testing/src/process/build-step.ts";
 import { buf, testProtoFolder } from "../test/support/clients/client-recipe.ts";
-import { projectFolder } from "../packages/testing/src/process/child-program.ts";
-import { hasProgram, toolsFolder } from "../packages/testing/src/process/tools-folder.ts";
+import { projectFolder } from "../protoport/testing/src/process/child-program.ts";
+import { hasProgram, toolsFolder } from "../protoport/testing/src/process/tools-folder.ts";
 
 /** Peers in a compiled language. A language's peers are in one program, whose source is in `peers/<folder>`. */
 export interface NativePeer {

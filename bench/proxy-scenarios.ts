@@ -5,10 +5,10 @@ import {
   GetBookRequestSchema,
   ListBooksRequestSchema,
   ListBooksResponseSchema,
-} from "../packages/testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBook, makeBooks } from "../packages/testing/src/gateway/books.ts";
-import { buildStep } from "../packages/testing/src/process/build-step.ts";
-import { hasProgram, toolsFolder } from "../packages/testing/src/process/tools-folder.ts";
+} from "../protoport/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBook, makeBooks } from "../protoport/testing/src/gateway/books.ts";
+import { buildStep } from "../protoport/testing/src/process/build-step.ts";
+import { hasProgram, toolsFolder } from "../protoport/testing/src/process/tools-folder.ts";
 import { ownName } from "./figures.ts";
 import { responseProbe } from "./book-scenarios.ts";
 import { libraryCall, sameAs } from "./library-scenarios.ts";

@@ -4,7 +4,7 @@ import type { StallFigures } from "./figures.ts";
 import type { Scenario, Subject } from "./scenarios.ts";
 import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
-import { longListBooks } from "../packages/testing/src/gateway/books.ts";
+import { longListBooks } from "../protoport/testing/src/gateway/books.ts";
 
 /** Number of measured lists that each server sends. As many lists are sent before the measurement. */
 const lists = 5;

@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../protoport/testing/src/process/child-program.ts";
 import { projectFiles } from "./support/project-files.ts";
 
 const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { silentLog } from "../protoport/telemetry/src/logs/index.ts";
-import { startGreenhouse } from "../packages/testing/src/gateway/greenhouse.ts";
+import { startGreenhouse } from "../protoport/testing/src/gateway/greenhouse.ts";
 import { watchStoreFailure } from "../src/server/watch-store-failure.ts";
 import { openMemoryStore } from "../src/index.ts";
 

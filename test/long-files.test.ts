@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../protoport/testing/src/process/child-program.ts";
 
 // The linter limits files to 400 lines. Its configuration lists the exceptions, which must still be necessary.
 

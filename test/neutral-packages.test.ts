@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../protoport/testing/src/process/child-program.ts";
 import { projectFiles } from "./support/project-files.ts";
 
 // The packages serve any service, so their sources, tests and documentation do not mention the plant store.

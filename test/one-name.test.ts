@@ -7,8 +7,8 @@ import { createUpstream } from "../protoport/proxy/src/client/entry.ts";
 import { createProxy } from "../protoport/proxy/src/create-proxy.ts";
 import { settingRows } from "../protoport/proxy/src/settings/setting-flags.ts";
 import { silentLog } from "../protoport/telemetry/src/logs/index.ts";
-import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
-import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { descriptorSetOf } from "../protoport/testing/src/gateway/descriptor-set.ts";
+import { KitchenSink } from "../protoport/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { flagOf, settings } from "../src/server/index.ts";
 import { plantServerOptionNames } from "../src/server/plant-server-options.ts";
 

@@ -35,9 +35,9 @@ import {
   createPlantGatewayOptions,
   type TokenVerifier,
 } from "../src/index.ts";
-import { KitchenSink, SinkSchema } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
-import { projectFolder } from "../packages/testing/src/process/child-program.ts";
+import { KitchenSink, SinkSchema } from "../protoport/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { descriptorSetOf } from "../protoport/testing/src/gateway/descriptor-set.ts";
+import { projectFolder } from "../protoport/testing/src/process/child-program.ts";
 import { gatewayParts } from "../tools/build/manifest.ts";
 import { allSourceFiles, sourceFolders, sourcePath } from "./support/source-files.ts";
 

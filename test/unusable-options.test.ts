@@ -6,8 +6,8 @@ import { ConnectModule, type ConnectModuleOptions } from "../protoport/framework
 import { createGateway } from "../protoport/gateway/src/index.ts";
 import { createProxy } from "../protoport/proxy/src/create-proxy.ts";
 import { silentLog } from "../protoport/telemetry/src/logs/index.ts";
-import { descriptorSetOf } from "../packages/testing/src/gateway/descriptor-set.ts";
-import { KitchenSink } from "../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { descriptorSetOf } from "../protoport/testing/src/gateway/descriptor-set.ts";
+import { KitchenSink } from "../protoport/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { openPlantStore } from "../src/index.ts";
 
 // Options with valid names that were ignored or caused a language error, such as "is not iterable".

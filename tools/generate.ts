@@ -10,7 +10,7 @@ import { projectFolder as project } from "./build/manifest.ts";
 /** The test definitions, which are separate buf modules. */
 const testDefinitions = [
   ...["files", "catalog", "kitchensink", "library", "moved", "orders", "signup", "streams"].map(
-    (name) => `packages/testing/proto/${name}`,
+    (name) => `protoport/testing/proto/${name}`,
   ),
   "protoport/conformance/proto/transcoding",
 ];
@@ -25,7 +25,7 @@ const arena = [
 const generated = [
   "protoport/gateway/src/protobuf/gen",
   "src/gen",
-  "packages/testing/src/gen",
+  "protoport/testing/src/gen",
   "bench/arena/gen",
   "openapi.json",
   "man/plantstore.1",
@@ -62,9 +62,9 @@ function generate(folder: string): void {
   write(folder, "docs/reference/proxy-configuration.md", settings);
   run("buf", ["generate", ...arena, "--template", "bench/arena/buf.gen.yaml", "-o", folder]);
   const paths = testDefinitions.flatMap((path) => ["--path", path]);
-  const workspace = ["--config", "packages/testing/proto/buf.workspace.yaml", "--exclude-source-info"];
+  const workspace = ["--config", "protoport/testing/proto/buf.workspace.yaml", "--exclude-source-info"];
   const image = run("buf", ["build", ...workspace, "-o", "-", ...paths]);
-  run("buf", ["generate", "-", "--template", "packages/testing/proto/buf.gen.yaml", "-o", folder], image);
+  run("buf", ["generate", "-", "--template", "protoport/testing/proto/buf.gen.yaml", "-o", folder], image);
 }
 
 /** Compares the generated files with the project's, and prints the differences. */

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
-import { type RequirementSpec, type Requirement, requirements } from "../packages/testing/src/requirements.ts";
-import { isFileSuite, type Occasion, type Suite } from "../packages/testing/src/suite.ts";
+import { type RequirementSpec, type Requirement, requirements } from "../protoport/testing/src/requirements.ts";
+import { isFileSuite, type Occasion, type Suite } from "../protoport/testing/src/suite.ts";
 import { suites } from "../test/suites/suites.ts";
 import { projectFolder } from "./build/manifest.ts";
 

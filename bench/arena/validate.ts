@@ -9,16 +9,16 @@ import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { credentials, makeGenericClientConstructor } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { within } from "../../packages/testing/src/deadline.ts";
-import { decodeEnvelopes, encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
-import { createCertificate } from "../../packages/testing/src/http/certificate.ts";
-import { type Address, type Field, fieldValue, type HttpResponse } from "../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../packages/testing/src/http/http2-connection.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../packages/testing/src/process/command-line.ts";
-import { freePort } from "../../packages/testing/src/process/free-port.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { within } from "../../protoport/testing/src/deadline.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../protoport/testing/src/gateway/envelope.ts";
+import { createCertificate } from "../../protoport/testing/src/http/certificate.ts";
+import { type Address, type Field, fieldValue, type HttpResponse } from "../../protoport/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../protoport/testing/src/http/http2-connection.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../protoport/testing/src/process/command-line.ts";
+import { freePort } from "../../protoport/testing/src/process/free-port.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 /** An item in the data set. */
 interface SourceItem {

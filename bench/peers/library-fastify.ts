@@ -5,8 +5,8 @@ import {
   ImportBooksRequestSchema,
   ImportBooksResponseSchema,
   ListBooksResponseSchema,
-} from "../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
+} from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks, takeBooks } from "../../protoport/testing/src/gateway/books.ts";
 import { listen, serve } from "../servers/serve.ts";
 
 // The library on fastify 5. By default, each body and response has a schema, as fastify's users write it, and books are

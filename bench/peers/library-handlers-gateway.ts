@@ -1,6 +1,6 @@
 import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { addGrpcJsService } from "../../protoport/grpc-handlers/src/grpc-js.ts";
-import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { LibraryService } from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
 import { ownHttp } from "../servers/package-code.ts";
 import { serve } from "../servers/serve.ts";
 import { LibraryServiceService } from "./gen/library/v1/library.ts";

@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type LibraryServiceServer, ListBooksResponse } from "./gen/library/v1/library.ts";
-import { ListBooksResponseSchema } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "../../packages/testing/src/gateway/books.ts";
+import { ListBooksResponseSchema } from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks } from "../../protoport/testing/src/gateway/books.ts";
 
 const all = toBinary(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: makeBooks(booksMax) }));
 const { books } = ListBooksResponse.decode(all);

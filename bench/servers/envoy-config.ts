@@ -1,5 +1,5 @@
-import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
+import { LibraryService } from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
+import { descriptorSetOf } from "../../protoport/testing/src/gateway/descriptor-set.ts";
 
 const extensions = "type.googleapis.com/envoy.extensions";
 

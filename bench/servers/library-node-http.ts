@@ -5,8 +5,8 @@ import {
   ImportBooksRequestSchema,
   ImportBooksResponseSchema,
   ListBooksResponseSchema,
-} from "../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
+} from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks, takeBooks } from "../../protoport/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
 // The library on node:http, with protobuf-es's JSON. For the floor, JSON.parse and JSON.stringify convert plain objects

@@ -7,8 +7,8 @@ import {
   ImportBooksResponseSchema,
   ListBooksRequestSchema,
   ListBooksResponseSchema,
-} from "../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "../../packages/testing/src/gateway/books.ts";
+} from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks } from "../../protoport/testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
 // gRPC on node:http2's core `stream` event, with protobuf-es for the messages.

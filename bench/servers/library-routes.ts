@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { booksMax, makeBooks, takeBooks } from "../../packages/testing/src/gateway/books.ts";
-import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { booksMax, makeBooks, takeBooks } from "../../protoport/testing/src/gateway/books.ts";
+import { LibraryService } from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
 
 const books = makeBooks(booksMax);
 const [book] = books;

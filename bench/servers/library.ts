@@ -1,4 +1,4 @@
-import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { LibraryService } from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
 import { library } from "./library-routes.ts";
 import { importEntry, ownHttp } from "./package-code.ts";
 import { serve } from "./serve.ts";

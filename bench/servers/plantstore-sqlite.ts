@@ -4,7 +4,7 @@ import { openLog } from "../../protoport/telemetry/src/logs/index.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { benchToken, callsPerMiss } from "./plants.ts";
 import { serve } from "./serve.ts";
 

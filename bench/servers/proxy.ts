@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
-import { LibraryService } from "../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { descriptorSetOf } from "../../protoport/testing/src/gateway/descriptor-set.ts";
+import { LibraryService } from "../../protoport/testing/src/gen/library/v1/library_pb.ts";
 import { startOnLoadCore } from "../server-process.ts";
 import { importEntry } from "./package-code.ts";
 import { serve } from "./serve.ts";

@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { migratePlants } from "../../src/stores/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import { cpuUsOfEnded, cpuUsOfServer } from "./cpu.ts";

@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import { cpuUsOfServer } from "./cpu.ts";

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { readSqlite } from "../../test/support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { measureByTurns, type TurnResults } from "./by-turns.ts";
 import { createStore, isStoreName, type StoreLocation, type StoreName, stores } from "./stores.ts";

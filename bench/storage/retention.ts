@@ -16,7 +16,7 @@ import { deletionsKeptMsDefault } from "../../src/stores/contract/retention.ts";
 import { openDatabase } from "../../src/stores/sqlite/database.ts";
 import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { numberFlags } from "../options.ts";
 import { median } from "../summary.ts";
 import type { StoreLocation } from "./stores.ts";

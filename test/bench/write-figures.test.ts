@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type CallFigures, ownName, ownSqliteName, readFigures } from "../../bench/figures.ts";
 import { headlineTables } from "../../bench/summary-tables.ts";
 import { pages, renderPage, unmeasured } from "../../bench/write-figures.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 
 const figures = readFigures();
 

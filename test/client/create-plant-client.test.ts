@@ -10,7 +10,7 @@ import {
 } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
-import { startLossyProxy } from "../../packages/testing/src/http/lossy-proxy.ts";
+import { startLossyProxy } from "../../protoport/testing/src/http/lossy-proxy.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 

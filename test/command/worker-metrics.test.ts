@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { collectFromWorkers, findProblemsOfWorkers } from "../../src/command/worker-metrics.ts";
 import type { MetricFamily } from "../../src/server/index.ts";
-import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 const calls = { name: "calls", unit: "{call}", description: "Calls", kind: "counter" } as const;
 const durations = { name: "durations", unit: "s", description: "Durations", kind: "histogram", bounds: [1] } as const;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../src/service/index.ts";
-import { within } from "../../packages/testing/src/deadline.ts";
-import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
-import type { Field } from "../../packages/testing/src/http/exchange.ts";
-import { grpcHeader } from "../../packages/testing/src/http/grpc-frames.ts";
-import { openHttp2, readHttp2Response } from "../../packages/testing/src/http/http2-connection.ts";
+import { within } from "../../protoport/testing/src/deadline.ts";
+import { encodeEnvelope } from "../../protoport/testing/src/gateway/envelope.ts";
+import type { Field } from "../../protoport/testing/src/http/exchange.ts";
+import { grpcHeader } from "../../protoport/testing/src/http/grpc-frames.ts";
+import { openHttp2, readHttp2Response } from "../../protoport/testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   frameFlag,
@@ -12,7 +12,7 @@ import {
   openFrames,
   resetFrame,
   type Frame,
-} from "../../packages/testing/src/http/http2-frames.ts";
+} from "../../protoport/testing/src/http/http2-frames.ts";
 import { authorized, startPlantServer, tokens } from "../support/server/plant-server.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";

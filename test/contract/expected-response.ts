@@ -2,10 +2,10 @@ import type { GatewayErrorCode, Protocol } from "../../protoport/gateway/src/ind
 import type { AuthErrorCode } from "../../protoport/auth/src/inputs/index.ts";
 import type { LogErrorCode } from "../../protoport/telemetry/src/logs/index.ts";
 import type { PlantErrorCode } from "../../src/service/index.ts";
-import { decodeEnvelopes } from "../../packages/testing/src/gateway/envelope.ts";
-import { type Field, framing, type HttpResponse } from "../../packages/testing/src/http/exchange.ts";
-import { decodeBase64Parts } from "../../packages/testing/src/gateway/outcome.ts";
-import type { WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
+import { decodeEnvelopes } from "../../protoport/testing/src/gateway/envelope.ts";
+import { type Field, framing, type HttpResponse } from "../../protoport/testing/src/http/exchange.ts";
+import { decodeBase64Parts } from "../../protoport/testing/src/gateway/outcome.ts";
+import type { WireFormat } from "../../protoport/testing/src/gateway/wire-format.ts";
 
 /** A situation's outcome, whatever the protocol. */
 export interface Want {

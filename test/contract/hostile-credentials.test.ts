@@ -7,28 +7,28 @@ import { Health } from "../../protoport/gateway/src/health/index.ts";
 import { ServerReflection } from "../../protoport/gateway/src/reflection/index.ts";
 import { openTokenVerifier, type TokenVerifier } from "../../protoport/auth/src/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { rowsFor } from "../../packages/testing/src/combinations.ts";
-import { collect } from "../../packages/testing/src/collect.ts";
-import { within } from "../../packages/testing/src/deadline.ts";
-import { fieldValue, type Field } from "../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import { frameFlag, headersFrame, openFrames } from "../../packages/testing/src/http/http2-frames.ts";
+import { rowsFor } from "../../protoport/testing/src/combinations.ts";
+import { collect } from "../../protoport/testing/src/collect.ts";
+import { within } from "../../protoport/testing/src/deadline.ts";
+import { fieldValue, type Field } from "../../protoport/testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { frameFlag, headersFrame, openFrames } from "../../protoport/testing/src/http/http2-frames.ts";
 import {
   createSigningKey,
   type IdentityProvider,
   type SigningKey,
   startIdentityProvider,
   testAudience,
-} from "../../packages/testing/src/auth/identity-provider.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+} from "../../protoport/testing/src/auth/identity-provider.ts";
+import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { type GuardedGateway, startGuardedGateway } from "../support/server/guarded-gateway.ts";
 import { startPlantServer, testVerifier, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
-import { quietLog } from "../../packages/testing/src/operations/quiet-log.ts";
-import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { type Wire, wiresOf, wiresWithTools } from "../../packages/testing/src/gateway/wire-format.ts";
+import { quietLog } from "../../protoport/testing/src/operations/quiet-log.ts";
+import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
+import { type Wire, wiresOf, wiresWithTools } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse, type Want } from "./expected-response.ts";
-import { isNodeEngine } from "../../packages/testing/src/gateway/test-engine.ts";
+import { isNodeEngine } from "../../protoport/testing/src/gateway/test-engine.ts";
 
 const plant = 7n;
 const nowS = Math.floor(Date.now() / 1000);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
-import { exchangeHttp1, openHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
+import { exchangeHttp1, openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
 import { startPlantServer, tokens } from "../support/server/plant-server.ts";
-import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { expectedRecord, actualResponse } from "./expected-response.ts";
-import { heldRows, isNodeEngine } from "../../packages/testing/src/gateway/test-engine.ts";
+import { heldRows, isNodeEngine } from "../../protoport/testing/src/gateway/test-engine.ts";
 
 /** A refusal with the error record. */
 interface Refusal {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import type { Field } from "../../packages/testing/src/http/exchange.ts";
-import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../../packages/testing/src/http/http2-frames.ts";
+import type { Field } from "../../protoport/testing/src/http/exchange.ts";
+import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../../protoport/testing/src/http/http2-frames.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 interface TestCase {

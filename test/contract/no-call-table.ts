@@ -1,6 +1,6 @@
-import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
-import type { Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
-import { type WireFormatName } from "../../packages/testing/src/gateway/wire-format.ts";
+import { encodeEnvelope } from "../../protoport/testing/src/gateway/envelope.ts";
+import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
+import { type WireFormatName } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure } from "../support/plants/delete-plant.ts";
 import type { ComparedResponse } from "./expected-response.ts";
 

@@ -5,11 +5,11 @@ import {
   type HttpResponse,
   type HttpRequest,
   type HttpVersion,
-} from "../../packages/testing/src/http/exchange.ts";
+} from "../../protoport/testing/src/http/exchange.ts";
 import { askPlantServer } from "../support/server/ask-plant-server.ts";
 import { authorized } from "../support/server/plant-server.ts";
-import { rowsFor } from "../../packages/testing/src/combinations.ts";
-import { wireFormats, type WireFormat } from "../../packages/testing/src/gateway/wire-format.ts";
+import { rowsFor } from "../../protoport/testing/src/combinations.ts";
+import { wireFormats, type WireFormat } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { expectedResponse, actualResponse, type ComparedResponse } from "./expected-response.ts";
 import { noCallTable, type NoCallTestCase } from "./no-call-table.ts";
 import { credentialMissing } from "./situations.ts";

@@ -1,4 +1,4 @@
-import type { Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
+import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
 
 /** A REST request, and the complete response that the contract requires. */
 export interface RestTestCase {

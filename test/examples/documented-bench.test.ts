@@ -5,7 +5,7 @@ import { libraryScenarios } from "../../bench/library-scenarios.ts";
 import { messageScenarios } from "../../bench/message-scenarios.ts";
 import { parseOptions } from "../../bench/options.ts";
 import { scenarios } from "../../bench/scenarios.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
 // A measurement takes minutes and requires an idle machine, so the commands in docs/explanation/performance.md are only

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { heldRows } from "../suites/costs/held-rows.ts";
 import { spentRows } from "../suites/costs/spent-rows.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 
 // Compares SECURITY.md's tables with the costs that test/suites/costs measures.
 

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { runOpenApi } from "../../protoport/proxy/test/suites/long/openapi/run-openapi.ts";
-import { descriptorSetOf } from "../../packages/testing/src/gateway/descriptor-set.ts";
-import { file_orders_v1_orders } from "../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { descriptorSetOf } from "../../protoport/testing/src/gateway/descriptor-set.ts";
+import { file_orders_v1_orders } from "../../protoport/testing/src/gen/orders/v1/orders_pb.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../support/docs/page-blocks.ts";
 
 function blocksOf(page: string, language: string): readonly string[] {

@@ -14,10 +14,10 @@ import { compileRestRoutes } from "../../protoport/gateway/src/protocols/rest/ru
 import { printPathTemplate } from "../../protoport/gateway/src/protocols/rest/rules/path-template.ts";
 import * as logs from "../../protoport/telemetry/src/logs/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 // docs/reference/rest.md has three blocks that are neither commands nor programs: a rule, a response and an error.
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RestProfile } from "../../protoport/gateway/src/index.ts";
-import type { Field } from "../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
+import type { Field } from "../../protoport/testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../protoport/gateway/test/migration/cases.ts";
-import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
+import { startKitchenSink, type TestGateway } from "../../protoport/testing/src/gateway/kitchen-sink.ts";
 
 // The responses that docs/how-to/migration.md documents, with each section's profile. documented-programs.test.ts runs
 // the page's blocks.

@@ -1,7 +1,7 @@
 import { globSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 import { pages, readPage } from "../support/docs/page-blocks.ts";
 
 /** A path in this repository. Begins with a top-level folder, or ends like a source. */

@@ -3,11 +3,11 @@ import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../protoport/gateway/src/index.ts";
-import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../protoport/testing/src/gateway/test-engine.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { Address, Field, HttpResponse } from "../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
+import type { Address, Field, HttpResponse } from "../../protoport/testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { startKitchenSink, type TestGateway } from "../../protoport/testing/src/gateway/kitchen-sink.ts";
 
 // docs/reference/peers.md compares the gateway with its peers in tables. This test sends the requests that two tables
 // list to the gateway.

@@ -5,8 +5,8 @@ import { createHealthService, Health, Readiness } from "../../protoport/gateway/
 import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../protoport/gateway/src/reflection/index.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { ProxyCommand } from "../../packages/testing/src/gateway/proxy-command.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { ProxyCommand } from "../../protoport/testing/src/gateway/proxy-command.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 // Runs the command and the program in docs/how-to/proxy.md in front of a server with the Go server's services.
 

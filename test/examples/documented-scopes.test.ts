@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { requiredScopesOf } from "../../protoport/auth/src/index.ts";
 import { readDescriptorSet } from "../../protoport/gateway/src/protobuf/descriptors/index.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
 // The definition in docs/how-to/authentication.md imports a file from the package; the set may or may not contain it.

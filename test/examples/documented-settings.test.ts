@@ -8,10 +8,10 @@ import {
   createSigningKey,
   type IdentityProvider,
   startIdentityProviderAt,
-} from "../../packages/testing/src/auth/identity-provider.ts";
-import { listenOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";
+} from "../../protoport/testing/src/auth/identity-provider.ts";
+import { listenOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
-import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 // The recipes in docs/how-to/authentication.md with a test provider. Replaces only hosts, by the provider on the
 // loopback address, and files, by one with the secret.

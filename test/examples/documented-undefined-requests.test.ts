@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Field } from "../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../packages/testing/src/gateway/kitchen-sink.ts";
+import type { Field } from "../../protoport/testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { startKitchenSink, type TestGateway } from "../../protoport/testing/src/gateway/kitchen-sink.ts";
 
 // The table in docs/reference/rest.md of requests that google/api/http.proto does not define.
 

@@ -6,8 +6,8 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { openValidation } from "../../protoport/gateway/src/validation/index.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
 // The definition and the error in docs/how-to/validation.md.
@@ -18,7 +18,7 @@ const [definition = "", documentedError = ""] = blocksRunBy("test/examples/docum
 
 test("the documented definition refuses a request with the documented error", async () => {
   using folder = createTempFolder();
-  for (const name of ["protoport/gateway/proto/google", "packages/testing/proto/buf"])
+  for (const name of ["protoport/gateway/proto/google", "protoport/testing/proto/buf"])
     cpSync(join(projectFolder, name), folder.file(join("proto", name.slice(name.lastIndexOf("/")))), {
       recursive: true,
     });

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
 import { readDatabaseUrl, readDatabaseUrlFile, watchDatabase } from "../../src/server/database-url.ts";
 import { readServerUrl } from "../../src/stores/index.ts";
-import { createCertificate } from "../../packages/testing/src/http/certificate.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { createCertificate } from "../../protoport/testing/src/http/certificate.ts";
+import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 const limitBytes = 4096;
 const longest = `postgres://db/${"p".repeat(limitBytes - "postgres://db/".length)}`;

@@ -10,23 +10,23 @@ import {
   createSigningKey,
   startIdentityProvider,
   testAudience,
-} from "../../packages/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../packages/testing/src/http/certificate.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import type { Address, HttpRequest, HttpVersion } from "../../packages/testing/src/http/exchange.ts";
+} from "../../protoport/testing/src/auth/identity-provider.ts";
+import { createCertificate } from "../../protoport/testing/src/http/certificate.ts";
+import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import type { Address, HttpRequest, HttpVersion } from "../../protoport/testing/src/http/exchange.ts";
 import {
   type Frame,
   frameType,
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../packages/testing/src/http/http2-frames.ts";
-import { within } from "../../packages/testing/src/deadline.ts";
-import { exchange, rpcRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+} from "../../protoport/testing/src/http/http2-frames.ts";
+import { within } from "../../protoport/testing/src/deadline.ts";
+import { exchange, rpcRequest, wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
-import { begun, postHeader } from "../../packages/testing/src/http2/http2-requests.ts";
-import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
-import { familyNames, readSamples, type Sample } from "../../packages/testing/src/telemetry/samples.ts";
+import { begun, postHeader } from "../../protoport/testing/src/http2/http2-requests.ts";
+import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
+import { familyNames, readSamples, type Sample } from "../../protoport/testing/src/telemetry/samples.ts";
 import { bearer } from "../support/server/plant-server.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
 

@@ -5,9 +5,9 @@ import {
 } from "../../protoport/gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import type { Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
-import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
+import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
+import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
 import {
   type Wire,
   wires,
@@ -16,7 +16,7 @@ import {
   encodeMessage,
   exchange,
   rpcRequest,
-} from "../../packages/testing/src/gateway/wire-format.ts";
+} from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { authorized, startPlantServer, type TestPlantServerOptions } from "../support/server/plant-server.ts";
 

@@ -8,11 +8,11 @@ import {
   startIdentityProvider,
   startIdentityProviderAt,
   testAudience,
-} from "../../packages/testing/src/auth/identity-provider.ts";
-import { createByteReader } from "../../packages/testing/src/http/byte-reader.ts";
-import { openSocket } from "../../packages/testing/src/http/exchange.ts";
-import { overHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+} from "../../protoport/testing/src/auth/identity-provider.ts";
+import { createByteReader } from "../../protoport/testing/src/http/byte-reader.ts";
+import { openSocket } from "../../protoport/testing/src/http/exchange.ts";
+import { overHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { type ConfiguredServer, startConfigured } from "../support/server/start-configured.ts";
 
 const start = (environment: Readonly<Record<string, string>>): Promise<ConfiguredServer> =>

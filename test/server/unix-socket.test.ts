@@ -2,18 +2,18 @@ import { once } from "node:events";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createTestGateway } from "../../packages/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../protoport/testing/src/gateway/test-engine.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
-import { createByteReader } from "../../packages/testing/src/http/byte-reader.ts";
-import type { Field } from "../../packages/testing/src/http/exchange.ts";
-import { openSocket } from "../../packages/testing/src/http/exchange.ts";
-import { overHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import { wires, exchange } from "../../packages/testing/src/gateway/wire-format.ts";
+import { createByteReader } from "../../protoport/testing/src/http/byte-reader.ts";
+import type { Field } from "../../protoport/testing/src/http/exchange.ts";
+import { openSocket } from "../../protoport/testing/src/http/exchange.ts";
+import { overHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { wires, exchange } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
-import { startNode } from "../../packages/testing/src/process/command-line.ts";
-import { createTempFolder, type TempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+import { startNode } from "../../protoport/testing/src/process/command-line.ts";
+import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
 /** Leaves a stale socket in a folder, as a killed process does, and returns its path. */

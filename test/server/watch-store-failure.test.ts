@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
 import { watchStoreFailure } from "../../src/server/watch-store-failure.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
 test("watchStoreFailure logs a failure once", async () => {

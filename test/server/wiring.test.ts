@@ -4,11 +4,11 @@ import type { Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createPlantServer, type PlantServerOptions } from "../../src/server/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
-import { rowsFor } from "../../packages/testing/src/combinations.ts";
+import { rowsFor } from "../../protoport/testing/src/combinations.ts";
 import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import { type LogLines, openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { type LogLines, openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { authorized, testVerifier } from "../support/server/plant-server.ts";
 import { startConfigured } from "../support/server/start-configured.ts";
 

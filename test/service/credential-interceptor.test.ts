@@ -6,10 +6,10 @@ import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { type DeleteCall, createPlantGatewayOptions } from "../../src/service/index.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
-import { exchangeHttp1 } from "../../packages/testing/src/http/http1-connection.ts";
-import { createJsonRpcGateway, jsonRpcPath } from "../../packages/testing/src/gateway/json-rpc.ts";
-import { listenForTests } from "../../packages/testing/src/gateway/listen-for-tests.ts";
+import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
+import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { createJsonRpcGateway, jsonRpcPath } from "../../protoport/testing/src/gateway/json-rpc.ts";
+import { listenForTests } from "../../protoport/testing/src/gateway/listen-for-tests.ts";
 import { recordCalls } from "../support/plants/recorded-calls.ts";
 import { authorized, startPlantServer, testVerifier, tokens } from "../support/server/plant-server.ts";
 

@@ -13,8 +13,8 @@ import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { Health } from "../../protoport/gateway/src/health/index.ts";
 import { createSafeErrors } from "../../protoport/telemetry/src/logs/index.ts";
 import { createErrorInterceptor } from "../../src/service/error-interceptor.ts";
-import { listenOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";
-import { openLogLines } from "../../packages/testing/src/operations/log-lines.ts";
+import { listenOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
+import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 
 const secret = "SQLITE_CORRUPT at /var/lib/plants.db";
 

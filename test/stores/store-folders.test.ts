@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { sourceFiles } from "../../packages/testing/src/source-files.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { sourceFiles } from "../../protoport/testing/src/source-files.ts";
 
 const root = join(projectFolder, "src/stores");
 const files = sourceFiles(root);

@@ -1,4 +1,4 @@
-import type { Suite } from "../../packages/testing/src/suite.ts";
+import type { Suite } from "../../protoport/testing/src/suite.ts";
 
 /** The suites that take too long for .ci/run. */
 export const nightlySuites: readonly Suite[] = [

@@ -1,4 +1,4 @@
-import { type FileSuite, isFileSuite } from "../../packages/testing/src/suite.ts";
+import { type FileSuite, isFileSuite } from "../../protoport/testing/src/suite.ts";
 import { suites } from "./suites.ts";
 
 /** Returns the suites whose tests mutation testing runs. */

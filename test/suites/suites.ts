@@ -1,4 +1,4 @@
-import { type Suite } from "../../packages/testing/src/suite.ts";
+import { type Suite } from "../../protoport/testing/src/suite.ts";
 import { nightlySuites } from "./nightly-suites.ts";
 
 // The only list of test suites, which vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { sourceFiles } from "../../packages/testing/src/source-files.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { sourceFiles } from "../../protoport/testing/src/source-files.ts";
 
 /** The source folders, by their names in docs/explanation/architecture.md. */
 export const sourceFolders: Readonly<Record<string, string>> = {

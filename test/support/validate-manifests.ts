@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { buildStep } from "../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { openPython } from "../../packages/testing/src/process/python.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { buildStep } from "../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { openPython } from "../../protoport/testing/src/process/python.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 /** Validates manifests by a Kubernetes version's schemas, without unknown fields. @throws Error if they are invalid */
 export async function validateManifests(name: string, documents: string): Promise<void> {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, type TestContext, test, vi } from "vitest";
-import { waitLimitMs } from "../../packages/testing/src/deadline.ts";
-import { isNightly } from "../../packages/testing/src/test-seed.ts";
+import { waitLimitMs } from "../../protoport/testing/src/deadline.ts";
+import { isNightly } from "../../protoport/testing/src/test-seed.ts";
 
 // Tests the setup file that limits how long properties run, and fails those that ran with too few inputs.
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { projectFolder, runProgram } from "../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder, runProgram } from "../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 test.each([
   {

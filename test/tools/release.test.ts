@@ -13,7 +13,7 @@ import {
   releaseNames,
   releaseNotes,
 } from "../../tools/release/texts.ts";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 
 test("a release moves the unreleased changes to a new section", () => {
   const before = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A.\n\n## [0.1.0] - 2026-01-01\n\n- B.\n";

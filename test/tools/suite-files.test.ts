@@ -1,8 +1,8 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../packages/testing/src/process/child-program.ts";
-import { type FileSuite, filePatternsOf, isFileSuite } from "../../packages/testing/src/suite.ts";
+import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { type FileSuite, filePatternsOf, isFileSuite } from "../../protoport/testing/src/suite.ts";
 import { suites } from "../suites/suites.ts";
 
 // A test file's path shows its suite. suites/NAME/ is the suite NAME, and `npm test` runs all other files.

@@ -7,11 +7,11 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { createHttpEngine } from "../../protoport/gateway/src/engine/index.ts";
 import { createGateway } from "../../protoport/gateway/src/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { KeptConnections } from "../../packages/testing/src/gateway/kept-connections.ts";
-import { startProxy } from "../../packages/testing/src/gateway/proxy.ts";
-import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
-import type { Address } from "../../packages/testing/src/http/exchange.ts";
-import { startOnLoopback } from "../../packages/testing/src/http/listen-on-loopback.ts";
+import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
+import { startProxy } from "../../protoport/testing/src/gateway/proxy.ts";
+import { wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
+import type { Address } from "../../protoport/testing/src/http/exchange.ts";
+import { startOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
 import { deletePlantRequest } from "../../test/support/plants/delete-plant.ts";
 
 function routes(router: ConnectRouter): void {

@@ -86,7 +86,7 @@ export class ProjectCopy implements Disposable {
     if (this.#testServer === undefined) {
       // A shorter timeout for each test is enough to detect a test that hangs. While coverage is recorded, workers take
       // longer to start.
-      const deadline = "packages/testing/src/deadline.ts";
+      const deadline = "protoport/testing/src/deadline.ts";
       this.replace(deadline, readFileSync(join(this.folder, deadline), "utf8").replace("= 30_000;", "= 6_000;"));
       this.#testServer = await this.#startTestServer([]);
     }

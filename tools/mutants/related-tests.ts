@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { filePatternsOf } from "../../packages/testing/src/suite.ts";
+import { filePatternsOf } from "../../protoport/testing/src/suite.ts";
 import { suitesForMutants } from "../../test/suites/select-suites.ts";
 
 /** All test files in the suites that mutation testing runs. */

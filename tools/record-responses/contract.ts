@@ -7,7 +7,7 @@ import { extraCases, pathCases, plant, toHttpRequest } from "../../test/contract
 import { situations } from "../../test/contract/situations.ts";
 import { openSituationStore } from "../../test/support/plants/situation-store.ts";
 import { authorized, testVerifier } from "../../test/support/server/plant-server.ts";
-import { wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import { wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
 /** Plants that still exist after their deletion, so that each transport finds the same plants. */

@@ -1,7 +1,7 @@
 import { WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Field, HttpRequest } from "../../packages/testing/src/http/exchange.ts";
-import { Dice } from "../../packages/testing/src/dice.ts";
-import { encodeMessage, rpcRequest, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
+import { Dice } from "../../protoport/testing/src/dice.ts";
+import { encodeMessage, rpcRequest, wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 import { streamRequests } from "./streams.ts";
 

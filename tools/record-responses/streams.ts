@@ -14,9 +14,9 @@ import {
   perform,
   readMaxBytes,
 } from "../../protoport/gateway/test/suites/long/engine/compared-with-node/side-by-side.ts";
-import type { Field } from "../../packages/testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../packages/testing/src/gateway/envelope.ts";
-import { type WireFormat, wireFormats } from "../../packages/testing/src/gateway/wire-format.ts";
+import type { Field } from "../../protoport/testing/src/http/exchange.ts";
+import { encodeEnvelope } from "../../protoport/testing/src/gateway/envelope.ts";
+import { type WireFormat, wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
 /** Options for the greenhouse's gateway, without interceptors. A sensor's name determines what the handler does. */

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { isFileSuite } from "../../packages/testing/src/suite.ts";
+import { isFileSuite } from "../../protoport/testing/src/suite.ts";
 import { suites } from "../../test/suites/suites.ts";
 import { projectFolder } from "../build/manifest.ts";
 

@@ -36,7 +36,7 @@ export function toolFiles(): string[] {
 
 /** Returns the test files and the files that they share. */
 export function testFiles(): string[] {
-  return filesOf("test/**/*.ts", "packages/*/test/**/*.ts", "packages/testing/src/**/*.ts");
+  return filesOf("test/**/*.ts", "packages/*/test/**/*.ts", "protoport/testing/src/**/*.ts");
 }
 
 /** Returns the documentation's pages. */

@@ -2,8 +2,8 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 
 import { Health } from "../../gateway/src/health/index.ts";
-import { LibraryService } from "../../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { OrderService } from "../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
+import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createBearerAuth, type CredentialRequest, type BearerAuth } from "../src/bearer-auth.ts";
 import { principalKey } from "../src/principal-context.ts";
 import { credentialRefusalOf } from "../src/credential-refusal.ts";

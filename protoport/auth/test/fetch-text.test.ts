@@ -3,8 +3,8 @@ import { createServer, type RequestListener, type ServerResponse } from "node:ht
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { fetchText, providerResponseLimitBytes } from "../src/fetch-text.ts";
-import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../testing/src/deadline.ts";
 
 const neverAborted = new AbortController().signal;
 

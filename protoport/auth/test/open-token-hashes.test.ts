@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import type { OperatorLog } from "../src/inputs/operator-log.ts";
 import { openTokenHashes } from "../src/open-token-hashes.ts";
 import { digestOf, type TokenVerifier } from "../src/token-verifier.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
 
 const quiet: OperatorLog = { info: () => {}, warn: () => {} };
 

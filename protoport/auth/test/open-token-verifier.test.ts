@@ -17,11 +17,11 @@ import {
   type SigningKey,
   startIdentityProvider,
   testAudience,
-} from "../../../packages/testing/src/auth/identity-provider.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import { runProgram } from "../../../packages/testing/src/process/child-program.ts";
-import { quietLog } from "../../../packages/testing/src/operations/quiet-log.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+} from "../../testing/src/auth/identity-provider.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { runProgram } from "../../testing/src/process/child-program.ts";
+import { quietLog } from "../../testing/src/operations/quiet-log.ts";
+import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
 
 async function open(sources: TokenSources, log: OperatorLog = quietLog): Promise<TokenVerifier> {
   const opened = await openTokenVerifier(sources, log);

@@ -5,18 +5,18 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type BoundAddress, createOpenApi, type GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
-import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
-import { errorOf } from "../../../packages/testing/src/gateway/call-end.ts";
-import { waterBedProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
-import { statelessRequest, toolNameOf } from "../../../packages/testing/src/gateway/mcp.ts";
-import { greenhouseWithOptions, scopedGreenhouse } from "../../../packages/testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { errorOf } from "../../testing/src/gateway/call-end.ts";
+import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
+import { greenhouseWithOptions, scopedGreenhouse } from "../../testing/src/gateway/restricted.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createBearerAuth } from "../src/bearer-auth.ts";
 import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
 import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
-import { isPeerAtLeast } from "../../../packages/testing/src/peer-version.ts";
+import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
 
 // The RPC option plantstore.auth.v1.required_scopes. A token's text is its scopes, separated by "+".
 

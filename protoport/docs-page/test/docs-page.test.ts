@@ -4,7 +4,7 @@ import { Script } from "node:vm";
 import { expect, test } from "vitest";
 import type { EndpointResponse } from "../../gateway/src/index.ts";
 import { createDocsPage } from "../src/docs-page.ts";
-import { askEndpoint } from "../../../packages/testing/src/gateway/ask-endpoint.ts";
+import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
 
 const document = '{"openapi":"3.1.0"}';
 const open = createDocsPage({ document: () => document, open: true });

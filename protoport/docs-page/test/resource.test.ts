@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDocsPage } from "../src/index.ts";
 import { resourceEndpoint } from "../src/resource.ts";
 import { type BoundAddress, createGateway } from "../../gateway/src/index.ts";
-import type { Field, HttpResponse } from "../../../packages/testing/src/http/exchange.ts";
-import { askEndpoint } from "../../../packages/testing/src/gateway/ask-endpoint.ts";
-import { exchange } from "../../../packages/testing/src/gateway/wire-format.ts";
+import type { Field, HttpResponse } from "../../testing/src/http/exchange.ts";
+import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";
+import { exchange } from "../../testing/src/gateway/wire-format.ts";
 
 const document = JSON.stringify({ openapi: "3.1.0", info: { description: "orders ".repeat(200) } });
 let documentsMade = 0;

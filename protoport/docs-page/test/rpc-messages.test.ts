@@ -3,7 +3,7 @@ import { type Description, type OperationObject, operationsOf, type Parameter } 
 import { messagesOf } from "../src/files/rpc.ts";
 import { createOpenApi } from "../../gateway/src/index.ts";
 import { readJson } from "../../gateway/src/protobuf/messages/json/index.ts";
-import { oddMethod, oddNames, oddRules } from "../../../packages/testing/src/gateway/odd-names.ts";
+import { oddMethod, oddNames, oddRules } from "../../testing/src/gateway/odd-names.ts";
 
 // Tests the messages that the page writes for grpcurl and buf, with fields whose JSON names have dots, braces and
 // spaces.

@@ -3,9 +3,9 @@ import { setTimeout } from "node:timers/promises";
 import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
-import { countRefTimers } from "../../../packages/testing/src/ref-timers.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { countRefTimers } from "../../testing/src/ref-timers.ts";
 import { createMount, type MountOptions } from "../src/mount.ts";
 
 // The long suite tests the effect of each option.

@@ -2,10 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../src/index.ts";
-import { KitchenSink, SinkSchema } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
-import type { Field } from "../../../packages/testing/src/http/exchange.ts";
-import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
+import type { Field } from "../../testing/src/http/exchange.ts";
+import { startKitchenSink } from "../../testing/src/gateway/kitchen-sink.ts";
 
 const json: readonly Field[] = [["content-type", "application/json"]];
 const restPath = "/v1/sinks";

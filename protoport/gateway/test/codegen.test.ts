@@ -13,12 +13,12 @@ import { createGrpcTransport } from "../../proxy/src/client/entry.ts";
 import { createProxy } from "../../proxy/src/create-proxy.ts";
 import { createFetchGateway } from "../src/fetch/entry.ts";
 import { type GatewayOptions, parseHttpRules } from "../src/index.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { KitchenSink, SinkSchema } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { HttpResponse, HttpRequest } from "../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../packages/testing/src/http/fetch.ts";
-import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
-import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import type { HttpResponse, HttpRequest } from "../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../testing/src/http/fetch.ts";
+import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
+import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 
 /** The functions that were generated since the test began, as source. */
 const generated: string[] = [];

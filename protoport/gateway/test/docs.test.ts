@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { defaultLimits, defaultReadMaxBytes } from "../src/http/exchange/limits.ts";
-import { isPeerAtLeast } from "../../../packages/testing/src/peer-version.ts";
-import { sourceFiles } from "../../../packages/testing/src/source-files.ts";
+import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
+import { sourceFiles } from "../../testing/src/source-files.ts";
 
 // The tables in docs/reference/gateway-options.md list every option, and no others.
 

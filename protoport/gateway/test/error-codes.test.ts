@@ -10,25 +10,25 @@ import { createHttp1Server } from "../src/engine/http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../src/http/exchange/index.ts";
 import { createUpstream, type Upstream } from "../../proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
 import { reserveWindow } from "../src/protocols/compression/window-budget.ts";
-import { exchangeHttp1, openHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
-import { exchangeHttp2 } from "../../../packages/testing/src/http/http2-connection.ts";
-import type { Address, Field, HttpRequest } from "../../../packages/testing/src/http/exchange.ts";
-import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import { startSignup } from "../../../packages/testing/src/gateway/signup.ts";
+import { exchangeHttp1, openHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2 } from "../../testing/src/http/http2-connection.ts";
+import type { Address, Field, HttpRequest } from "../../testing/src/http/exchange.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { startSignup } from "../../testing/src/gateway/signup.ts";
 import { openValidation } from "../src/validation/index.ts";
-import { startProxy } from "../../../packages/testing/src/gateway/proxy.ts";
+import { startProxy } from "../../testing/src/gateway/proxy.ts";
 import {
   envelope,
   grpcResponse,
   type Script,
   startScriptedServer,
-} from "../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
+} from "../../testing/src/gateway/scripted-http2-server.ts";
+import { startGreenhouse, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 
 // A request or an action causes each gateway error identifier.
 

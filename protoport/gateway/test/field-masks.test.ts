@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { Shelves } from "../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { createGateway } from "../src/index.ts";
 
 // Names in field masks that have no JSON form (field_mask.proto). Requests may contain them, responses may not.

@@ -2,13 +2,13 @@ import { createServer, type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../src/mcp/index.ts";
-import { waysFor } from "../../../packages/testing/src/combinations.ts";
-import type { HttpRequest } from "../../../packages/testing/src/http/exchange.ts";
-import { transportNames, type EveryTransport, openEveryTransport } from "../../../packages/testing/src/gateway/every-transport.ts";
-import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
-import { listenOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { postMcp } from "../../../packages/testing/src/gateway/mcp.ts";
+import { waysFor } from "../../testing/src/combinations.ts";
+import type { HttpRequest } from "../../testing/src/http/exchange.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
+import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";
+import { listenOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { postMcp } from "../../testing/src/gateway/mcp.ts";
 
 // In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Field, HttpResponse, HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../packages/testing/src/http/fetch.ts";
-import { KeptConnections } from "../../../packages/testing/src/gateway/kept-connections.ts";
-import { startKitchenSink, type TestGateway } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+import type { Field, HttpResponse, HttpVersion } from "../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../testing/src/http/fetch.ts";
+import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
+import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
 
 // QUERY (RFC 10008): a safe method with a body.
 

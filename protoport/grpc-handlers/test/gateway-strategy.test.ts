@@ -10,9 +10,9 @@ import {
 } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { within } from "../../testing/src/deadline.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { freePort } from "../../testing/src/process/free-port.ts";
 import { createGatewayStrategy, type GatewayStrategyOptions } from "../src/nestjs.ts";
 import { loadGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";

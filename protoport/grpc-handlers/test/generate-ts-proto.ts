@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { join, relative } from "node:path";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../testing/src/process/child-program.ts";
 
 /** A folder with the code that ts-proto has generated. Dispose of it when the code is no longer used. */
 export interface TsProtoCode extends Disposable {

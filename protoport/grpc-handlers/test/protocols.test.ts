@@ -18,8 +18,8 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
-import { decodeEnvelopes, encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
-import { waitSomeTurns } from "../../../packages/testing/src/wait-some-turns.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
+import { waitSomeTurns } from "../../testing/src/wait-some-turns.ts";
 import { loadGarden, startGarden, type TestGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";
 

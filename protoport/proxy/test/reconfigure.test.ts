@@ -6,14 +6,14 @@ import { expect, onTestFinished, test } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
 import { createProxy, type ProxyOptions } from "../src/create-proxy.ts";
-import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
-import { respondWatered } from "../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { serviceWithRoutes, startReflectedUpstream } from "../../../packages/testing/src/gateway/reflected-upstream.ts";
-import { restrictedGreenhouse } from "../../../packages/testing/src/gateway/restricted.ts";
-import { startScriptedServer } from "../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
-import { exchangeFetch } from "../../../packages/testing/src/http/fetch.ts";
+import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
+import { respondWatered } from "../../testing/src/gateway/greenhouse-client.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
+import { restrictedGreenhouse } from "../../testing/src/gateway/restricted.ts";
+import { startScriptedServer } from "../../testing/src/gateway/scripted-http2-server.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { exchangeFetch } from "../../testing/src/http/fetch.ts";
 
 // The connections that reconfigure closes, and reloads after it.
 

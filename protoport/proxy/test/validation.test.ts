@@ -4,10 +4,10 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openValidation } from "../../gateway/src/validation/index.ts";
-import { AccountSchema, SignupService } from "../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { collect } from "../../../packages/testing/src/collect.ts";
-import { startProxy, type TestProxy } from "../../../packages/testing/src/gateway/proxy.ts";
-import { startSignup, validAccount } from "../../../packages/testing/src/gateway/signup.ts";
+import { AccountSchema, SignupService } from "../../testing/src/gen/signup/v1/signup_pb.ts";
+import { collect } from "../../testing/src/collect.ts";
+import { startProxy, type TestProxy } from "../../testing/src/gateway/proxy.ts";
+import { startSignup, validAccount } from "../../testing/src/gateway/signup.ts";
 import { createProxy } from "../src/create-proxy.ts";
 
 // The proxy checks requests in front of a service that does not.

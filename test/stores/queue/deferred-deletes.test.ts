@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Deletion, type Ending, endings, type FailedEnding } from "../../../src/stores/contract/deletion.ts";
 import { deferredMsMax, DeferredDeletes } from "../../../src/stores/queue/deferred-deletes.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { fakeBackend } from "../../support/plants/fake-store.ts";
 

@@ -3,7 +3,7 @@ import { movePlants } from "../../../src/stores/records/move-plants.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { openLockedSqlite } from "../../../src/stores/sqlite/locked-store.ts";
 import { createMissingStore, plantsIn, runSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 test("a move leaves the target empty when the stores' counts differ", async () => {
   using folder = createTempFolder();

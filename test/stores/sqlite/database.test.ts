@@ -8,10 +8,10 @@ import { migrate, versionOf } from "../../../src/stores/sqlite/migrate.ts";
 import { ownSchema } from "../../../src/stores/sqlite/migrations.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
-import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
+import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
 import { loadOtherProcess } from "../../support/plants/open-sqlite.ts";
 import { plantsIn } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 function writeDatabase(file: string, sql: string): void {
   const db = new DatabaseSync(file);

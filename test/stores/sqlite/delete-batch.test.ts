@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 function batchOf(...ids: bigint[]): DeleteBatch {
   return {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { assertUsable, migrate } from "../../../src/stores/sqlite/migrate.ts";
 import { type Migration, tablesSql } from "../../../src/stores/sqlite/migrations.ts";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const applicationId = 0x504c4e54;
 

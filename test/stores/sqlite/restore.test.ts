@@ -19,7 +19,7 @@ import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { restore } from "../../../src/stores/sqlite/restore.ts";
 import { recordFileSteps, unfinishedNameIn } from "../../support/plants/file-steps.ts";
 import { leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** Creates a backup with plants 1 to 3. */
 function makeBackup(folder: TempFolder): string {

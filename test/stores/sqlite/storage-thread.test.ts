@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { StorageThread } from "../../../src/stores/sqlite/storage-thread.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 test("the storage thread rejects requests after it has exited", async () => {
   using folder = createTempFolder();

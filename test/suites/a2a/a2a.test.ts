@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { gardener } from "../../../examples/a2a/gardener.ts";
 import { serveAgent, type ServedAgent } from "../../../examples/a2a/serve-agent.ts";
 import { file_lf_a2a_v1_a2a } from "../../../examples/gen/lf/a2a/v1/a2a_pb.ts";
-import { openPython } from "../../../packages/testing/src/process/python.ts";
+import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { callFromJavaScript } from "./a2a-js.ts";
 import { proxyAgent } from "./proxied-agent.ts";
 import { type Binding, expected, type Results } from "./results.ts";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { startExample } from "../../../packages/testing/src/process/example-server.ts";
+import { startExample } from "../../../protoport/testing/src/process/example-server.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
 // The commands in examples/a2a/README.md, on a free port.

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { createGateway } from "@protoport/gateway";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** An agent whose REST is served by a proxy, and whose card names the proxy. Dispose it with `await using`. */
 export interface ProxiedAgent extends AsyncDisposable {

@@ -17,11 +17,11 @@ import {
 } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { createDocsPage } from "../../../protoport/docs-page/src/index.ts";
-import { FileService, UploadResponseSchema } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { kitchenSinkOptions } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { FileService, UploadResponseSchema } from "../../../protoport/testing/src/gen/files/v1/files_pb.ts";
+import { KitchenSink } from "../../../protoport/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../protoport/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { kitchenSinkOptions } from "../../../protoport/testing/src/gateway/kitchen-sink.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { auditAccess } from "./audit-access.ts";
 import { fillForm } from "./fill-form.ts";
 import { browserName, openBrowser } from "./open-browser.ts";

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type ExampleServer, startExample } from "../../../packages/testing/src/process/example-server.ts";
-import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
+import { type ExampleServer, startExample } from "../../../protoport/testing/src/process/example-server.ts";
+import { exchangeHttp1 } from "../../../protoport/testing/src/http/http1-connection.ts";
 import { openBrowser } from "./open-browser.ts";
 
 // The pages in examples/streams.

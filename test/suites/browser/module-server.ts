@@ -3,8 +3,8 @@ import { stripTypeScriptTypes } from "node:module";
 import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { startOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
 
 /** A site with a separate origin, whose pages import this project's modules and packages. */
 export interface ModuleServer {

@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startCatalog } from "../../../packages/testing/src/gateway/catalog.ts";
-import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { startCatalog } from "../../../protoport/testing/src/gateway/catalog.ts";
+import { startKitchenSink } from "../../../protoport/testing/src/gateway/kitchen-sink.ts";
 import { type ModuleServer, startModuleServer } from "./module-server.ts";
 import { openBrowser } from "./open-browser.ts";
 
@@ -25,8 +25,8 @@ afterAll(async () => {
 
 /** The page's program. Uses a handle, because the compiler would resolve an import here for node. */
 async function openModule() {
-  return await page.evaluateHandle<typeof import("../../../packages/testing/src/gateway/rest-page.ts")>(
-    'import("/packages/testing/src/gateway/rest-page.ts")',
+  return await page.evaluateHandle<typeof import("../../../protoport/testing/src/gateway/rest-page.ts")>(
+    'import("/protoport/testing/src/gateway/rest-page.ts")',
   );
 }
 

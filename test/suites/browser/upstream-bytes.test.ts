@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createGateway, createOpenApi, type Gateway } from "../../../protoport/gateway/src/index.ts";
 import { createDocsPage } from "../../../protoport/docs-page/src/index.ts";
 import { createProxy, type ProxyGateway } from "../../../protoport/proxy/src/create-proxy.ts";
-import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
-import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
+import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descriptor-set.ts";
+import { FileService } from "../../../protoport/testing/src/gen/files/v1/files_pb.ts";
 import { openBrowser } from "./open-browser.ts";
 
 // An upstream's bytes have the same origin as /docs, which keeps the token that a person has typed in the session

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
+import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 // `node test/suites/citus/build.ts [REPOSITORY]` builds Citus from its source for Debian's PostgreSQL, in two minutes.
 // Keeps the build next to a copy of the server's programs, outside the checkout and the system. Needed once.

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { runSql, serverOwner } from "../../support/plants/postgres-server.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
-import { killProcessTree, signalProcessTree } from "../../../packages/testing/src/process/kill-process-tree.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
+import { killProcessTree, signalProcessTree } from "../../../protoport/testing/src/process/kill-process-tree.ts";
 
 /** A cluster server, on a port of 127.0.0.1. */
 export interface CitusNode {

@@ -14,7 +14,7 @@ import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.t
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { callersOf } from "../../support/plants/run-batch.ts";
 import { configOf, runSql } from "../../support/plants/postgres-server.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { citusBuild, programsFolder } from "./build.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { Callers, callerToken } from "../cluster/callers.ts";
 import { checkHistory, readTables } from "../cluster/check-history.ts";
-import { Dice } from "../../../packages/testing/src/dice.ts";
+import { Dice } from "../../../protoport/testing/src/dice.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
 import { baseUrlOf, serve } from "../../support/process/serve-command.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
-import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
 import { type CitusCluster, startCitus } from "./citus-cluster.ts";
 
 /** Number of plants, more than the callers can delete during the test. */

@@ -7,7 +7,7 @@ import type { DeleteCall } from "../../../src/service/plant-store.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { runSql } from "../../support/plants/postgres-server.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { startCitus } from "./citus-cluster.ts";
 import { openCitusSession } from "./open-session.ts";
 

@@ -9,7 +9,7 @@ import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postg
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
 import { deleteTimeouts } from "../../../src/stores/postgres/delete/run-batch.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
-import { collect } from "../../../packages/testing/src/collect.ts";
+import { collect } from "../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { callersOf } from "../../support/plants/run-batch.ts";
 import { readPlants } from "../../support/plants/postgres-of-file.ts";

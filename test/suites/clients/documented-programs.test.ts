@@ -3,14 +3,14 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
-import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
 import {
   createSigningKey,
   type IdentityProvider,
   startIdentityProvider,
-} from "../../../packages/testing/src/auth/identity-provider.ts";
+} from "../../../protoport/testing/src/auth/identity-provider.ts";
 import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { generateGreetCode } from "../../support/package/greet-code.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type ProgramResult, runProgram } from "../../../packages/testing/src/process/child-program.ts";
+import { type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { openSituationStore, situations } from "../../support/plants/situation-store.ts";
-import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
+import { hasProgram } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 /** grpcurl's exit code is the gRPC code's number plus this. */
 const codeBase = 64;

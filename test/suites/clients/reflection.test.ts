@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { startCatalog } from "../../../packages/testing/src/gateway/catalog.ts";
-import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { openPython } from "../../../packages/testing/src/process/python.ts";
-import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
+import { startCatalog } from "../../../protoport/testing/src/gateway/catalog.ts";
+import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { openPython } from "../../../protoport/testing/src/process/python.ts";
+import { hasProgram } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 // Programs that get a service's definition by reflection, in both versions.
 

@@ -1,8 +1,8 @@
 import { Agent, request } from "node:http";
 import { json } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import type { Dice } from "../../../packages/testing/src/dice.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
+import type { Dice } from "../../../protoport/testing/src/dice.ts";
 import type { Call, Outcome } from "./check-history.ts";
 
 /** The callers' credential. */

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { migratePlants } from "../../../src/stores/index.ts";
 import { serverOwner } from "../../support/plants/postgres-server.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
 import { buildMachines } from "./network.ts";
 import { addWorkers, copyCitus } from "./citus-workers.ts";
 import { createRoleSql, databaseUrl, type Member, Node, type Route } from "./node.ts";

@@ -2,7 +2,7 @@ import { type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { compileCache, projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { callerToken } from "./callers.ts";
 import { postgresFolder } from "./requirements.ts";
 import type { Machine } from "./network.ts";

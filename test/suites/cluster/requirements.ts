@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
+import { hasProgram } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 /** Debian's package for each program. */
 const packages: Readonly<Record<string, string>> = {

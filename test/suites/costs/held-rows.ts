@@ -8,8 +8,8 @@ import {
   WatchReadingsRequestSchema,
   WaterBedRequestSchema,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Address, Field } from "../../../packages/testing/src/http/exchange.ts";
-import { emptyMessage, grpcHeader } from "../../../packages/testing/src/http/grpc-frames.ts";
+import type { Address, Field } from "../../../protoport/testing/src/http/exchange.ts";
+import { emptyMessage, grpcHeader } from "../../../protoport/testing/src/http/grpc-frames.ts";
 import {
   dataFrame,
   type Frame,
@@ -18,7 +18,7 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../protoport/testing/src/http/http2-frames.ts";
 import {
   bodyFrames,
   endlessBlock,
@@ -31,10 +31,10 @@ import {
   times,
 } from "../../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
 import { openRaw, openRawHttp2, openRawTls, type RawClient } from "../../support/costs/raw-client.ts";
-import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
-import { getHeader, postHeader, settingFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
+import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
+import { getHeader, postHeader, settingFrame } from "../../../protoport/testing/src/http2/http2-requests.ts";
 import { authorized, bearer } from "../../support/server/plant-server.ts";
 
 /** Memory that clients can make the server hold by one kind of action. */

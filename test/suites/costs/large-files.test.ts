@@ -3,12 +3,12 @@ import { type Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { json } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
-import { retainedBytes } from "../../../packages/testing/src/http/retained-bytes.ts";
-import { type HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
-import { openHttp2 } from "../../../packages/testing/src/http/http2-connection.ts";
-import { startFiles, type TestFiles } from "../../../packages/testing/src/gateway/files.ts";
-import { openResponse } from "../../../packages/testing/src/gateway/streamed-response.ts";
-import { type Http2Server } from "../../../packages/testing/src/gateway/listen-for-tests.ts";
+import { retainedBytes } from "../../../protoport/testing/src/http/retained-bytes.ts";
+import { type HttpVersion } from "../../../protoport/testing/src/http/exchange.ts";
+import { openHttp2 } from "../../../protoport/testing/src/http/http2-connection.ts";
+import { startFiles, type TestFiles } from "../../../protoport/testing/src/gateway/files.ts";
+import { openResponse } from "../../../protoport/testing/src/gateway/streamed-response.ts";
+import { type Http2Server } from "../../../protoport/testing/src/gateway/listen-for-tests.ts";
 
 // The server streams gigabyte files as google.api.HttpBody, and holds only the bytes in transit.
 

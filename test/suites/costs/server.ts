@@ -5,12 +5,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, Gateway } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { collectGarbage } from "../../../packages/testing/src/http/retained-bytes.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { collectGarbage } from "../../../protoport/testing/src/http/retained-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";
-import { startKitchenSink } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { startKitchenSink } from "../../../protoport/testing/src/gateway/kitchen-sink.ts";
 import { startPlantServer } from "../../support/server/plant-server.ts";
-import { createCertificate } from "../../../packages/testing/src/http/certificate.ts";
+import { createCertificate } from "../../../protoport/testing/src/http/certificate.ts";
 
 // The server whose costs are measured, in a separate process, so that its clients do not count. The server reports over
 // IPC the memory that it holds and the CPU time that it has used.

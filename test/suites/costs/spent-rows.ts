@@ -1,6 +1,6 @@
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
-import type { Field } from "../../../packages/testing/src/http/exchange.ts";
-import { emptyMessage, grpcHeader } from "../../../packages/testing/src/http/grpc-frames.ts";
+import type { Field } from "../../../protoport/testing/src/http/exchange.ts";
+import { emptyMessage, grpcHeader } from "../../../protoport/testing/src/http/grpc-frames.ts";
 import {
   dataFrame,
   type Frame,
@@ -8,7 +8,7 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../protoport/testing/src/http/http2-frames.ts";
 import {
   bodyFrames,
   greenhouseCall,
@@ -20,8 +20,8 @@ import {
 } from "../../support/costs/attacks.ts";
 import type { MeasuredServer, ServerName } from "../../support/costs/measured-server.ts";
 import { openRaw, openRawHttp2, openRawTls } from "../../support/costs/raw-client.ts";
-import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
-import { settingFrame, whole, windowUpdateFrame } from "../../../packages/testing/src/http2/http2-requests.ts";
+import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
+import { settingFrame, whole, windowUpdateFrame } from "../../../protoport/testing/src/http2/http2-requests.ts";
 import { authorized, bearer, tokens } from "../../support/server/plant-server.ts";
 
 /** CPU time that clients can make the server use by one kind of action. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type MeasuredServer, startMeasuredServer } from "../../support/costs/measured-server.ts";
-import { leastOf } from "../../../packages/testing/src/least-of.ts";
+import { leastOf } from "../../../protoport/testing/src/least-of.ts";
 import { ordinaryCall, spentRows, type SpentRow } from "./spent-rows.ts";
 
 const turns = 5;

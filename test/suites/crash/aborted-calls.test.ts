@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
-import { grpcHeader } from "../../../packages/testing/src/http/grpc-frames.ts";
-import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
-import type { Address, Field } from "../../../packages/testing/src/http/exchange.ts";
+import { grpcHeader } from "../../../protoport/testing/src/http/grpc-frames.ts";
+import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
+import type { Address, Field } from "../../../protoport/testing/src/http/exchange.ts";
 import {
   dataFrame,
   frameFlag,
@@ -12,8 +12,8 @@ import {
   openFrames,
   resetFrame,
   type Frame,
-} from "../../../packages/testing/src/http/http2-frames.ts";
-import { expectNothingKept } from "../../../packages/testing/src/http/leaks.ts";
+} from "../../../protoport/testing/src/http/http2-frames.ts";
+import { expectNothingKept } from "../../../protoport/testing/src/http/leaks.ts";
 import { authorized, startPlantServer } from "../../support/server/plant-server.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 

@@ -7,9 +7,9 @@ import { text as textOf } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePlants, type PlantLocation } from "../../../src/stores/index.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
-import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** How many plants are imported and exported. The nightly run uses ten million. */
 const plants = Number(process.env["STREAMED_PLANTS"] ?? 1_000_000);
@@ -77,7 +77,7 @@ function hashOf(texts: Iterable<string>): string {
 
 /** Runs a command with little memory. */
 async function run(args: readonly string[], databaseUrl: string, input: Readable) {
-  const peak = new URL("../../../packages/testing/src/process/print-peak.ts", import.meta.url).href;
+  const peak = new URL("../../../protoport/testing/src/process/print-peak.ts", import.meta.url).href;
   const flags = [`--max-old-space-size=${heapMaxMib}`, "--import", peak];
   const child = spawn(process.execPath, [...flags, join(projectFolder, "src/command/main.ts"), ...args], {
     env: { PATH: process.env["PATH"], DATABASE_URL: databaseUrl },

@@ -1,14 +1,14 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
-import { emptyMessage, grpcHeader } from "../../../packages/testing/src/http/grpc-frames.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
+import { emptyMessage, grpcHeader } from "../../../protoport/testing/src/http/grpc-frames.ts";
 import {
   getReadingProcedure,
   startGreenhouse,
   waterBedProcedure,
-} from "../../../packages/testing/src/gateway/greenhouse.ts";
+} from "../../../protoport/testing/src/gateway/greenhouse.ts";
 import {
   clientPreface,
   dataFrame,
@@ -17,8 +17,8 @@ import {
   frameFlag,
   frameType,
   headersFrame,
-} from "../../../packages/testing/src/http/http2-frames.ts";
-import { expectNothingKept } from "../../../packages/testing/src/http/leaks.ts";
+} from "../../../protoport/testing/src/http/http2-frames.ts";
+import { expectNothingKept } from "../../../protoport/testing/src/http/leaks.ts";
 
 /** The connections that must not leak, and connections before them, which warm up permanent caches. */
 const connections = 4000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
-import { canTrace, traceCalls } from "../../../packages/testing/src/process/trace-calls.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { canTrace, traceCalls } from "../../../protoport/testing/src/process/trace-calls.ts";
 
 const deletions = 25;
 

@@ -13,8 +13,8 @@ import {
   startPostgres,
   startStandby,
 } from "../../support/plants/postgres-server.ts";
-import { Dice } from "../../../packages/testing/src/dice.ts";
-import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+import { Dice } from "../../../protoport/testing/src/dice.ts";
+import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
 
 const faults = 30;
 const plants = 500_000;

@@ -4,12 +4,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { GetReadingRequestSchema, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../protoport/gateway/src/reflection/index.ts";
 import { startBalancerProcess } from "../../support/balancers/balancer-process.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
-import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
-import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
+import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
+import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../protoport/testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import {
   type Caller,
   callOverGrpc,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { openHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import { startGreenhouse } from "../../../packages/testing/src/gateway/greenhouse.ts";
+import { openHttp1 } from "../../../protoport/testing/src/http/http1-connection.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
+import { startGreenhouse } from "../../../protoport/testing/src/gateway/greenhouse.ts";
 
 test.concurrent.each([
   {

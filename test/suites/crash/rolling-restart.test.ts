@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Balancer, startBalancer } from "../../support/restart/balancer.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
-import { type CommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { type CommandLine } from "../../../protoport/testing/src/process/command-line.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { runCommand } from "../../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const token = "token-of-the-restart-test";
 

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readProxyConfiguration } from "../../../protoport/proxy/src/settings/index.ts";
-import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { validateManifests } from "../../support/validate-manifests.ts";
 
 // The Kubernetes manifests and the proxy's scrape configuration.

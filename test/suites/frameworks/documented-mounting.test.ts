@@ -3,11 +3,11 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../packages/testing/src/process/command-line.ts";
-import { exchangeHttp1 } from "../../../packages/testing/src/http/http1-connection.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
+import { exchangeHttp1 } from "../../../protoport/testing/src/http/http1-connection.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 // Runs the blocks with which docs/how-to/gateway.md mounts the gateway, each in an application that uses the framework
 // in its comment.

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
-import { startNode } from "../../../packages/testing/src/process/command-line.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 // Runs the blocks in docs/how-to/grpc-handlers.md for NestJS, each in an application with a controller.
 

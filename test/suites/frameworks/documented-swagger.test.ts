@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
 // Runs the block in docs/how-to/openapi.md that adds RPCs to @fastify/swagger's description.

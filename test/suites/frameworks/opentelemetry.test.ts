@@ -1,16 +1,16 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../protoport/testing/src/process/command-line.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import {
   type OtlpReceiver,
   type ReceivedSpan,
   startOtlpReceiver,
-} from "../../../packages/testing/src/telemetry/otlp-receiver.ts";
-import type { Field, HttpRequest, HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
-import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
+} from "../../../protoport/testing/src/telemetry/otlp-receiver.ts";
+import type { Field, HttpRequest, HttpVersion } from "../../../protoport/testing/src/http/exchange.ts";
+import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 
 // The spans that a collector receives for one call to a program with OpenTelemetry's SDK and instrumentations.
 

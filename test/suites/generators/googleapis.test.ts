@@ -22,9 +22,9 @@ import {
   pythonClientStep,
   type Step,
 } from "../../support/clients/generated-client.ts";
-import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { fuzz, openSchemathesis } from "../../../packages/testing/src/process/schemathesis.ts";
+import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { fuzz, openSchemathesis } from "../../../protoport/testing/src/process/schemathesis.ts";
 
 // Client generators and a fuzzer process Google's services, with their comments.
 

@@ -2,7 +2,7 @@ import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { createOpenApi } from "../../../protoport/gateway/src/index.ts";
-import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { KitchenSink } from "../../../protoport/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import {
   buildClient,
   expectWorkingClient,
@@ -13,7 +13,7 @@ import {
   type Step,
   typeScriptStep,
 } from "../../support/clients/generated-client.ts";
-import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
 
 const goClient = ["packageName=client", "withGoMod=false"];
 const goBuild: Step = ["go", "build", "-o", "bin/go", "./go"];

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { createFileRegistry, type DescService, type FileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { ExternalHttpRule } from "../../../protoport/gateway/src/index.ts";
-import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** The suite's folder, in which its npm packages are installed. */
 export const suiteFolder: string = join(projectFolder, "test/suites/google-clients");

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Prometheus, startPrometheus } from "../../../packages/testing/src/telemetry/prometheus.ts";
+import { type Prometheus, startPrometheus } from "../../../protoport/testing/src/telemetry/prometheus.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { openClient } from "../../support/plants/postgres-server.ts";
 import { openProduction, type Production, productionBlocks } from "../prometheus/production.ts";

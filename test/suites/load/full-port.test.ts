@@ -10,7 +10,7 @@ import {
 } from "../../../protoport/gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { defaultLimits } from "../../../protoport/gateway/src/http/exchange/index.ts";
 import { type ChildServer, startChildServer } from "../../support/process/child-server.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 // File descriptors for everything except connections: files, pipes, threads.
 const otherDescriptors = 500;

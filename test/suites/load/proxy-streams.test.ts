@@ -4,12 +4,12 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../protoport/proxy/src/client/index.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { waitLimitMs, within } from "../../../packages/testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { waitLimitMs, within } from "../../../protoport/testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descriptor-set.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const streamCount = 10_000;
 

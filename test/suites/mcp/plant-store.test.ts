@@ -10,8 +10,8 @@ import {
   connectToProxy,
   connectWithoutToken,
 } from "../../../protoport/gateway/test/suites/mcp/typescript-clients.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { openPython } from "../../../packages/testing/src/process/python.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { startToolServer, type ToolServer } from "./tool-server.ts";
 
 // The official MCP clients delete plants in the plant store, with an identity provider's tokens.

@@ -1,8 +1,8 @@
 import {
   startAuthorizationServer,
   type TokenRequest,
-} from "../../../packages/testing/src/auth/authorization-server.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+} from "../../../protoport/testing/src/auth/authorization-server.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import { startConfigured } from "../../support/server/start-configured.ts";
 
 /** A plant store with tools, and its identity provider. Dispose it with `await using`. */

@@ -9,23 +9,23 @@ import {
 import { createReflectionService, ServerReflection } from "../../../protoport/gateway/src/reflection/index.ts";
 import { type HttpBalancer, httpBalancers } from "../../support/balancers/http-balancers.ts";
 import { type LeftRequest, openLeavingClients } from "../../support/balancers/leaving-clients.ts";
-import type { HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
-import { getReadingProcedure } from "../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxyProcess } from "../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
-import { wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
+import type { HttpVersion } from "../../../protoport/testing/src/http/exchange.ts";
+import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
+import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";
+import { startProxyProcess } from "../../../protoport/testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, encodeDeletePlant } from "../../support/plants/delete-plant.ts";
 import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";
-import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
+import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import {
   type Prometheus,
   startPrometheus,
   withShortTimes,
-} from "../../../packages/testing/src/telemetry/prometheus.ts";
-import { readSamples } from "../../../packages/testing/src/telemetry/samples.ts";
+} from "../../../protoport/testing/src/telemetry/prometheus.ts";
+import { readSamples } from "../../../protoport/testing/src/telemetry/samples.ts";
 
 // Clients behind load balancers cancel calls to both commands, and no alert fires.
 

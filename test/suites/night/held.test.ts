@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Answers, type MeasuredServer, startMeasuredServer } from "../../support/costs/measured-server.ts";
 import type { RawClient } from "../../support/costs/raw-client.ts";
-import { leastOf } from "../../../packages/testing/src/least-of.ts";
+import { leastOf } from "../../../protoport/testing/src/least-of.ts";
 import { type HeldRow, heldRows } from "../costs/held-rows.ts";
 
 const sizes = new Map([

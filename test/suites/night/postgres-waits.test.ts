@@ -21,7 +21,7 @@ import {
   startPostgres,
 } from "../../support/plants/postgres-server.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const timeout = 180_000;
 

@@ -3,17 +3,17 @@ import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { createOpenApi } from "../../../protoport/gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { FileService } from "../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink } from "../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySink } from "../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Shelves } from "../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { startKitchenSink, withoutMasks } from "../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { fuzz, openSchemathesis } from "../../../packages/testing/src/process/schemathesis.ts";
+import { FileService } from "../../../protoport/testing/src/gen/files/v1/files_pb.ts";
+import { KitchenSink } from "../../../protoport/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../../protoport/testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../../protoport/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { startKitchenSink, withoutMasks } from "../../../protoport/testing/src/gateway/kitchen-sink.ts";
+import { fuzz, openSchemathesis } from "../../../protoport/testing/src/process/schemathesis.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
-import { isNightly } from "../../../packages/testing/src/test-seed.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { isNightly } from "../../../protoport/testing/src/test-seed.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { fakeStore } from "../../support/plants/fake-store.ts";
 
 // Checks descriptions with tools that their users have, a linter, and a fuzzer that compares the running server with

@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectFolder, type ProgramResult, runProgram } from "../../../packages/testing/src/process/child-program.ts";
-import { requirements } from "../../../packages/testing/src/requirements.ts";
-import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
+import { projectFolder, type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
+import { requirements } from "../../../protoport/testing/src/requirements.ts";
+import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 
 // The commands in docs/how-to/publish-openapi.md, in a user's repository. They run in the page's order. Each test uses

@@ -9,8 +9,8 @@ import {
   type Step,
   typeScriptStep,
 } from "../../support/clients/generated-client.ts";
-import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
-import { hasProgram } from "../../../packages/testing/src/process/tools-folder.ts";
+import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
+import { hasProgram } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 // Fast generators. test/suites/generators tests openapi-generator's each night.
 

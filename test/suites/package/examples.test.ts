@@ -2,9 +2,9 @@ import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 
 // Copies examples/ to a project with the packages, like a reader, and runs the commands in their comments. Ports are
 // replaced by free ones.

@@ -5,15 +5,15 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import projectManifest from "../../../package.json" with { type: "json" };
-import { createCertificate } from "../../../packages/testing/src/http/certificate.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
+import { createCertificate } from "../../../protoport/testing/src/http/certificate.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 import { readPage } from "../../support/docs/page-blocks.ts";
-import { readOutcome } from "../../../packages/testing/src/gateway/outcome.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { readOutcome } from "../../../protoport/testing/src/gateway/outcome.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { greeterModule, greeterRules } from "../../support/package/greeter.ts";
 import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 import { compilers } from "../../support/package/compilers.ts";
-import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 
 // Tests each cell in the table in docs/reference/versions.md with the installed gateway on each runtime.
 

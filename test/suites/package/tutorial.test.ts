@@ -3,8 +3,8 @@ import { basename, delimiter, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
 import { createUserProject, installedPackages, packed } from "../../support/package/user-project.ts";
-import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 
 // Follows all blocks in docs/tutorials/first-service.md in order, in a folder with the packages' tarballs. A file's
 // first line is its name. Ports are replaced by free ones, and only the project's Node is on PATH.

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
-import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
-import { deployedFolder } from "../../../packages/testing/src/telemetry/prometheus.ts";
+import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
+import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { deployedFolder } from "../../../protoport/testing/src/telemetry/prometheus.ts";
 
 // A real Alertmanager with deploy/prometheus/alertmanager.yml, to which amtool sends the alerts for outages.
 

@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
-import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
-import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
-import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
-import { deployedFolder } from "../../../packages/testing/src/telemetry/prometheus.ts";
+import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
+import { compileCache, projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
+import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { deployedFolder } from "../../../protoport/testing/src/telemetry/prometheus.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { openShell } from "../../support/process/shell.ts";

@@ -4,17 +4,17 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
-import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { compileCache, projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
-import { createTempFolder, type TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import {
   deployedFolder,
   type Prometheus,
   type QueryResponse,
   startPrometheus,
   withShortTimes,
-} from "../../../packages/testing/src/telemetry/prometheus.ts";
+} from "../../../protoport/testing/src/telemetry/prometheus.ts";
 
 // A real Prometheus with the files in deploy/prometheus, which scrapes a server under load.
 

@@ -1,4 +1,4 @@
-import type { Dice } from "../../../packages/testing/src/dice.ts";
+import type { Dice } from "../../../protoport/testing/src/dice.ts";
 import { type Fault, sleepUpTo } from "./store-database.ts";
 
 /** Repeats work until a time, and counts what happened. */

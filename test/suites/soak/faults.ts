@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Dice } from "../../../packages/testing/src/dice.ts";
+import type { Dice } from "../../../protoport/testing/src/dice.ts";
 import type { Releases } from "../upgrade/next-release.ts";
 import type { Stack } from "./stack.ts";
 import { type Fault, freeze, killAndStart, type StoreDatabase } from "./store-database.ts";

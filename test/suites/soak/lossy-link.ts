@@ -1,6 +1,6 @@
 import { connect, createServer } from "node:net";
-import { startOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
-import type { Dice } from "../../../packages/testing/src/dice.ts";
+import { startOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
+import type { Dice } from "../../../protoport/testing/src/dice.ts";
 
 /** One in this many pieces of data from the server is lost, together with the connection. */
 const piecesPerLoss = 100;

@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Dice } from "../../../packages/testing/src/dice.ts";
+import { Dice } from "../../../protoport/testing/src/dice.ts";
 
 // Another program that uses a store's file, run as `node other-sqlite-program.ts FILE SEED`. The program holds the
 // writers' lock, reads from old snapshots and runs checkpoints, until it is killed.

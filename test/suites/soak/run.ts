@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
 import { makeReleases } from "../upgrade/next-release.ts";
 import { openCitusDatabase, openPostgresDatabase } from "./postgres-database.ts";
 import { soakStore } from "./soak-store.ts";

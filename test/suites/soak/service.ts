@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import { compileCache } from "../../../packages/testing/src/process/child-program.ts";
-import { residentBytes } from "../../../packages/testing/src/process/resident-bytes.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
+import { compileCache } from "../../../protoport/testing/src/process/child-program.ts";
+import { residentBytes } from "../../../protoport/testing/src/process/resident-bytes.ts";
 
 /** Milliseconds between two checks whether a program serves. */
 const pollIntervalMs = 100;

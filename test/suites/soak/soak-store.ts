@@ -1,8 +1,8 @@
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Dice } from "../../../packages/testing/src/dice.ts";
-import { runProgram } from "../../../packages/testing/src/process/child-program.ts";
+import { Dice } from "../../../protoport/testing/src/dice.ts";
+import { runProgram } from "../../../protoport/testing/src/process/child-program.ts";
 import { Callers } from "../cluster/callers.ts";
 import { PlantSupply } from "../cluster/plants.ts";
 import type { Releases } from "../upgrade/next-release.ts";

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Dice } from "../../../packages/testing/src/dice.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import type { Dice } from "../../../protoport/testing/src/dice.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { readTables } from "../cluster/check-history.ts";
 import { freeze, killAndStart, type StoreDatabase } from "./store-database.ts";
 

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Dice } from "../../../packages/testing/src/dice.ts";
-import { descriptorSetOf } from "../../../packages/testing/src/gateway/descriptor-set.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import type { Dice } from "../../../protoport/testing/src/dice.ts";
+import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descriptor-set.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { callerToken } from "../cluster/callers.ts";
 import { type LossyLink, startLossyLink } from "./lossy-link.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Dice } from "../../../packages/testing/src/dice.ts";
+import type { Dice } from "../../../protoport/testing/src/dice.ts";
 import type { FinalTables } from "../cluster/check-history.ts";
 
 /** A fault that ends by itself. */

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 
 /**
  * The step that the next release adds to each store. The step expands the schema, so that this release can use the

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { waitLimitMs } from "../../../packages/testing/src/deadline.ts";
-import { startProgram } from "../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
+import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** A load balancer and its configuration. */
 export interface BalancerProgram {

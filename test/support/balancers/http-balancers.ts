@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { openPython } from "../../../packages/testing/src/process/python.ts";
-import { freePort } from "../../../packages/testing/src/process/free-port.ts";
+import { openPython } from "../../../protoport/testing/src/process/python.ts";
+import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import { type BalancerProgram, startBalancerProcess } from "./balancer-process.ts";
 
 /** A load balancer in front of one server, which forwards requests over the same HTTP version. */

@@ -1,7 +1,7 @@
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect } from "node:net";
-import type { HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
+import type { HttpVersion } from "../../../protoport/testing/src/http/exchange.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
 
 /** A request that clients cancel before its response is complete. */
 export interface LeftRequest {

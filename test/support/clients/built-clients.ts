@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { openPython } from "../../../packages/testing/src/process/python.ts";
-import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
+import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { openPython } from "../../../protoport/testing/src/process/python.ts";
+import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 import type { ClientProgram } from "./client-program.ts";
 import {
   buf,

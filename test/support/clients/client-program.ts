@@ -1,7 +1,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { createInterface } from "node:readline";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { within } from "../../../packages/testing/src/deadline.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
 import type { TestPlantServer } from "../server/plant-server.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 /** The definition from which clients are generated. */
 export const protoFolder: string = join(projectFolder, "proto");
@@ -10,7 +10,7 @@ export const protoFolder: string = join(projectFolder, "proto");
 export const googleProtoFolder: string = join(projectFolder, "protoport/gateway/proto");
 
 /** The definitions for tests. */
-export const testProtoFolder: string = join(projectFolder, "packages/testing/proto");
+export const testProtoFolder: string = join(projectFolder, "protoport/testing/proto");
 
 /** Arguments to buf's `generate` and `build` that select the clients' definition. */
 export const definitions: readonly string[] = [

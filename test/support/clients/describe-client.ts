@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildLimitMs } from "../../../packages/testing/src/process/build-step.ts";
+import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
 import { responseLimitMs, authorityOf, type ClientProgram, type RunningClient, startClient } from "./client-program.ts";
 import { tokens } from "../server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../server/server-pair.ts";

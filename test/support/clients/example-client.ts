@@ -1,9 +1,9 @@
 import { cpSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildLimitMs, buildStep } from "../../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
+import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 import { tokens } from "../server/plant-server.ts";
 import { type ServerPair, startServerPair } from "../server/server-pair.ts";
 import { responseLimitMs, authorityOf } from "./client-program.ts";

@@ -2,13 +2,13 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { delimiter, join } from "node:path";
 import { expect } from "vitest";
 import { createOpenApi } from "../../../protoport/gateway/src/index.ts";
-import { Catalog } from "../../../packages/testing/src/gen/catalog/v1/catalog_pb.ts";
-import { LibraryService } from "../../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { startCatalog } from "../../../packages/testing/src/gateway/catalog.ts";
-import { buildStep } from "../../../packages/testing/src/process/build-step.ts";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { openPython } from "../../../packages/testing/src/process/python.ts";
-import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
+import { Catalog } from "../../../protoport/testing/src/gen/catalog/v1/catalog_pb.ts";
+import { LibraryService } from "../../../protoport/testing/src/gen/library/v1/library_pb.ts";
+import { startCatalog } from "../../../protoport/testing/src/gateway/catalog.ts";
+import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { openPython } from "../../../protoport/testing/src/process/python.ts";
+import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 /** A program with its arguments, from the {@link layOutGenerators} folder or PATH. */
 export type Step = readonly [program: string, ...args: string[]];

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Address, Field } from "../../../packages/testing/src/http/exchange.ts";
-import { grpcHeader } from "../../../packages/testing/src/http/grpc-frames.ts";
+import type { Address, Field } from "../../../protoport/testing/src/http/exchange.ts";
+import { grpcHeader } from "../../../protoport/testing/src/http/grpc-frames.ts";
 import {
   dataFrame,
   type Frame,
@@ -9,7 +9,7 @@ import {
   frameFlag,
   frameType,
   headersFrame,
-} from "../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../protoport/testing/src/http/http2-frames.ts";
 import type { MeasuredServer } from "./measured-server.ts";
 import type { RawClient } from "./raw-client.ts";
 

@@ -1,8 +1,8 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 
 /** The requests to the server under measurement, with their response types. */
 export interface Answers {

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { within } from "../../../packages/testing/src/deadline.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
+import { within } from "../../../protoport/testing/src/deadline.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 import {
   clientPreface,
   type Frame,
@@ -10,7 +10,7 @@ import {
   frameBytes,
   frameFlag,
   frameType,
-} from "../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../protoport/testing/src/http/http2-frames.ts";
 
 /** Opens a connection. */
 export async function openRaw(address: Address): Promise<RawClient> {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 
 /** A fenced block in one page. */
 export interface PageBlock {

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 
 // Table cells in the docs that refer to code and tests, such as [rest.test.ts](../test/rest.test.ts) "an id has one
 // spelling".

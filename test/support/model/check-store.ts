@@ -1,5 +1,5 @@
 import { asyncModelRun, asyncProperty, assert } from "fast-check";
-import { testSeed } from "../../../packages/testing/src/test-seed.ts";
+import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
 import { plants, storeCommands } from "./commands.ts";
 import { PlantModel } from "./plant-model.ts";
 import { type Database, type StartStore, StoreHost } from "./store-host.ts";

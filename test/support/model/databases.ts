@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { migratePlants, backUp, restore } from "../../../src/stores/index.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { ageRecords as ageInPostgres } from "../plants/postgres-of-file.ts";
 import { type PostgresServer, runSql } from "../plants/postgres-server.ts";
 import { ageRecords as ageInSqlite } from "../plants/sqlite-file.ts";

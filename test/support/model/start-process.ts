@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
+import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 import type { Message, StartStore } from "./store-host.ts";
 
 const program = fileURLToPath(new URL("store-process.ts", import.meta.url));

@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../docs/page-blocks.ts";
 
 /**

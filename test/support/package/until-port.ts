@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout } from "node:timers/promises";
-import type { CommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import type { CommandLine } from "../../../protoport/testing/src/process/command-line.ts";
 
 /** Resolves when a program listens on a port on this machine. Rejects with its output if it exits before. */
 export async function untilPort(port: number, program: CommandLine): Promise<void> {

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import manifest from "../../../package.json" with { type: "json" };
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 
 /** A user's project: a folder with installed packages and programs. */
 export interface UserProject {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { backUp, restore } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";

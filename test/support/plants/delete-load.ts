@@ -3,7 +3,7 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Agent, request } from "node:http";
 import { json } from "node:stream/consumers";
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 import { tokens } from "../server/plant-server.ts";
 
 /** The deletions sent to a server under test, and their outcomes. */

@@ -1,5 +1,5 @@
-import type { Field, HttpRequest } from "../../../packages/testing/src/http/exchange.ts";
-import { encodeMessage, rpcRequest, type WireFormat } from "../../../packages/testing/src/gateway/wire-format.ts";
+import type { Field, HttpRequest } from "../../../protoport/testing/src/http/exchange.ts";
+import { encodeMessage, rpcRequest, type WireFormat } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { DeletePlantRequestSchema } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
 /** DeletePlant's path in every RPC protocol. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { collect } from "../../../packages/testing/src/collect.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { collect } from "../../../protoport/testing/src/collect.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import {
   checkPlantStore,
   migratePlants,

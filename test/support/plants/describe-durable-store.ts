@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
 import { deleteCall } from "./delete-call.ts";
 import { testRetention } from "./describe-retention.ts";
 import { type Calls, type OpenDurable, type OpenStore, type OpenWithDatabase, protections } from "./opened-store.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { PlantDatabase } from "../../../src/stores/contract/plant-database.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
-import { collect } from "../../../packages/testing/src/collect.ts";
+import { collect } from "../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "./delete-call.ts";
 
 /** An empty store, and the database as the operator sees it. */

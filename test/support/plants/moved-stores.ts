@@ -2,11 +2,11 @@ import type { StoreCounts } from "../../../src/stores/contract/locked-store.ts";
 import { movePlants } from "../../../src/stores/records/move-plants.ts";
 import { openLockedStore, openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { collect } from "../../../packages/testing/src/collect.ts";
+import { collect } from "../../../protoport/testing/src/collect.ts";
 import { createUndividedStore } from "./days.ts";
 import { deleteCall } from "./delete-call.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
-import type { TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import type { TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** A store kind. */
 export interface Kind {

@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import type { OpenWithDatabase, ProtectionSql } from "./opened-store.ts";
 import { addPlants, ageRecords, plantsIn, recordedIn, runSqlite } from "./sqlite-file.ts";

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { openClient, type PostgresServer, runSql, serverOwner, startPostgres } from "./postgres-server.ts";
 
 /** A separate PgBouncer for a test, on a Unix socket, in front of a server's database `plantstore`. */

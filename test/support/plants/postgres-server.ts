@@ -15,9 +15,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, type ClientConfig } from "pg";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
-import type { Certificate } from "../../../packages/testing/src/http/certificate.ts";
-import { killProcessTree, signalProcessTree } from "../../../packages/testing/src/process/kill-process-tree.ts";
-import { toolsFolder } from "../../../packages/testing/src/process/tools-folder.ts";
+import type { Certificate } from "../../../protoport/testing/src/http/certificate.ts";
+import { killProcessTree, signalProcessTree } from "../../../protoport/testing/src/process/kill-process-tree.ts";
+import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 import { postgresBinaries } from "./postgres-binaries.ts";
 import { closeConnection, giveBackConnection, keepConnection, takeConnection } from "./sql-connection.ts";
 

@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { createMissingStore } from "../plants/sqlite-file.ts";
 import { startCommandLine } from "./command-line.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
-import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
+import { isNodeEngine } from "../../../protoport/testing/src/gateway/test-engine.ts";
 import { tokens } from "../server/plant-server.ts";
 
 /** A server in a separate process, started by the command line, like an operator runs it. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../packages/testing/src/process/command-line.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../protoport/testing/src/process/command-line.ts";
 
 /** Starts `plantstore` from source, in a folder and with only PATH, a compile cache and the given environment. */
 export function startCommandLine(

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { compileCache, projectFolder } from "../../../packages/testing/src/process/child-program.ts";
-import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { compileCache, projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 
 const privateMounts = ["--mount", "--propagation", "private"];
 

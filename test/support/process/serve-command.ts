@@ -1,7 +1,7 @@
 import { createMissingStore } from "../plants/sqlite-file.ts";
-import { type CommandLine } from "../../../packages/testing/src/process/command-line.ts";
+import { type CommandLine } from "../../../protoport/testing/src/process/command-line.ts";
 import { startCommandLine } from "./command-line.ts";
-import type { TempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import type { TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** The credential that {@link serve} accepts. */
 export const serveToken = "token-of-the-command-line-test";

@@ -1,4 +1,4 @@
-import { type CommandLine, startProgram } from "../../../packages/testing/src/process/command-line.ts";
+import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 
 /** An interactive shell, as an operator has. Dispose it with `await using`. */
 export interface Shell extends AsyncDisposable {

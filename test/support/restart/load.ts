@@ -1,9 +1,9 @@
 import { Agent, request as requestHttp1 } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
-import { encodeEnvelope } from "../../../packages/testing/src/gateway/envelope.ts";
-import { wireFormats } from "../../../packages/testing/src/gateway/wire-format.ts";
+import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
+import { wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, encodeDeletePlant } from "../plants/delete-plant.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 
 /** The outcomes of a load's calls. */
 export interface LoadCounts {

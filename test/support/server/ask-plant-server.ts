@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from "vitest";
-import type { HttpResponse, HttpRequest, HttpVersion } from "../../../packages/testing/src/http/exchange.ts";
-import { KeptConnections } from "../../../packages/testing/src/gateway/kept-connections.ts";
+import type { HttpResponse, HttpRequest, HttpVersion } from "../../../protoport/testing/src/http/exchange.ts";
+import { KeptConnections } from "../../../protoport/testing/src/gateway/kept-connections.ts";
 import { startPlantServer, type TestPlantServer, type TestPlantServerOptions } from "./plant-server.ts";
 
 /** Starts a plant server before a group's tests and stops it after them. Returns a function that sends it a request. */

@@ -1,10 +1,10 @@
 import type { TokenVerifier } from "../../../protoport/auth/src/index.ts";
 import type { Log } from "../../../protoport/telemetry/src/logs/index.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
 import { Readiness } from "../../../protoport/gateway/src/health/index.ts";
 import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
-import type { Address } from "../../../packages/testing/src/http/exchange.ts";
+import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 
 /** One of the two places where the plant store checks credentials. */
 export type Guard = "admit" | "interceptor";

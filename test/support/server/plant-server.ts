@@ -2,9 +2,9 @@ import type { TokenVerifier } from "../../../protoport/auth/src/index.ts";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
 import { createPlantServer, type PlantServerOptions } from "../../../src/server/index.ts";
-import type { Certificate } from "../../../packages/testing/src/http/certificate.ts";
-import type { Address, Field } from "../../../packages/testing/src/http/exchange.ts";
-import { isNodeEngine } from "../../../packages/testing/src/gateway/test-engine.ts";
+import type { Certificate } from "../../../protoport/testing/src/http/certificate.ts";
+import type { Address, Field } from "../../../protoport/testing/src/http/exchange.ts";
+import { isNodeEngine } from "../../../protoport/testing/src/gateway/test-engine.ts";
 
 /** The tokens that servers under test know. */
 export const tokens = {

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
-import { createIssuedCertificate } from "../../../packages/testing/src/http/certificate.ts";
+import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
 import { startPlantServer, type TestPlantServer } from "./plant-server.ts";
 import { openSituationStore } from "../plants/situation-store.ts";
-import { createTempFolder } from "../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** Two servers with the same plants. Dispose it with `disposeAsync`. */
 export interface ServerPair extends AsyncDisposable {

@@ -6,9 +6,9 @@ import { PgInstrumentation } from "@opentelemetry/instrumentation-pg";
 import { NodeSDK } from "@opentelemetry/sdk-node";
 import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createTestGateway } from "../../../packages/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
 import { withOpenTelemetry } from "../../../protoport/telemetry/src/opentelemetry/index.ts";
-import { listenOnLoopback } from "../../../packages/testing/src/http/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";
 
 // A program whose handlers query PostgreSQL, with OpenTelemetry's SDK and instrumentations. The program serves the

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { afterEach, expect, test, vi } from "vitest";
 import { parsed } from "../../src/inputs/parse-result.ts";
 import { watchFile } from "../../src/inputs/watched-file.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 afterEach(() => void vi.useRealTimers());
 

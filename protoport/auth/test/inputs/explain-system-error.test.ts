@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { explainSystemError } from "../../src/inputs/explain-system-error.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 /** Returns a simulated system error for FILE, because root ignores file modes and cannot cause a real error. */
 function systemError(code: string): Error {

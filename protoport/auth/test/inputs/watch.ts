@@ -2,8 +2,8 @@ import { writeFileSync } from "node:fs";
 import { expect } from "vitest";
 import { withProblems, parsed } from "../../src/inputs/parse-result.ts";
 import { type FileToWatch, type WatchedFile, watchFile } from "../../src/inputs/watched-file.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import type { TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import type { TempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 /** A watched file, and what was applied and logged. */
 export interface Watching extends WatchedFile, Disposable {

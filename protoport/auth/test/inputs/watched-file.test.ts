@@ -2,7 +2,7 @@ import { unlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
 import { withProblems, parsed } from "../../src/inputs/parse-result.ts";
 import { fileOf, logged, watch } from "./watch.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // What reload() applies and logs. The checks at intervals are tested in suites/long.
 

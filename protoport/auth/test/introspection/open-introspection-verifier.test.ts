@@ -10,10 +10,10 @@ import {
   type IntrospectionSource,
 } from "../../src/introspection/open-introspection-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
-import { waitLimitMs, within } from "../../../../packages/testing/src/deadline.ts";
-import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { quietLog } from "../../../../packages/testing/src/operations/quiet-log.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { createSigningKey, startIdentityProvider } from "../../../../packages/testing/src/auth/identity-provider.ts";
-import { quietLog } from "../../../../packages/testing/src/operations/quiet-log.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { openIntrospectionVerifier } from "../../src/introspection/open-introspection-verifier.ts";
 import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
 

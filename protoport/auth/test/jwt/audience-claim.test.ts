@@ -5,8 +5,8 @@ import {
   startIdentityProvider,
   testAudience,
   type TestClaims,
-} from "../../../../packages/testing/src/auth/identity-provider.ts";
-import { quietLog } from "../../../../packages/testing/src/operations/quiet-log.ts";
+} from "../../../testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
 import { openJwtVerifier } from "../../src/jwt/open-jwt-verifier.ts";
 import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
 

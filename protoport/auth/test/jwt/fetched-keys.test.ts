@@ -4,9 +4,9 @@ import type { OperatorLog } from "../../src/inputs/operator-log.ts";
 import { openFetchedKeys } from "../../src/jwt/fetched-keys.ts";
 import { withProblems } from "../../src/inputs/parse-result.ts";
 import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { createSigningKey, startIdentityProviderAt } from "../../../../packages/testing/src/auth/identity-provider.ts";
-import { quietLog } from "../../../../packages/testing/src/operations/quiet-log.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { createSigningKey, startIdentityProviderAt } from "../../../testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
 import {
   hourMs,
   byDemand,
@@ -14,7 +14,7 @@ import {
   openVerifierAt,
   outcomeOf,
   startProvider,
-} from "../../../../packages/testing/src/auth/fetched-keys.ts";
+} from "../../../testing/src/auth/fetched-keys.ts";
 
 describe("keys that a provider publishes", () => {
   test.each([

@@ -14,9 +14,9 @@ import {
   type SigningKey,
   type TestClaims,
   type TestHeader,
-} from "../../../../packages/testing/src/auth/identity-provider.ts";
-import { quietLog } from "../../../../packages/testing/src/operations/quiet-log.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../testing/src/auth/identity-provider.ts";
+import { quietLog } from "../../../testing/src/operations/quiet-log.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 

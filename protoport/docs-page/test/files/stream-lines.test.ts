@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { collect } from "../../../../packages/testing/src/collect.ts";
+import { collect } from "../../../testing/src/collect.ts";
 import { isMessage, linesOf } from "../../src/files/stream-lines.ts";
 
 test.each<{ readonly name: string; readonly chunks: readonly string[]; readonly want: readonly string[][] }>([

@@ -8,9 +8,9 @@ import {
   type RequestBody,
 } from "../../src/http/exchange/index.ts";
 import { createHttp1Server } from "../../src/engine/http1-server.ts";
-import { type Http1Connection, openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
 
 // A request's body, as the code that serves an HTTP/1.1 exchange sees it.
 

@@ -3,17 +3,17 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Admit } from "../../src/index.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
 import {
   acceptedSocket,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startWatched } from "../../../../packages/testing/src/gateway/watched-greenhouse.ts";
-import { headerOfListBytes } from "../../../../packages/testing/src/http/header-list.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { startWatched } from "../../../testing/src/gateway/watched-greenhouse.ts";
+import { headerOfListBytes } from "../../../testing/src/http/header-list.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

@@ -5,19 +5,19 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit } from "../../src/index.ts";
-import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { type Field, fieldValue } from "../../../../packages/testing/src/http/exchange.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
 import {
   getReadingProcedure,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startWatched } from "../../../../packages/testing/src/gateway/watched-greenhouse.ts";
-import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../../packages/testing/src/http/grpc-frames.ts";
-import { headerOfListBytes } from "../../../../packages/testing/src/http/header-list.ts";
-import { openHttp2, readHttp2Response } from "../../../../packages/testing/src/http/http2-connection.ts";
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { startWatched } from "../../../testing/src/gateway/watched-greenhouse.ts";
+import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
+import { headerOfListBytes } from "../../../testing/src/http/header-list.ts";
+import { openHttp2, readHttp2Response } from "../../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   type Frame,
@@ -28,10 +28,10 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../../../packages/testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { postHeader } from "../../../../packages/testing/src/http2/http2-requests.ts";
-import { http2Servers } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";
+} from "../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
+import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 const json: Field = ["content-type", "application/json"];
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));

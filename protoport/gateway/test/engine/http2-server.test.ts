@@ -3,11 +3,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BacklogBudget, defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
-import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
-import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
-import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
-import { grpcHeader } from "../../../../packages/testing/src/http/grpc-frames.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import {
   clientPreface,
   dataFrame,
@@ -19,10 +19,10 @@ import {
   headerBlock,
   headersFrame,
   openFrames,
-} from "../../../../packages/testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { retainedBytes } from "../../../../packages/testing/src/http/retained-bytes.ts";
-import { leastOf } from "../../../../packages/testing/src/least-of.ts";
+} from "../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
+import { leastOf } from "../../../testing/src/least-of.ts";
 
 const header = grpcHeader("/orders.v1.OrderService/DeleteOrder");
 const message = encodeEnvelope(0, Buffer.of(8, 7));

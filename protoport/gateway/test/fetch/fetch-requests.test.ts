@@ -2,11 +2,11 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { CompletedRequest } from "../../src/fetch/entry.ts";
-import { type Field, type HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../packages/testing/src/http/fetch.ts";
-import { collectGarbage, retainedBytes } from "../../../../packages/testing/src/http/retained-bytes.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { type Pull, pulledRequest, serveByFetch } from "../../../../packages/testing/src/gateway/fetch-serving.ts";
+import { type Field, type HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { collectGarbage, retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { type Pull, pulledRequest, serveByFetch } from "../../../testing/src/gateway/fetch-serving.ts";
 
 const service = "/greenhouse.v1.GreenhouseService";
 const json: Field = ["content-type", "application/json"];

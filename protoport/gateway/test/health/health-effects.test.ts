@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { exchangeFetch } from "../../../../packages/testing/src/http/fetch.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../packages/testing/src/comparison.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
 import {
   createHealthService,
   drainGracefully,

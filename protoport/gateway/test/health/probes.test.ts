@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createProbes } from "../../src/health/probes.ts";
 import { Readiness } from "../../src/health/readiness.ts";
-import { askEndpoint } from "../../../../packages/testing/src/gateway/ask-endpoint.ts";
+import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
 
 const healthy = new Readiness({});
 const draining = new Readiness({});

@@ -1,4 +1,4 @@
-import { initializedRequest, statelessRequest } from "../../../../packages/testing/src/gateway/mcp.ts";
+import { initializedRequest, statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 import { call, type Case, complete, failure, named, raw, readMaxBytes, result, text, water, watered } from "./case.ts";
 
 const wrongKey = '"idempotencyKey" must be a string of 1 to 256 ASCII characters';

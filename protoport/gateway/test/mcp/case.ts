@@ -1,12 +1,12 @@
-import type { Field, HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
-import { waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import type { Field, HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import {
   initializedRevision,
   postMcp,
   statelessRequest,
   statelessRevision,
   toolNameOf,
-} from "../../../../packages/testing/src/gateway/mcp.ts";
+} from "../../../testing/src/gateway/mcp.ts";
 
 /** The gateway's `readMaxBytes`. */
 export const readMaxBytes = 512;

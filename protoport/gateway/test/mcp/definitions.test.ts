@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../src/index.ts";
 import { streamDefaults, streamLimitsOf } from "../../src/mcp/options.ts";
 import type { McpOptions } from "../../src/mcp/index.ts";
-import { stringField } from "../../../../packages/testing/src/gateway/file-init.ts";
+import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { openValidation } from "../../src/validation/index.ts";
 import { pageOf, serveDescribed } from "./described-tools.ts";
 

@@ -7,8 +7,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { createGateway, type FetchHandler, type GatewayOptions } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
-import type { HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
-import { statelessRequest } from "../../../../packages/testing/src/gateway/mcp.ts";
+import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 
 /** An RPC's name and its types, which are `hostile.v1.M` by default. */
 export interface DescribedRpc {

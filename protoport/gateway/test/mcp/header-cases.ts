@@ -1,11 +1,11 @@
-import type { HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
+import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
 import {
   initializedRequest,
   initializedRevision,
   statelessMeta,
   statelessRequest,
   statelessRevision,
-} from "../../../../packages/testing/src/gateway/mcp.ts";
+} from "../../../testing/src/gateway/mcp.ts";
 import { call, type Case, complete, failure, named, result, supported, text, water, withHeader } from "./case.ts";
 
 const discover = statelessRequest("server/discover");

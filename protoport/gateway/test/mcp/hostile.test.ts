@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createJsonMessageWriter } from "../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
-import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { initializedRequest, postMcp } from "../../../../packages/testing/src/gateway/mcp.ts";
-import { rollMessage } from "../../../../packages/testing/src/gateway/random-message.ts";
-import { Dice } from "../../../../packages/testing/src/dice.ts";
-import { SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
+import { kitchenSinkRegistry, startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { initializedRequest, postMcp } from "../../../testing/src/gateway/mcp.ts";
+import { rollMessage } from "../../../testing/src/gateway/random-message.ts";
+import { Dice } from "../../../testing/src/dice.ts";
+import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Random messages, and messages that no well-meaning client sends.
 

@@ -4,7 +4,7 @@ import {
   postMcp,
   statelessRequest,
   statelessRevision,
-} from "../../../../packages/testing/src/gateway/mcp.ts";
+} from "../../../testing/src/gateway/mcp.ts";
 import { call, type Case, complete, failure, raw, readMaxBytes, result, supported, withHeader } from "./case.ts";
 
 /** Returns a `ping` with further members in one object. */

@@ -2,14 +2,14 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { fieldValue, type HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { reasonOf } from "../../../../packages/testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
-import { eventsOf, initializedRequest, toolNameOf } from "../../../../packages/testing/src/gateway/mcp.ts";
-import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
+import { fieldValue, type HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
+import { eventsOf, initializedRequest, toolNameOf } from "../../../testing/src/gateway/mcp.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 
 // A server stream as a tool sends progress notifications, then one result with all messages.
 

@@ -2,12 +2,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { GatewayOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { fieldValue, type HttpRequest, type HttpResponse } from "../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { eventsOf, initializedRequest, statelessRequest, toolNameOf } from "../../../../packages/testing/src/gateway/mcp.ts";
-import { exchange } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { fieldValue, type HttpRequest, type HttpResponse } from "../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { eventsOf, initializedRequest, statelessRequest, toolNameOf } from "../../../testing/src/gateway/mcp.ts";
+import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 
 // Progress notifications while a unary call runs. The tests fire the timer.
 

@@ -1,5 +1,5 @@
 import type { RestServiceOptions } from "../../src/index.ts";
-import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
 
 // The requests in grpc-gateway's integration tests, reworded from examples/internal/integration at commit 9648db43
 // (August 2026). Excludes its eight tests about an OpenAPI document (TestABESpec), which send no requests.

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Gateway, type GatewayOptions, type RestServiceOptions } from "../../src/index.ts";
-import { Refused } from "../../../../packages/testing/src/gen/moved/v1/moved_pb.ts";
-import { type Address, fieldValue, type HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
+import { Refused } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
+import { type Address, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
 import { type Case, cases } from "./cases.ts";
 import { migrationOptions } from "./handlers.ts";
 

@@ -2,8 +2,8 @@ import { create } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import type { GatewayOptions, RestOptions } from "../../src/index.ts";
-import { Answers, type Letter, Letters, PlainLetters, Samples } from "../../../../packages/testing/src/gen/moved/v1/moved_pb.ts";
-import { SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Answers, type Letter, Letters, PlainLetters, Samples } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
+import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 /** Handlers equivalent to those in grpc-gateway's integration tests. Calls `onWait` for each call that waits. */
 export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal) => void = () => {}): GatewayOptions {

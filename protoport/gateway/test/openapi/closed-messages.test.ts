@@ -7,9 +7,9 @@ import {
 import { describe, expect, test } from "vitest";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
 import type { OpenApiSchema } from "../../src/openapi/open-api-document.ts";
-import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySink } from "../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Shelves } from "../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 
 // Which objects allow other properties, and which keys maps have.
 

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
 import { type Comments, readComments } from "../../src/openapi/comments.ts";
-import { runProgram } from "../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { runProgram } from "../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const definition = `
   syntax = "proto3";

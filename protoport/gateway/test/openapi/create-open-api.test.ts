@@ -10,11 +10,11 @@ import type { GatewayOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { compileRestRoutes } from "../../src/protocols/rest/rules/index.ts";
 import { Health } from "../../src/health/index.ts";
-import { messageIn, serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
-import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { KitchenSink, NestedSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySink } from "../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Shelves } from "../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { messageIn, serviceIn } from "../../../testing/src/gateway/file-init.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { KitchenSink, NestedSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 
 const int64 = { type: "string", format: "int64", pattern: expect.stringContaining("-9223372036854775808") };
 const int32 = { type: "integer", format: "int32" };

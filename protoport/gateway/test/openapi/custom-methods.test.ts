@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
 import type { OpenApiPathItem } from "../../src/openapi/open-api-document.ts";
-import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 
 // Bindings with the custom kinds in HTTP rules.
 

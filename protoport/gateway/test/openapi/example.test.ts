@@ -12,11 +12,11 @@ import { createExample } from "../../src/openapi/example.ts";
 import { documentFieldsMax, FieldBudget } from "../../src/openapi/field-budget.ts";
 import { Schemas } from "../../src/openapi/schemas.ts";
 import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
-import { KitchenSink, SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySchema, LegacySink } from "../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Shelves } from "../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { messageIn } from "../../../../packages/testing/src/gateway/file-init.ts";
-import { startKitchenSink } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema, LegacySink } from "../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { messageIn } from "../../../testing/src/gateway/file-init.ts";
+import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 /** Messages that each require the next one, and one with some strings. Optionally the last requires the first. */
 function chainOf(names: readonly string[], isLoop: boolean, sides: readonly string[] = ["left", "right"]): DescMessage {

@@ -8,7 +8,7 @@ import {
 import { expect, test } from "vitest";
 import { FieldBehavior, field_behavior } from "../../src/protobuf/gen/google/api/field_behavior_pb.ts";
 import { createOpenApi, type OpenApiDocument } from "../../src/openapi/index.ts";
-import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
+import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 
 /** What annotates the field `text`. */
 interface Annotations {

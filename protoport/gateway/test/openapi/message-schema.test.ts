@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createMessageSchema, omittedSchema } from "../../src/openapi/message-schema.ts";
-import { messageIn, stringField } from "../../../../packages/testing/src/gateway/file-init.ts";
-import { SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { messageIn, stringField } from "../../../testing/src/gateway/file-init.ts";
+import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // Schemas of one message, as tools describe their inputs and outputs.
 

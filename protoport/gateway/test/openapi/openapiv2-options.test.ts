@@ -8,7 +8,7 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { unsupportedOpenApiOptions } from "../../src/protobuf/descriptors/index.ts";
 import { createOpenApi, parseHttpRules } from "../../src/index.ts";
-import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
+import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 
 // grpc-gateway's options openapiv2_*, with the numbers in protoc-gen-openapiv2/options/openapiv2.proto.
 

@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createOpenApi } from "../../src/openapi/create-open-api.ts";
-import { serviceIn, stringField } from "../../../../packages/testing/src/gateway/file-init.ts";
+import { serviceIn, stringField } from "../../../testing/src/gateway/file-init.ts";
 
 /** Returns a service whose request is the first message. Each message has a text and the next message. */
 function serviceOfCycle(names: readonly string[]): DescService {

@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { createOpenApi } from "../../src/openapi/create-open-api.ts";
 import type { OpenApiSchema } from "../../src/openapi/open-api-document.ts";
-import { serviceIn, stringField } from "../../../../packages/testing/src/gateway/file-init.ts";
+import { serviceIn, stringField } from "../../../testing/src/gateway/file-init.ts";
 
 // Schemas of types that several upstreams define.
 

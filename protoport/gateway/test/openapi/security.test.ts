@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
-import { LibraryService } from "../../../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 
 const securitySchemes: OpenApiOptions["securitySchemes"] = {
   bearer: { type: "http", scheme: "bearer" },

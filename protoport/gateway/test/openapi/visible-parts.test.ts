@@ -20,7 +20,7 @@ import {
   ServiceOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { restrictedTo } from "../../../../packages/testing/src/gateway/restricted.ts";
+import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
 import { http } from "../../src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../src/protobuf/gen/google/api/http_pb.ts";
 import { createOpenApi, visibleServices } from "../../src/index.ts";

@@ -1,8 +1,8 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createGateway } from "../../src/index.ts";
-import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startKitchenSink } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 // docs/reference/rest-options.md documents this behaviour as independent of REST options.
 

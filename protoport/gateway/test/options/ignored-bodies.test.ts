@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waysFor } from "../../../../packages/testing/src/combinations.ts";
-import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
+import { waysFor } from "../../../testing/src/combinations.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
 import {
   transportNames,
   type EveryTransport,
   openEveryTransport,
-} from "../../../../packages/testing/src/gateway/every-transport.ts";
-import { kitchenSinkOptions } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+} from "../../../testing/src/gateway/every-transport.ts";
+import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 describe("ignoreBodies", () => {
   let plain: EveryTransport;

@@ -2,8 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
-import { KitchenSink, NestedSchema, SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { kitchenSinkRegistry } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { KitchenSink, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { kitchenSinkRegistry } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 /** Returns a response's body over REST, and over Connect, which REST options do not change. */
 async function answersOf(

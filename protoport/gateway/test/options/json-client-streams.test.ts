@@ -6,9 +6,9 @@ import { createGateway, createOpenApi, type RestOptions } from "../../src/index.
 import { JsonValueReader } from "../../src/protocols/rest/json-value-reader.ts";
 import { bodyFormatOf } from "../../src/protocols/rest/rules/body-format.ts";
 import { bindingOptionsOf } from "../../src/protocols/rest/rules/rest-options.ts";
-import { KitchenSink, SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { openUpload } from "../../../../packages/testing/src/gateway/rest-upload.ts";
+import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
 const rest: RestOptions = {

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createGateway, createOpenApi, type RestServiceOptions } from "../../src/index.ts";
 import { readJson } from "../../src/protobuf/messages/json/index.ts";
 import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
-import { oddMethod, oddNames, oddRules, specialNames } from "../../../../packages/testing/src/gateway/odd-names.ts";
+import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/src/gateway/odd-names.ts";
 
 // JSON names that are not identifiers, or are other fields' names. The names in the OpenAPI document are accepted for
 // that field and used in responses. A JSON name takes precedence over a proto name, as in Go's protojson, C#'s

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RestOptions, RestServiceOptions } from "../../src/index.ts";
-import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
 import {
   transportNames,
   type EveryTransport,
   openEveryTransport,
-} from "../../../../packages/testing/src/gateway/every-transport.ts";
+} from "../../../testing/src/gateway/every-transport.ts";
 
 // No compatibility option can change which order is deleted. The path determines it.
 

@@ -7,12 +7,12 @@ import { RetryInfoSchema } from "../../src/protobuf/gen/google/rpc/error_details
 import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
 import type { RestOptions } from "../../src/index.ts";
-import { type Address, type Field, fieldValue } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { stringField } from "../../../../packages/testing/src/gateway/file-init.ts";
-import { setOfFiles } from "../../../../packages/testing/src/gateway/optional-files.ts";
-import { startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { EchoSchema, NestedSchema, SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { type Address, type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { stringField } from "../../../testing/src/gateway/file-init.ts";
+import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
+import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];
 const [type = ""] = types;

@@ -4,12 +4,12 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
-import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../packages/testing/src/http/fetch.ts";
-import { stringField } from "../../../../packages/testing/src/gateway/file-init.ts";
-import { kitchenSinkOptions } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { setOfFiles } from "../../../../packages/testing/src/gateway/optional-files.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { stringField } from "../../../testing/src/gateway/file-init.ts";
+import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 
 /** How a kitchen sink responds: with the message that its handler got, or with the error. */
 type SinkAnswer = { readonly sink: unknown } | { readonly httpStatus: number; readonly message: unknown };

@@ -1,8 +1,8 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 
 const registry = createRegistry(EmptySchema);
 

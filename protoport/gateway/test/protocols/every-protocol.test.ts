@@ -5,11 +5,11 @@ import { PhotoService } from "../../../../examples/gen/greenhouse/v1/photos_pb.t
 import { createMcp } from "../../src/mcp/index.ts";
 import { compileRoutes } from "../../src/serve/index.ts";
 import type { Protocol } from "../../src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
-import { wiresWithTools } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
+import { wiresWithTools } from "../../../testing/src/gateway/wire-format.ts";
 
 // Each protocol's exact response in the same situations. Adding a protocol without its cases does not compile.
 

@@ -6,11 +6,11 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import type { Protocol } from "../../src/index.ts";
 import type { Codec, Format } from "../../src/protocols/formats/format.ts";
 import { formats } from "../../src/protocols/formats.ts";
-import { fieldValue, type HttpResponse, type HttpRequest, type HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
-import { decodeEnvelopes, encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
-import { decodeBase64Parts } from "../../../../packages/testing/src/gateway/outcome.ts";
+import { fieldValue, type HttpResponse, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
+import { decodeBase64Parts } from "../../../testing/src/gateway/outcome.ts";
 
 // Every format in every protocol, with the response's content type.
 

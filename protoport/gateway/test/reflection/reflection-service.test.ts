@@ -12,8 +12,8 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import { Health } from "../../src/health/index.ts";
 import { type BoundAddress, createGateway } from "../../src/index.ts";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "../../src/reflection/index.ts";
-import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
-import { runProgram } from "../../../../packages/testing/src/process/child-program.ts";
+import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
+import { runProgram } from "../../../testing/src/process/child-program.ts";
 
 type Question = ServerReflectionRequest["messageRequest"];
 

@@ -3,21 +3,21 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitProcedure, CompletedRequest } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { expectNoUnhandledRejections, type Form, forms } from "../../../../packages/testing/src/callback-forms.ts";
-import { rowsFor } from "../../../../packages/testing/src/combinations.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
-import { transportNames, type EveryTransport, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
+import { expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";
+import { rowsFor } from "../../../testing/src/combinations.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
 import {
   getReadingProcedure as read,
   startGreenhouse,
   waterBedProcedure as water,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { createJsonRpcGateway, jsonRpcPath } from "../../../../packages/testing/src/gateway/json-rpc.ts";
-import { initializedRequest, postMcp, statelessRequest, toolNameOf } from "../../../../packages/testing/src/gateway/mcp.ts";
-import { rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { createJsonRpcGateway, jsonRpcPath } from "../../../testing/src/gateway/json-rpc.ts";
+import { initializedRequest, postMcp, statelessRequest, toolNameOf } from "../../../testing/src/gateway/mcp.ts";
+import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";
 const challenge = 'Bearer error="insufficient_scope"';

@@ -1,25 +1,25 @@
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest, Endpoint, Protocol } from "../../src/index.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import {
   type Field,
   fieldValue,
   type HttpResponse,
   type HttpRequest,
   type HttpVersion,
-} from "../../../../packages/testing/src/http/exchange.ts";
+} from "../../../testing/src/http/exchange.ts";
 import {
   getReadingProcedure,
   nextEvent,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
 const subjectKey = createContextKey("nobody");
 const watch = "/greenhouse.v1.GreenhouseService/WatchReadings";

@@ -4,10 +4,10 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit, Endpoint, GatewayOptions } from "../../src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
 import {
   acceptedSocket,
   callings,
@@ -16,10 +16,10 @@ import {
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { decodeBase64Parts, readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
-import { wires, exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
-import { type Http2Server, http2Servers } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { decodeBase64Parts, readOutcome } from "../../../testing/src/gateway/outcome.ts";
+import { wires, exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 const empty = Buffer.alloc(0);
 const recordReadingsProcedure = "/greenhouse.v1.GreenhouseService/RecordReadings";

@@ -3,13 +3,13 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway, type Endpoint } from "../../src/index.ts";
-import { waysFor } from "../../../../packages/testing/src/combinations.ts";
-import { type Field, fieldValue } from "../../../../packages/testing/src/http/exchange.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { transportNames, type EveryTransport, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
-import { startGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { kitchenSinkOptions } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { openUpload } from "../../../../packages/testing/src/gateway/rest-upload.ts";
+import { waysFor } from "../../../testing/src/combinations.ts";
+import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { transportNames, type EveryTransport, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
+import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 
 // Endpoints with methods other than GET, such as a webhook that checks the signature of the sent bytes.
 

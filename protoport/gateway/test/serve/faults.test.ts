@@ -4,23 +4,23 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../src/index.ts";
-import { rowsFor } from "../../../../packages/testing/src/combinations.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
-import { grpcHeader } from "../../../../packages/testing/src/http/grpc-frames.ts";
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../../packages/testing/src/http/http2-frames.ts";
-import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { rowsFor } from "../../../testing/src/combinations.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { createFaultReporter, guardCallback } from "../../src/serve/faults.ts";
-import { transportNames, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
+import { transportNames, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import {
   emptyMessage,
   exchange,
   rpcRequest,
   type WireFormat,
   wireFormats,
-} from "../../../../packages/testing/src/gateway/wire-format.ts";
-import { settingFrame } from "../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../testing/src/gateway/wire-format.ts";
+import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const json: Field = ["content-type", "application/json"];
 const water: HttpRequest = {

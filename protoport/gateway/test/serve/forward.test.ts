@@ -1,8 +1,8 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { createGateway } from "../../src/index.ts";
 import { type Caller, type Reply, toEnvelope } from "../../src/protocols/index.ts";
 import { registerForwarder } from "../../src/serve/register-forwarder.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { exchangeHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { decodeEnvelopes, encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
-import { startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { exchangeHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 // The strict reader, which replaces Connect's codec in streams, must not lose any fields.
 

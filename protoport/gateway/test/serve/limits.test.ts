@@ -6,27 +6,27 @@ import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GetReadingRequestSchema, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
+import { within } from "../../../testing/src/deadline.ts";
 import {
   type Address,
   type Field,
   fieldValue,
   type HttpResponse,
   type HttpRequest,
-} from "../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2, readHttp2Response } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { decodeEnvelopes } from "../../../../packages/testing/src/gateway/envelope.ts";
+} from "../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { openHttp2, readHttp2Response } from "../../../testing/src/http/http2-connection.ts";
+import { decodeEnvelopes } from "../../../testing/src/gateway/envelope.ts";
 import {
   getReadingProcedure,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startOnNode } from "../../../../packages/testing/src/gateway/on-node.ts";
-import { decodeBase64Parts, readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
-import { wires, exchange, rpcRequest, type WireFormat, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
-import { type Http2Server, http2Servers } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { startOnNode } from "../../../testing/src/gateway/on-node.ts";
+import { decodeBase64Parts, readOutcome } from "../../../testing/src/gateway/outcome.ts";
+import { wires, exchange, rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 // A message of exactly the limit is accepted, and a message of one byte more is refused.
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createGateway, type Endpoint } from "../../src/index.ts";
-import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 // A handler or an endpoint may be an object of any class with other members. Only a member with a name similar to one
 // that the object lacks is rejected.

@@ -1,13 +1,13 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { rowsFor } from "../../../../packages/testing/src/combinations.ts";
-import type { Field, HttpResponse, HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
-import { transportNames, openEveryTransport } from "../../../../packages/testing/src/gateway/every-transport.ts";
-import { waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
-import { emptyMessage, rpcRequest, type WireFormat, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { rowsFor } from "../../../testing/src/combinations.ts";
+import type { Field, HttpResponse, HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { transportNames, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
+import { emptyMessage, rpcRequest, type WireFormat, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
 /** Invalid headers that applications in JavaScript return. */
 const odd = [

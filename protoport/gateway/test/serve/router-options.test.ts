@@ -2,11 +2,11 @@ import { type ConnectRouter, type ConnectRouterOptions, ConnectError, createConn
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
-import { fieldValue } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { getReadingProcedure, waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { envelope } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { fieldValue } from "../../../testing/src/http/exchange.ts";
+import { exchangeHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { envelope } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 
 // The gateway's router accepts the same arguments as Connect's. The expected results are Connect's. A server must
 // behave the same after changing its import.

@@ -1,19 +1,19 @@
 import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest } from "../../src/index.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { reasonOf } from "../../../../packages/testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
+import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import {
   createJsonRpcGateway,
   jsonRpcBytesMax,
   jsonRpcErrors,
   jsonRpcPath,
-} from "../../../../packages/testing/src/gateway/json-rpc.ts";
-import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
-import type { TestListenOptions } from "../../../../packages/testing/src/gateway/listen-for-tests.ts";
+} from "../../../testing/src/gateway/json-rpc.ts";
+import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
+import type { TestListenOptions } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 // A protocol in which the body names the RPC. The credential is checked before the body is read, the scope after.
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { collect } from "../../../../packages/testing/src/collect.ts";
+import { collect } from "../../../testing/src/collect.ts";
 import { convertStream } from "../../src/serve/stream-messages.ts";
 
 test("convertStream closes its source when a conversion fails", async () => {

@@ -3,9 +3,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../src/index.ts";
-import { waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { isGreenhouse, restrictedServices } from "../../../../packages/testing/src/gateway/restricted.ts";
-import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { isGreenhouse, restrictedServices } from "../../../testing/src/gateway/restricted.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const greenhouse = restrictedServices().find(isGreenhouse) ?? GreenhouseService;
 

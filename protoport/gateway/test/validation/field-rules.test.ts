@@ -19,8 +19,8 @@ import {
   type FieldRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
-import { ReceiptSchema } from "../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { notesWith } from "../../../../packages/testing/src/gateway/notes.ts";
+import { ReceiptSchema } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { notesWith } from "../../../testing/src/gateway/notes.ts";
 import { openValidation } from "../../src/validation/index.ts";
 
 // What documents say about fields with rules.

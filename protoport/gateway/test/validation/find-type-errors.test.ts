@@ -6,7 +6,7 @@ import {
   GetBookRequestSchema,
   ListBooksRequestSchema,
   BookSchema,
-} from "../../../../packages/testing/src/gen/library/v1/library_pb.ts";
+} from "../../../testing/src/gen/library/v1/library_pb.ts";
 
 test("findTypeErrors evaluates a type in several input types only once", () => {
   const counts = new Map<string, number>();

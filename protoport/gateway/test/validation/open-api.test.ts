@@ -6,12 +6,12 @@ import {
   MessageRulesSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
-import { AddressSchema, SignupService } from "../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { exchangeHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { statelessRequest } from "../../../../packages/testing/src/gateway/mcp.ts";
-import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
-import { notesWith } from "../../../../packages/testing/src/gateway/notes.ts";
-import { startSignup } from "../../../../packages/testing/src/gateway/signup.ts";
+import { AddressSchema, SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
+import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
+import { notesWith } from "../../../testing/src/gateway/notes.ts";
+import { startSignup } from "../../../testing/src/gateway/signup.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/index.ts";
 import type { OpenApiSchema } from "../../src/openapi/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";

@@ -15,14 +15,14 @@ import {
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { notesWith, withPredefined } from "../../../../packages/testing/src/gateway/notes.ts";
+import { notesWith, withPredefined } from "../../../testing/src/gateway/notes.ts";
 import {
   AccountSchema,
   AddressSchema,
   ReceiptSchema,
   SignupService,
-} from "../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
+} from "../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { openValidation } from "../../src/validation/index.ts";
 
 // The predefined rule `notes.short`, an extension of string rules that CEL evaluates.

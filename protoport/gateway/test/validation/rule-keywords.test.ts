@@ -1,7 +1,7 @@
 import { create, type DescField, type MessageInitShape } from "@bufbuild/protobuf";
 import { FieldRulesSchema, Ignore } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
-import { SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import type { FieldKeywords } from "../../src/openapi/index.ts";
 import { keywordsOf } from "../../src/validation/rule-keywords.ts";
 

@@ -9,8 +9,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import * as validate from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
-import { notesWith } from "../../../../packages/testing/src/gateway/notes.ts";
-import { AccountSchema, ReceiptSchema } from "../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
+import { notesWith } from "../../../testing/src/gateway/notes.ts";
+import { AccountSchema, ReceiptSchema } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { findRules, type Rules } from "../../src/validation/rules.ts";
 
 type Given = MessageInitShape<typeof validate.FieldRulesSchema>;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { sampleMessages } from "../../src/validation/sample-message.ts";
 
 const expressions = [`this.name == "a b" || 'c-d' == ''`, "size_2"];

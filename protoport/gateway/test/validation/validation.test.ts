@@ -2,10 +2,10 @@ import { ViolationsSchema } from "@bufbuild/protovalidate/gen/buf/validate/valid
 import { Code, ConnectError, createClient, type Client, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SignupService } from "../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { collect } from "../../../../packages/testing/src/collect.ts";
+import { SignupService } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { collect } from "../../../testing/src/collect.ts";
 import type { OnFault } from "../../src/index.ts";
-import { startSignup, validAccount } from "../../../../packages/testing/src/gateway/signup.ts";
+import { startSignup, validAccount } from "../../../testing/src/gateway/signup.ts";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import { openValidation } from "../../src/validation/index.ts";
 

@@ -4,8 +4,8 @@ import * as schemas from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.j
 import { expect, test } from "vitest";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { SinkSchema } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { notesWith } from "../../../../packages/testing/src/gateway/notes.ts";
+import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { notesWith } from "../../../testing/src/gateway/notes.ts";
 import { violationError } from "../../src/validation/violation-error.ts";
 
 // A rule whose message has two lines, with the text of the request.

@@ -1,11 +1,11 @@
 import { describeRequest, corpusGroups as groups, expectResponse, toRequest } from "./corpus/corpus.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
-import { rowsFor } from "../../../../packages/testing/src/combinations.ts";
-import { exchangeFetch, canFetchSend } from "../../../../packages/testing/src/http/fetch.ts";
-import { type Http1Connection, openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { rowsFor } from "../../../testing/src/combinations.ts";
+import { exchangeFetch, canFetchSend } from "../../../testing/src/http/fetch.ts";
+import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { kitchenSinkOptions, startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 /** The ways that `npm test` combines, because it sends every request over HTTP/2. */
 const repeatedWays = ["HTTP/1.1", "Fetch"];

@@ -4,16 +4,16 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createOpenApi } from "../../src/openapi/index.ts";
 import { ErrorCode } from "../../src/http/exchange/index.ts";
-import { waysFor } from "../../../../packages/testing/src/combinations.ts";
-import { FileService, type UploadRequest } from "../../../../packages/testing/src/gen/files/v1/files_pb.ts";
+import { waysFor } from "../../../testing/src/combinations.ts";
+import { FileService, type UploadRequest } from "../../../testing/src/gen/files/v1/files_pb.ts";
 import type { HttpBody } from "../../src/protobuf/gen/google/api/httpbody_pb.ts";
-import { type Field, fieldValue, type HttpResponse } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../packages/testing/src/http/fetch.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { startFiles, type TestFiles } from "../../../../packages/testing/src/gateway/files.ts";
-import { openUpload } from "../../../../packages/testing/src/gateway/rest-upload.ts";
-import { exchange } from "../../../../packages/testing/src/gateway/wire-format.ts";
-import { onFirstWay, restWays } from "../../../../packages/testing/src/gateway/rest-ways.ts";
+import { type Field, fieldValue, type HttpResponse } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { startFiles, type TestFiles } from "../../../testing/src/gateway/files.ts";
+import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
+import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+import { onFirstWay, restWays } from "../../../testing/src/gateway/rest-ways.ts";
 
 /** Throws if the response was reset. A reset is a code over HTTP/2, and status 500 over Fetch before the body. */
 function toWhole(answer: HttpResponse & { readonly resetCode?: number }): HttpResponse {

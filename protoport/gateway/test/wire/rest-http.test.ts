@@ -9,12 +9,12 @@ import {
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../src/health/index.ts";
-import { waysFor } from "../../../../packages/testing/src/combinations.ts";
-import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
-import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../packages/testing/src/http/fetch.ts";
-import { KeptConnections } from "../../../../packages/testing/src/gateway/kept-connections.ts";
-import { startKitchenSink, type TestGateway } from "../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { waysFor } from "../../../testing/src/combinations.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
+import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
+import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 const shop = "https://shop.example";
 const healthCheck = "grpc.health.v1.Health.Check";

@@ -11,8 +11,8 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { waitSomeTurns } from "../../../../packages/testing/src/wait-some-turns.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 import { allHandlers, type Callback, failing, messageOf, methods, read } from "../faulty-calls.ts";
 import { loadGarden, startGarden } from "../garden.ts";
 import { callGarden, type CallOutcome, type ClientCall, type Message } from "../grpc-js-client.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { checkCommand } from "../../src/check/index.ts";
-import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { restrictedGreenhouse } from "../../../../packages/testing/src/gateway/restricted.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 test("--visibility also hides elements of the older definition", async () => {
   using folder = createTempFolder();

@@ -1,8 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { servicesOf } from "../../src/check/read-services.ts";
 
 test("servicesOf accepts a descriptor set with the second byte of gzip", () => {

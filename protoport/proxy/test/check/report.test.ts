@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { writeReport } from "../../src/check/report.ts";
 
 test("writeReport only lists the problems if the gateway would not start", () => {

@@ -2,9 +2,9 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
-import { outcomeOf } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { grpcHead, startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { dataFrame, frameFlag, headersFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
+import { outcomeOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { grpcHead, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { dataFrame, frameFlag, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 
 /** A message of 1,000 bytes, with an unknown field, in an envelope. */
 const largest = Buffer.concat([Buffer.of(0, 0, 0, 0x03, 0xe8, 0x7a, 0xe5, 0x07), Buffer.alloc(997)]);

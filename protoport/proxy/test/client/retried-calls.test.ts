@@ -4,8 +4,8 @@ import { afterEach, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
 import { Retries } from "../../src/client/retries.ts";
-import { frameFlag, headersFrame, resetFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
-import { outcomeOf, watered } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { frameFlag, headersFrame, resetFrame } from "../../../testing/src/http/http2-frames.ts";
+import { outcomeOf, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcHead,
@@ -13,7 +13,7 @@ import {
   type ScriptedConnection,
   type ScriptedServer,
   startScriptedServer,
-} from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 afterEach(() => void vi.useRealTimers());
 

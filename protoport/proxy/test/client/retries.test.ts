@@ -14,7 +14,7 @@ import {
   type RetryPolicy,
 } from "../../src/client/index.ts";
 import { type FailedCall, Retries } from "../../src/client/retries.ts";
-import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type Frame,
@@ -22,17 +22,17 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../../packages/testing/src/http/http2-frames.ts";
-import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { watered } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+} from "../../../testing/src/http/http2-frames.ts";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcResponse,
   grpcHead,
   type ScriptedConnection,
   startScriptedServer,
-} from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // When a failed call is retried, and how many attempts the server gets.
 

@@ -2,8 +2,8 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { requireCertificates, ServedCertificate } from "../../src/command/certificates.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // The certificate in use after reloads, the problem that is reported, and the certificates that --check refuses.
 

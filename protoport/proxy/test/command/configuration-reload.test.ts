@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { statelessRequest } from "../../../../packages/testing/src/gateway/mcp.ts";
-import { respondWatered } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { ProxyCommand } from "../../../../packages/testing/src/gateway/proxy-command.ts";
-import { startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
-import { readSamples } from "../../../../packages/testing/src/telemetry/samples.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
+import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 
 // A running proxy command reads its changed configuration file again.
 

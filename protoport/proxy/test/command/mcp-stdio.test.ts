@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { call, createGreenhouse, openStdio } from "../../../../packages/testing/src/gateway/stdio-peer.ts";
+import { call, createGreenhouse, openStdio } from "../../../testing/src/gateway/stdio-peer.ts";
 
 test("beyond 32 calls, MCP on stdio queues 16 MiB, excluding cancelled requests", async () => {
   await using client = openStdio(createGreenhouse());

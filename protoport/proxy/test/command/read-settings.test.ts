@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "vitest";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSettings } from "../../src/command/read-settings.ts";
 
 // Which flags must or must not be combined.

@@ -1,9 +1,9 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Admit } from "../../../gateway/src/index.ts";
-import { getReadingProcedure, waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { requestFrom } from "../../../../packages/testing/src/gateway/proxy.ts";
-import { scopedGreenhouse } from "../../../../packages/testing/src/gateway/restricted.ts";
+import { getReadingProcedure, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
+import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { openAccessChecks } from "../../src/command/access-checks.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { refuseUncheckedRpcs } from "../../src/command/unchecked-scopes.ts";

@@ -6,7 +6,7 @@ import {
   FieldDescriptorProto_Type,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { serviceIn } from "../../../../packages/testing/src/gateway/file-init.ts";
+import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 import { compareServices, withoutRules } from "../../src/compare/index.ts";
 
 /** Returns a service whose message `Bed` has an enum. */

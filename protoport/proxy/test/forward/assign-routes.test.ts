@@ -1,11 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { runSteps } from "../../../gateway/src/http/index.ts";
-import { serviceWithRoutes } from "../../../../packages/testing/src/gateway/reflected-upstream.ts";
-import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { Shelves } from "../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { LibraryService } from "../../../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { Letters, Samples } from "../../../../packages/testing/src/gen/moved/v1/moved_pb.ts";
+import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
+import { Letters, Samples } from "../../../testing/src/gen/moved/v1/moved_pb.ts";
 import {
   type AssignedRoutes,
   assignRoutes,

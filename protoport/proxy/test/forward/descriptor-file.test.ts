@@ -3,7 +3,7 @@ import { stat } from "node:fs/promises";
 import { setImmediate } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { toDescriptorSource } from "../../src/forward/descriptor-sources.ts";
 import { createUpstream } from "../../src/upstreams/index.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { requestFrom } from "../../../../packages/testing/src/gateway/proxy.ts";
+import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
 import { compileForwardRules, type ForwardRules, noAddedFields } from "../../src/forward/forward-rules.ts";
 
 test.each<{ name: string; rules: ForwardRules; sent: readonly string[]; forwarded: readonly string[] }>([

@@ -12,13 +12,13 @@ import {
   type ProxyGateway,
   type ProxyOptions,
 } from "../../src/create-proxy.ts";
-import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { encodeEnvelope } from "../../../../packages/testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { grpcHead, startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import type { HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch, openFetchUpload } from "../../../../packages/testing/src/http/fetch.ts";
-import { frameFlag, frameType, headersFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { grpcHead, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { exchangeFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
+import { frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
 
 // How forwarded calls start and end: after the shutdown signal, with timeouts, with errors, and during an upload.
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { requestFrom } from "../../../../packages/testing/src/gateway/proxy.ts";
+import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
 import { LazyHeaders, type ProtocolName } from "../../../gateway/src/protocols/index.ts";
 import type { Caller } from "../../../gateway/src/serve/index.ts";
 import { compileForwardRules, type ForwardRules } from "../../src/forward/forward-rules.ts";

@@ -1,9 +1,9 @@
 import { getEventListeners } from "node:events";
 import { afterEach, expect, test, vi } from "vitest";
-import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { openGreenhouse, respondWatered, wateringOf } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { serviceWithRoutes } from "../../../../packages/testing/src/gateway/reflected-upstream.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { openGreenhouse, respondWatered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { createProxy, type DescriptorSource, type ProxiedUpstreamOptions } from "../../src/create-proxy.ts";
 import { readInTime, toDescriptorSource } from "../../src/forward/descriptor-sources.ts";
 

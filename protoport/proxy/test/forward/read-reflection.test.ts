@@ -19,9 +19,9 @@ import {
   ServerReflection,
   ServerReflectionV1Alpha,
 } from "../../../gateway/src/reflection/index.ts";
-import { KitchenSink } from "../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Tests reading descriptors by reflection, and the errors for servers with invalid reflection.
 

@@ -11,18 +11,18 @@ import { createGrpcTransport, type UpstreamOptions } from "../../src/client/inde
 import { defaultHttp2Limits } from "../../../gateway/src/engine/http2/index.ts";
 import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../src/upstreams/upstream-limits.ts";
-import { frame, frameBytes, frameType, resetFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
-import { settingFrame } from "../../../../packages/testing/src/http2/http2-requests.ts";
-import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
+import { frame, frameBytes, frameType, resetFrame } from "../../../testing/src/http/http2-frames.ts";
+import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../testing/src/deadline.ts";
 import {
   respondWatered,
   type GreenhouseClient,
   openGreenhouse,
   outcomeOf,
   watered,
-} from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { envelope, grpcResponse, startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../testing/src/gateway/greenhouse-client.ts";
+import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Tests the effect of each upstream limit.
 

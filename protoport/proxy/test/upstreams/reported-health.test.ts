@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { openGreenhouse, wateringOf } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { envelope, grpcHead } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../packages/testing/src/http2/http2-requests.ts";
-import { waitSomeTurns } from "../../../../packages/testing/src/wait-some-turns.ts";
+import { dataFrame, frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { openGreenhouse, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { envelope, grpcHead } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
+import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 import {
   clientOf,
   endsWith,

@@ -4,9 +4,9 @@ import { createServer, type TlsOptions } from "node:tls";
 import { expect, test } from "vitest";
 import { createUpstream, type UpstreamTls } from "../../src/upstreams/index.ts";
 import { explainTlsError } from "../../src/upstreams/tls-errors.ts";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
-import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { openGreenhouse, wateringOf } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { openGreenhouse, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 
 // TLS errors name the option to change.
 

@@ -1,17 +1,17 @@
 import { once } from "node:events";
 import { createServer } from "node:tls";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { frame, frameFlag, frameType } from "../../../../packages/testing/src/http/http2-frames.ts";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
-import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { openGreenhouse, watered, wateringOf } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { frame, frameFlag, frameType } from "../../../testing/src/http/http2-frames.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { openGreenhouse, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   grpcResponse,
   isSettings,
   type ScriptedConnection,
   type ScriptedServer,
   startScriptedServer,
-} from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,10 +1,10 @@
 import { createServer } from "node:net";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { openGreenhouse, respondWatered, watered, wateringOf } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { grpcResponse, type Script, startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../packages/testing/src/http2/http2-requests.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { openGreenhouse, respondWatered, watered, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { grpcResponse, type Script, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
 afterEach(() => void vi.useRealTimers());

@@ -1,7 +1,7 @@
 import { toBinary } from "@bufbuild/protobuf";
 import { HealthCheckRequestSchema } from "../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
-import { dataFrame, type Frame, frameFlag, frameType, headersFrame } from "../../../../packages/testing/src/http/http2-frames.ts";
-import { type GreenhouseClient, openGreenhouse, watered } from "../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { dataFrame, type Frame, frameFlag, frameType, headersFrame } from "../../../testing/src/http/http2-frames.ts";
+import { type GreenhouseClient, openGreenhouse, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcHead,
@@ -10,7 +10,7 @@ import {
   type ScriptedConnection,
   type ScriptedServer,
   startScriptedServer,
-} from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../testing/src/gateway/scripted-http2-server.ts";
 
 /** The service whose health is watched. */
 export const service = "greenhouse.v1.GreenhouseService";

@@ -4,7 +4,7 @@ import type { CompletedRequest } from "../../../gateway/src/index.ts";
 import { createCallLog, type CallLogOptions } from "../../src/logs/call-log.ts";
 import { problem } from "../../../gateway/src/protobuf/errors/problem.ts";
 import { isProbe } from "../../../gateway/src/health/probes.ts";
-import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
+import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 function requestWith(changes: Partial<CompletedRequest>): CompletedRequest {
   return {

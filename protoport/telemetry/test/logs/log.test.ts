@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { runProgram } from "../../../../packages/testing/src/process/child-program.ts";
+import { runProgram } from "../../../testing/src/process/child-program.ts";
 import { openLog, openReserveLog } from "../../src/logs/log.ts";
-import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
+import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 test("a log line is a JSON object with level and UTC time", () => {
   const { log, lines } = openLogLines("info");

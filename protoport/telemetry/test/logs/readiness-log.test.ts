@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Readiness } from "../../../gateway/src/health/readiness.ts";
 import { logReadiness } from "../../src/logs/readiness-log.ts";
-import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
+import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 const notReady = (part: string, problem: string) => ({
   level: "warn",

@@ -6,11 +6,11 @@ import {
   type HandlerContext,
 } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { OrderService } from "../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
 import { requestIdOf } from "../../src/logs/request-id.ts";
 import { createSafeErrors } from "../../src/logs/safe-errors.ts";
-import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
+import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 function contextWith(requestSignal: AbortSignal): HandlerContext {
   return createHandlerContext({

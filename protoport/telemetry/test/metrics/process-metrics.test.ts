@@ -4,7 +4,7 @@ import { durationBounds } from "../../src/conventions/index.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import type { MetricFamily } from "../../src/metrics/metric-family.ts";
 import { measureProcess, readDelays } from "../../src/metrics/process-metrics.ts";
-import { collectGarbage } from "../../../../packages/testing/src/http/retained-bytes.ts";
+import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
 
 test("measureProcess exports CPU time, memory, uptime and event loop time", () => {
   const startMs = performance.now();

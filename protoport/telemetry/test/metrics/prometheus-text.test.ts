@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createMetricsEndpoint, type MetricFamily, Metrics } from "../../src/metrics/index.ts";
 import { formatPrometheus } from "../../src/metrics/prometheus-text.ts";
-import { askEndpoint } from "../../../../packages/testing/src/gateway/ask-endpoint.ts";
+import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
 
 const families: readonly MetricFamily[] = [
   {

@@ -5,10 +5,10 @@ import { describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
-import { collect } from "../../../../packages/testing/src/collect.ts";
-import { callings, greenhouseClient } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { registerSdk } from "../../../../packages/testing/src/telemetry/register-sdk.ts";
-import { caller, startTraced, traceparent } from "../../../../packages/testing/src/telemetry/traced-greenhouse.ts";
+import { collect } from "../../../testing/src/collect.ts";
+import { callings, greenhouseClient } from "../../../testing/src/gateway/greenhouse.ts";
+import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
+import { caller, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
 /** The ids of the active spans, by the callback that recorded them. */
 type ActiveSpans = Map<string, Set<string | undefined>>;

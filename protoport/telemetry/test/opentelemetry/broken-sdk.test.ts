@@ -4,10 +4,10 @@ import type { NodeSDKConfiguration } from "@opentelemetry/sdk-node";
 import { InMemorySpanExporter, SimpleSpanProcessor, type SpanProcessor } from "@opentelemetry/sdk-trace";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { getReadingProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
-import { registerSdk } from "../../../../packages/testing/src/telemetry/register-sdk.ts";
-import { reading, startTraced, traceparent } from "../../../../packages/testing/src/telemetry/traced-greenhouse.ts";
+import { getReadingProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
+import { reading, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
 function broken(): never {
   throw new Error("the SDK is broken");

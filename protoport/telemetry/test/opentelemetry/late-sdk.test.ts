@@ -3,9 +3,9 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { traceIdsOf } from "../../src/opentelemetry/index.ts";
 import { spanOf } from "../../src/opentelemetry/request-context.ts";
-import { exchange } from "../../../../packages/testing/src/gateway/wire-format.ts";
-import { registerSdk } from "../../../../packages/testing/src/telemetry/register-sdk.ts";
-import { reading, startTraced } from "../../../../packages/testing/src/telemetry/traced-greenhouse.ts";
+import { exchange } from "../../../testing/src/gateway/wire-format.ts";
+import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
+import { reading, startTraced } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
 // An SDK may be registered after the gateway was created. Until then, the API returns proxy tracers, which switch to an
 // SDK that is registered with the same copy of the API.

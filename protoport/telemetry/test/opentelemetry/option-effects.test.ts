@@ -1,9 +1,9 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../packages/testing/src/comparison.ts";
-import { type LogLines, openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
-import { registerSdk } from "../../../../packages/testing/src/telemetry/register-sdk.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../testing/src/comparison.ts";
+import { type LogLines, openLogLines } from "../../../testing/src/operations/log-lines.ts";
+import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 import type { CallLogOptions } from "../../src/logs/call-log.ts";
 import type { SafeErrorsOptions } from "../../src/logs/safe-errors.ts";
 import type { RequestMetricsOptions } from "../../src/conventions/request-metrics.ts";

@@ -5,15 +5,15 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy, type ForwardRules, type ProxyOptions } from "../../../proxy/src/create-proxy.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
-import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { exchangeHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { descriptorSetOf } from "../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../packages/testing/src/gateway/proxy.ts";
-import { envelope, grpcResponse, startScriptedServer } from "../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { registerSdk } from "../../../../packages/testing/src/telemetry/register-sdk.ts";
-import { caller, reading, traceparent } from "../../../../packages/testing/src/telemetry/traced-greenhouse.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+import { envelope, grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
+import { caller, reading, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
 // A proxy's upstream calls are client spans below the request's span, and parents of the upstream's spans.
 

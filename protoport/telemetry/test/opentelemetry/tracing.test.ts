@@ -8,9 +8,9 @@ import {
   greenhouseClient,
   startGreenhouse,
   waterBedProcedure,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
-import { registerSdk } from "../../../../packages/testing/src/telemetry/register-sdk.ts";
+} from "../../../testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import { registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01`, baggage: "shelf=3" };

@@ -13,14 +13,14 @@ import { DataPointType, type IAttributesProcessor, MeterProvider, MetricReader }
 import { type Sampler, SamplingDecision } from "@opentelemetry/sdk-trace";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createTestGateway } from "../../../../packages/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
-import { waterBedProcedure } from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
-import type { Field, HttpRequest } from "../../../../packages/testing/src/http/exchange.ts";
-import { startOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { type RegisteredSdk, registerSdk } from "../../../../packages/testing/src/telemetry/register-sdk.ts";
-import { caller, reading, startTraced, traceparent } from "../../../../packages/testing/src/telemetry/traced-greenhouse.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
+import type { Field, HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { type RegisteredSdk, registerSdk } from "../../../testing/src/telemetry/register-sdk.ts";
+import { caller, reading, startTraced, traceparent } from "../../../testing/src/telemetry/traced-greenhouse.ts";
 
 const wateringOverGrpc = rpcRequest(wireFormats.grpc, new Uint8Array(0), [], waterBedProcedure);
 

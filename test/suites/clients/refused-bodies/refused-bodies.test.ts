@@ -8,9 +8,9 @@ import {
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { buildLimitMs, buildStep } from "../../../../packages/testing/src/process/build-step.ts";
-import { hasProgram, toolsFolder } from "../../../../packages/testing/src/process/tools-folder.ts";
+} from "../../../../protoport/testing/src/gateway/greenhouse.ts";
+import { buildLimitMs, buildStep } from "../../../../protoport/testing/src/process/build-step.ts";
+import { hasProgram, toolsFolder } from "../../../../protoport/testing/src/process/tools-folder.ts";
 
 // Requests over HTTP/1.1 that are refused before their body has arrived. The client gets the response in any case.
 

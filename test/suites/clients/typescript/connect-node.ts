@@ -3,7 +3,7 @@ import { ConnectError, createClient, type Transport } from "@connectrpc/connect"
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { readFileSync } from "node:fs";
 import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { StreamService } from "../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
+import { StreamService } from "../../../../protoport/testing/src/gen/streams/v1/stream_service_pb.ts";
 import { type Outcome, run, trusted, url } from "./script.ts";
 
 const nodeOptions = trusted === undefined ? {} : { ca: readFileSync(trusted) };

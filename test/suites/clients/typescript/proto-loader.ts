@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { callStub, channelCredentials, outcomeOf } from "./grpc-js.ts";
 import { authority, run } from "./script.ts";
 
-const folders = ["proto", "protoport/gateway/proto", "packages/testing/proto"];
+const folders = ["proto", "protoport/gateway/proto", "protoport/testing/proto"];
 const definition = await load(["plantstore/v1/plant_service.proto", "streams/v1/stream_service.proto"], {
   includeDirs: folders.map((folder) => fileURLToPath(new URL(`../../../../${folder}`, import.meta.url))),
   // An int64 would lose digits as a number.

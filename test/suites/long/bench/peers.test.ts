@@ -6,7 +6,7 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { library, plants } from "../../../../bench/native-peers.ts";
 import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
 
 // A new plant store RPC must not stop the bench's peers from building. The peers in Go and Rust are compiled outside
 // the checkout, from their own folder and from what buf generates there.
@@ -24,7 +24,7 @@ function buf(...args: readonly string[]): Buffer {
 
 test.each([
   { name: "plant service definition", definition: plants, file: "bench/peers/proto/plantstore/v1/plant_service.proto" },
-  { name: "library definition", definition: library, file: "packages/testing/proto/library/v1/library.proto" },
+  { name: "library definition", definition: library, file: "protoport/testing/proto/library/v1/library.proto" },
 ])("the peers' $name imports nothing from the plant store", ({ definition, file }) => {
   const paths = buf("ls-files", ...definition, "--include-imports")
     .toString()

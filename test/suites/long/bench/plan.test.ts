@@ -13,7 +13,7 @@ import {
 } from "../../../../bench/scale/costs.ts";
 import { assumed, type Load, type Plan, planFor, usualMachine } from "../../../../bench/scale/plan.ts";
 import { checksOf } from "../../../../bench/scale/tables.ts";
-import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
 
 const figures = readFigures();
 

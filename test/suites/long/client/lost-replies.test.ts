@@ -7,9 +7,9 @@ import {
   PlantClientError,
 } from "../../../../src/client/index.ts";
 import { openSqliteStore } from "../../../../src/stores/index.ts";
-import { type LossyProxy, startLossyProxy } from "../../../../packages/testing/src/http/lossy-proxy.ts";
+import { type LossyProxy, startLossyProxy } from "../../../../protoport/testing/src/http/lossy-proxy.ts";
 import { deleteWithRetries } from "../../../support/clients/delete-with-retries.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { startPlantServer, tokens } from "../../../support/server/plant-server.ts";
 
 /** Bytes between two cuts. test/suites/crash/lost-replies.test.ts cuts at every byte. */

@@ -4,11 +4,11 @@ import * as fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
 import { readConfiguration, startServer } from "../../../../src/server/index.ts";
-import { createSigningKey } from "../../../../packages/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
+import { createSigningKey } from "../../../../protoport/testing/src/auth/identity-provider.ts";
+import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
-import { numRunsOf } from "../../../../packages/testing/src/test-seed.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { numRunsOf } from "../../../../protoport/testing/src/test-seed.ts";
 
 type Environment = Readonly<Record<string, string>>;
 

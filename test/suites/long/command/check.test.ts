@@ -4,12 +4,12 @@ import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
+import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
 import { createMissingStore } from "../../../support/plants/sqlite-file.ts";
 import { type Ended, runCommand } from "../../../support/process/run-command.ts";
-import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { startConfigured } from "../../../support/server/start-configured.ts";
-import { startOtlpReceiver } from "../../../../packages/testing/src/telemetry/otlp-receiver.ts";
+import { startOtlpReceiver } from "../../../../protoport/testing/src/telemetry/otlp-receiver.ts";
 
 /** Runs `check` with the store `plants.db` in the folder, which is created if it is missing. */
 function check(folder: TempFolder, environment: Record<string, string> = {}): Promise<Ended> {

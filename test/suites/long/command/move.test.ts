@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openSqliteStore } from "../../../../src/stores/index.ts";
 import { openDatabase } from "../../../../src/stores/sqlite/database.ts";
-import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { plantsIn } from "../../../support/plants/sqlite-file.ts";
 import { runCommand } from "../../../support/process/run-command.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { startNode } from "../../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { startNode } from "../../../../protoport/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 test("terminal writes to a pipe wait without buffering when the reader is slow", async () => {
   using folder = createTempFolder();

@@ -3,15 +3,15 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { within } from "../../../../packages/testing/src/deadline.ts";
-import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
-import { type CommandLine, startNode } from "../../../../packages/testing/src/process/command-line.ts";
-import { signalAtLoad } from "../../../../packages/testing/src/process/signal-at-load.ts";
+import { within } from "../../../../protoport/testing/src/deadline.ts";
+import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { type CommandLine, startNode } from "../../../../protoport/testing/src/process/command-line.ts";
+import { signalAtLoad } from "../../../../protoport/testing/src/process/signal-at-load.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
 import { statusOfLongTarget } from "../../../support/server/long-target.ts";
-import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 const token = "token-of-the-workers-test";
 

@@ -2,14 +2,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createBearerAuth, principalKey, type TokenVerifier } from "../../../../protoport/auth/src/index.ts";
-import { type Http1Connection, openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { Dice } from "../../../../packages/testing/src/dice.ts";
+import { type Http1Connection, openHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
+import { Dice } from "../../../../protoport/testing/src/dice.ts";
 import {
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../packages/testing/src/gateway/greenhouse.ts";
-import { numRunsOf, testSeed } from "../../../../packages/testing/src/test-seed.ts";
+} from "../../../../protoport/testing/src/gateway/greenhouse.ts";
+import { numRunsOf, testSeed } from "../../../../protoport/testing/src/test-seed.ts";
 
 // A connection caches parts of a request head. Because callers share a proxy's connections, no cached part may reach
 // another request. The tests send heads that differ in one byte on a few connections, and compare the responses with

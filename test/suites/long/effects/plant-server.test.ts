@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentLog } from "../../../../protoport/telemetry/src/logs/index.ts";
-import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../packages/testing/src/comparison.ts";
+import { openLogLines } from "../../../../protoport/testing/src/operations/log-lines.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../protoport/testing/src/comparison.ts";
 import { createPlantServer, type PlantServerOptions } from "../../../../src/server/index.ts";
 import { createPlantTools } from "../../../../src/server/plant-tools.ts";
 import type { Configuration } from "../../../../src/server/settings.ts";

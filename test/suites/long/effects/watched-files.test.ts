@@ -10,10 +10,10 @@ import {
   type IdentityProvider,
   startIdentityProvider,
   testAudience,
-} from "../../../../packages/testing/src/auth/identity-provider.ts";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
-import { listenOnLoopback } from "../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../../protoport/testing/src/auth/identity-provider.ts";
+import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../../protoport/testing/src/http/listen-on-loopback.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { deletePlant, type Environment } from "../server/effects/comparison.ts";
 import { type ConfiguredServer, startConfigured } from "../../../support/server/start-configured.ts";
 

@@ -6,7 +6,7 @@ import { Readiness } from "../../../../protoport/gateway/src/health/index.ts";
 import { silentLog } from "../../../../protoport/telemetry/src/logs/index.ts";
 import { codes } from "../../../contract/expected-response.ts";
 import { type Situation, situations } from "../../../contract/situations.ts";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
+import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
 import {
   type Address,
   type Field,
@@ -14,11 +14,11 @@ import {
   type HttpResponse,
   type HttpRequest,
   type HttpVersion,
-} from "../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { readOutcome, readWebTrailer } from "../../../../packages/testing/src/gateway/outcome.ts";
-import { wires, type WireFormat, wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+} from "../../../../protoport/testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../../protoport/testing/src/http/http2-connection.ts";
+import { readOutcome, readWebTrailer } from "../../../../protoport/testing/src/gateway/outcome.ts";
+import { wires, type WireFormat, wireFormats } from "../../../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
 import { openSituationStore, secretText } from "../../../support/plants/situation-store.ts";
 import { authorized, bearer, testVerifier, tokens } from "../../../support/server/plant-server.ts";

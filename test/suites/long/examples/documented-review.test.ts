@@ -7,8 +7,8 @@ import {
   projectFolder,
   type ProgramResult,
   runProgram,
-} from "../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
 // Runs docs/how-to/review-changes.md in a user's repository, with its definition, its change, its commands and its

@@ -1,16 +1,16 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
-import { openHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../packages/testing/src/http/http2-connection.ts";
-import { readOutcome } from "../../../../packages/testing/src/gateway/outcome.ts";
-import { wireFormats } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
+import { openHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../../protoport/testing/src/http/http2-connection.ts";
+import { readOutcome } from "../../../../protoport/testing/src/gateway/outcome.ts";
+import { wireFormats } from "../../../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
-import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../../packages/testing/src/process/command-line.ts";
+import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { startNode } from "../../../../protoport/testing/src/process/command-line.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { bearer } from "../../../support/server/plant-server.ts";
 
 test("embed.ts accepts a token from its file, counts requests, and drains", async () => {

@@ -5,8 +5,8 @@ import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
 import { GreenhouseServiceService } from "../../../../examples/gen/grpc-js/greenhouse/v1/greenhouse.ts";
 import { callRpc, type RpcCall, type RpcDefinition } from "../../../../protoport/grpc-handlers/test/grpc-js-client.ts";
-import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
-import { startExample } from "../../../../packages/testing/src/process/example-server.ts";
+import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { startExample } from "../../../../protoport/testing/src/process/example-server.ts";
 
 // The services in grpc-node's examples, on grpc-js's server and moved to the gateway.
 

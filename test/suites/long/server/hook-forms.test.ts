@@ -7,9 +7,9 @@ import {
   expectNoUnhandledRejections,
   type Form,
   forms,
-} from "../../../../packages/testing/src/callback-forms.ts";
-import { exchangeHttp1 } from "../../../../packages/testing/src/http/http1-connection.ts";
-import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
+} from "../../../../protoport/testing/src/callback-forms.ts";
+import { exchangeHttp1 } from "../../../../protoport/testing/src/http/http1-connection.ts";
+import { openLogLines } from "../../../../protoport/testing/src/operations/log-lines.ts";
 import { authorized, startPlantServer } from "../../../support/server/plant-server.ts";
 
 // Custom hooks run in addition to the server's, which set request ids, log and measure. No hook prevents the others

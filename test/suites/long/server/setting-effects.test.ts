@@ -7,13 +7,13 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { expect, test } from "vitest";
-import { createCertificate } from "../../../../packages/testing/src/http/certificate.ts";
-import { freePort } from "../../../../packages/testing/src/process/free-port.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
+import { freePort } from "../../../../protoport/testing/src/process/free-port.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { statusOfLongTarget } from "../../../support/server/long-target.ts";
 import { type ConfiguredServer, startConfigured } from "../../../support/server/start-configured.ts";
-import { Differs } from "../../../../packages/testing/src/comparison.ts";
+import { Differs } from "../../../../protoport/testing/src/comparison.ts";
 import { compare, deletePlant, type Effects, type Environment, get, settledMs } from "./effects/comparison.ts";
 import { credentialEffects } from "./effects/credential-effects.ts";
 

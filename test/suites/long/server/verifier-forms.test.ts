@@ -2,10 +2,10 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../../../protoport/auth/src/token-verifier.ts";
 import { createPlantTools } from "../../../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
-import type { Field } from "../../../../packages/testing/src/http/exchange.ts";
-import { type Wire, wiresWithTools, exchange } from "../../../../packages/testing/src/gateway/wire-format.ts";
+import type { Field } from "../../../../protoport/testing/src/http/exchange.ts";
+import { type Wire, wiresWithTools, exchange } from "../../../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../../../support/plants/delete-plant.ts";
-import { openLogLines } from "../../../../packages/testing/src/operations/log-lines.ts";
+import { openLogLines } from "../../../../protoport/testing/src/operations/log-lines.ts";
 import { bearer, startPlantServer, testVerifier, tokens } from "../../../support/server/plant-server.ts";
 
 // A verifier returns an outcome or a promise, and a defective verifier throws or rejects. The response and the

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PlantStore } from "../../../../src/service/plant-store.ts";
-import { waitLimitMs } from "../../../../packages/testing/src/deadline.ts";
+import { waitLimitMs } from "../../../../protoport/testing/src/deadline.ts";
 import { checkStore } from "../../../support/model/check-store.ts";
 import { createSqlite } from "../../../support/model/databases.ts";
 import { startInThread } from "../../../support/model/start-thread.ts";

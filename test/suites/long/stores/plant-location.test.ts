@@ -8,10 +8,10 @@ import {
   type PlantLocation,
 } from "../../../../src/stores/index.ts";
 import { StoreOpenError } from "../../../../src/stores/contract/store-open-error.ts";
-import { collect } from "../../../../packages/testing/src/collect.ts";
+import { collect } from "../../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { type PostgresServer, startPostgres } from "../../../support/plants/postgres-server.ts";
-import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 let server: PostgresServer;
 let folder: TempFolder;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { runProgram } from "../../../../packages/testing/src/process/child-program.ts";
+import { runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
 
 const ofProxy = ["proxy/forward/", "proxy/client/", "proxy/upstreams/", "http-engine/http2-client/"];
 

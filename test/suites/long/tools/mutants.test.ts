@@ -7,7 +7,7 @@ import { settingMutants } from "../../../../tools/mutants/setting-mutants.ts";
 import { settingRows } from "../../../../protoport/proxy/src/settings/setting-flags.ts";
 import { settings } from "../../../../src/server/settings.ts";
 import { rejectedMutants } from "../../../../tools/mutants/rejected-mutants.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 describe("mutationsOf", () => {
   test.each([

@@ -1,9 +1,9 @@
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { projectFolder } from "../../../../packages/testing/src/process/child-program.ts";
-import { startProgram } from "../../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
+import { startProgram } from "../../../../protoport/testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 // The package requires a future Node version, as a package may require a newer version than the user's.
 

@@ -2,9 +2,9 @@ import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeSuite, runOf } from "../../../../tools/suite.ts";
-import { projectFolder, runProgram } from "../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
-import { type Suite } from "../../../../packages/testing/src/suite.ts";
+import { projectFolder, runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
+import { type Suite } from "../../../../protoport/testing/src/suite.ts";
 import { suites } from "../../suites.ts";
 
 const run = (...words: string[]) => runProgram(process.execPath, [join(projectFolder, "tools/suite.ts"), ...words]);

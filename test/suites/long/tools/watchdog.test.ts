@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { projectFolder, runProgram } from "../../../../packages/testing/src/process/child-program.ts";
+import { projectFolder, runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
 
 const program = `
-  const { startWatchdog } = await import("${projectFolder}packages/testing/src/process/watchdog.ts");
+  const { startWatchdog } = await import("${projectFolder}protoport/testing/src/process/watchdog.ts");
   startWatchdog(500)("counts the stars");
   for (;;);
 `;

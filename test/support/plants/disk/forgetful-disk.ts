@@ -14,8 +14,8 @@ import {
 import { join } from "node:path";
 import { Duplex } from "node:stream";
 import { text } from "node:stream/consumers";
-import { compileCache } from "../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder, type TempFolder } from "../../../../packages/testing/src/process/temp-folder.ts";
+import { compileCache } from "../../../../protoport/testing/src/process/child-program.ts";
+import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 /** Returns whether a compiler for the disk and a linker that preloads it exist. */
 export function canForget(): boolean {

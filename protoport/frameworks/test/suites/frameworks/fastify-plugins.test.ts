@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, noteKey, pathOf, pluginsOfFastify, requireFrom } from "./frameworks.ts";
 import { type Application, type Injected, noteOf, plugins, reading } from "./usual-plugins.ts";

@@ -6,8 +6,8 @@ import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect
 import { describe, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "../../../../../examples/servers/greenhouse.ts";
-import { rpcRequest, wireFormats } from "../../../../../packages/testing/src/gateway/wire-format.ts";
-import { readOutcome } from "../../../../../packages/testing/src/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
+import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { type FastifyLike, fastifyConnectPlugin, type FastifyRequestLike } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 

@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type ConnectRouter, type ContextKey, createContextKey, type ServiceImpl } from "@connectrpc/connect";
-import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
 /** The folders with each framework's oldest and newest supported major version. */
 export const folders: Readonly<Record<"oldest" | "newest", string>> = {

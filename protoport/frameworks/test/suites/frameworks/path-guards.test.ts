@@ -1,8 +1,8 @@
 import { createServer, type RequestListener } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Address } from "../../../../../packages/testing/src/http/exchange.ts";
-import { listenOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { exchangeHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
+import type { Address } from "../../../../testing/src/http/exchange.ts";
+import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { expressConnectMiddleware } from "../../../src/express.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";

@@ -4,8 +4,8 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { type ContextValues, createContextValues } from "@connectrpc/connect";
 import { expect, onTestFinished } from "vitest";
-import { startOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { noteKey } from "./frameworks.ts";
 
 /** The request members that middleware adds. */

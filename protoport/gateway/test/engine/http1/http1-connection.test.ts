@@ -11,10 +11,10 @@ import {
   RequestBody,
 } from "../../../src/http/exchange/index.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../../src/engine/http1/index.ts";
-import { collectGarbage } from "../../../../../packages/testing/src/http/retained-bytes.ts";
-import { listenOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { waitSomeTurns } from "../../../../../packages/testing/src/wait-some-turns.ts";
+import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
+import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
 
 const receiver: RequestReceiver = {
   body: undefined,

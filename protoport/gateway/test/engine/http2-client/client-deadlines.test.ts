@@ -13,8 +13,8 @@ import {
   frameType,
   headersFrame,
   readFrames,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { waitSomeTurns } from "../../../../../packages/testing/src/wait-some-turns.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
+import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
 
 // Tests when a client sends PINGs to a server that is silent during calls. Silence is checked every 5 s.
 

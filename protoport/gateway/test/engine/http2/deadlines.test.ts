@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { frame, frameType, openFrames } from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { startEngine } from "../../../../../packages/testing/src/http2/http2-engine.ts";
-import { answered, whole } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+import { frame, frameType, openFrames } from "../../../../testing/src/http/http2-frames.ts";
+import { startEngine } from "../../../../testing/src/http2/http2-engine.ts";
+import { answered, whole } from "../../../../testing/src/http2/http2-requests.ts";
 
 test("a connection is not idle if a stream ends between two checks", async () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });

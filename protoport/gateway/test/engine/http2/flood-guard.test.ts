@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { FloodGuard } from "../../../src/engine/http2/flood-guard.ts";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/index.ts";
-import { receiving, startEngine } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+import { receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   clientPreface,
   dataFrame,
@@ -16,7 +16,7 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
 import {
   answered,
   begun,
@@ -30,7 +30,7 @@ import {
   uint32,
   whole,
   windowUpdateFrame,
-} from "../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../testing/src/http2/http2-requests.ts";
 
 /** Returns the frames in wave `i`, from 0, which may open stream 3 + 2i. Stream 1 is always open. */
 type Wave = (i: number) => readonly Frame[];

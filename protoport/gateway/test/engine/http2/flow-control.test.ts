@@ -12,8 +12,8 @@ import {
   frameType,
   openFrames,
   resetFrame,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
+import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   answered,
   begun,
@@ -21,7 +21,7 @@ import {
   hold,
   settingFrame,
   windowUpdateFrame,
-} from "../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../testing/src/http2/http2-requests.ts";
 
 /** A request that a {@link WindowClient} sends. */
 interface WindowStream {

@@ -11,8 +11,8 @@ import {
   openFrames,
   resetFrame,
   type StreamEnd,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { startEngine } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
+import { startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   answered,
   begun,
@@ -27,7 +27,7 @@ import {
   uint32,
   whole,
   windowUpdateFrame,
-} from "../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../testing/src/http2/http2-requests.ts";
 
 const { endStream, endHeaders, padded, priority, ack } = frameFlag;
 const { protocolError, flowControlError, streamClosed, frameSizeError, compressionError } = ErrorCode;

@@ -8,9 +8,9 @@ import {
   frameFlag,
   frameType,
   openFrames,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { answer, receiving, startEngine, statusBlock } from "../../../../../packages/testing/src/http2/http2-engine.ts";
-import { answered, begun, windowUpdateFrame } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
+import { answer, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
+import { answered, begun, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 
 const frameOf = (streamId: number): ReturnType<typeof dataFrame> => dataFrame(streamId, Buffer.alloc(16_384, streamId));
 

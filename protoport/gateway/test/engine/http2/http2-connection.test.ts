@@ -4,15 +4,15 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, encodeBlock, type Http2Stream } from "../../../src/engine/http2/index.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { useFakeClock } from "../../../../../packages/testing/src/fake-clock.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { useFakeClock } from "../../../../testing/src/fake-clock.ts";
 import {
   answer,
   receiving,
   serveConnection,
   startEngine,
   statusBlock,
-} from "../../../../../packages/testing/src/http2/http2-engine.ts";
+} from "../../../../testing/src/http2/http2-engine.ts";
 import {
   clientPreface,
   dataFrame,
@@ -24,7 +24,7 @@ import {
   frameType,
   openFrames,
   readFrames,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
 import {
   answered,
   begun,
@@ -34,7 +34,7 @@ import {
   settingFrame,
   whole,
   windowUpdateFrame,
-} from "../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../testing/src/http2/http2-requests.ts";
 
 const { endStream, ack } = frameFlag;
 const alive = frame(frameType.ping, 0, 0, Buffer.alloc(8));

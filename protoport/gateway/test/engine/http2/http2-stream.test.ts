@@ -8,7 +8,7 @@ import {
   receiving,
   startEngine,
   statusBlock,
-} from "../../../../../packages/testing/src/http2/http2-engine.ts";
+} from "../../../../testing/src/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -18,7 +18,7 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
 import {
   answered,
   begun,
@@ -30,7 +30,7 @@ import {
   uint32,
   whole,
   windowUpdateFrame,
-} from "../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../testing/src/http2/http2-requests.ts";
 
 const { endStream, endHeaders } = frameFlag;
 const { protocolError, refusedStream } = ErrorCode;

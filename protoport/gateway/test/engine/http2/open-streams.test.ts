@@ -1,7 +1,7 @@
 import { getHeapSpaceStatistics } from "node:v8";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { collectGarbage, scavenge } from "../../../../../packages/testing/src/http/retained-bytes.ts";
+import { collectGarbage, scavenge } from "../../../../testing/src/http/retained-bytes.ts";
 import { type IdentifiedStream, OpenStreams } from "../../../src/engine/http2/open-streams.ts";
 
 // Many of 300 identifiers share their first slot, even in a table that has grown to 256 slots.

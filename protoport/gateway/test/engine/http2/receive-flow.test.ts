@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Http2Stream } from "../../../src/engine/http2/index.ts";
-import { pipe, receiving, startEngine } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+import { pipe, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -9,8 +9,8 @@ import {
   frameType,
   openFrames,
   resetFrame,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { begun } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
+import { begun } from "../../../../testing/src/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const limits = { connectionWindowBytes: 65_535, streamWindowBytes: 65_535 };

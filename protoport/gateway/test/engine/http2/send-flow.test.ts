@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { BacklogBudget } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Stream } from "../../../src/engine/http2/index.ts";
-import { answer, receiving, startEngine, statusBlock } from "../../../../../packages/testing/src/http2/http2-engine.ts";
+import { answer, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   type Frame,
   frame,
@@ -11,8 +11,8 @@ import {
   frameType,
   openFrames,
   resetFrame,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
+import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const { blockedTimeoutMs } = defaultHttp2Limits;

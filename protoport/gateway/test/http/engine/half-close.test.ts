@@ -1,11 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createIssuedCertificate } from "../../../../../packages/testing/src/http/certificate.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../../../packages/testing/src/gateway/envelope.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { settingFrame, windowUpdateFrame } from "../../../../../packages/testing/src/http2/http2-requests.ts";
+import { createIssuedCertificate } from "../../../../testing/src/http/certificate.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../../testing/src/http/http2-frames.ts";
+import { settingFrame, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 
 // A client that ends its side by FIN, or under TLS by close_notify, may still be reading, or be disconnected. Sending
 // something shows which. HTTP/1.1 has separate tests.

@@ -1,11 +1,11 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { sendUnaryCall } from "../../../../../packages/testing/src/http/grpc-frames.ts";
-import { openFrames, resetFrame } from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { windowUpdateFrame } from "../../../../../packages/testing/src/http2/http2-requests.ts";
-import { http2Servers } from "../../../../../packages/testing/src/gateway/listen-for-tests.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
+import { sendUnaryCall } from "../../../../testing/src/http/grpc-frames.ts";
+import { openFrames, resetFrame } from "../../../../testing/src/http/http2-frames.ts";
+import { windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
+import { http2Servers } from "../../../../testing/src/gateway/listen-for-tests.ts";
 
 // Tests the error of a call whose stream is reset, for each error code (RFC 9113 §7).
 

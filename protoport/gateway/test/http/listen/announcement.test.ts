@@ -2,14 +2,14 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer } from "node:http";
 import { Server, Socket } from "node:net";
 import { expect, test } from "vitest";
-import { createTestGateway, isNodeEngine } from "../../../../../packages/testing/src/gateway/test-engine.ts";
-import { exchange } from "../../../../../packages/testing/src/gateway/wire-format.ts";
-import type { Address, HttpRequest, HttpVersion } from "../../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { startGreenhouse } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startOnNode } from "../../../../../packages/testing/src/gateway/on-node.ts";
-import { waitSomeTurns } from "../../../../../packages/testing/src/wait-some-turns.ts";
+import { createTestGateway, isNodeEngine } from "../../../../testing/src/gateway/test-engine.ts";
+import { exchange } from "../../../../testing/src/gateway/wire-format.ts";
+import type { Address, HttpRequest, HttpVersion } from "../../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
+import { startOnNode } from "../../../../testing/src/gateway/on-node.ts";
+import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
 
 const channels = ["http.server.request.start", "http.server.response.finish"] as const;
 

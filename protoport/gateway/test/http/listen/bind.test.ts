@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileS
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { bind, restoreFile, removeStaleSocket } from "../../../src/http/listen/bind.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
 /** The file at a path, before another process replaced it. */
 function lookAt(path: string) {

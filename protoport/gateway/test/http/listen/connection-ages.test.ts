@@ -6,12 +6,12 @@ import { inspect } from "node:util";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createConnectionAges } from "../../../src/http/listen/connection-ages.ts";
-import { createTestGateway, heldRows } from "../../../../../packages/testing/src/gateway/test-engine.ts";
-import { type Address, fieldValue } from "../../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../../packages/testing/src/http/http2-connection.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { createTestGateway, heldRows } from "../../../../testing/src/gateway/test-engine.ts";
+import { type Address, fieldValue } from "../../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

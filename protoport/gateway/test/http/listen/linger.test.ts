@@ -3,17 +3,17 @@ import { createServer, type Server } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Admit } from "../../../src/index.ts";
-import { createCertificate } from "../../../../../packages/testing/src/http/certificate.ts";
-import type { Address } from "../../../../../packages/testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { listenOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
+import { createCertificate } from "../../../../testing/src/http/certificate.ts";
+import type { Address } from "../../../../testing/src/http/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../testing/src/deadline.ts";
 import {
   nextEvent,
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../../packages/testing/src/gateway/greenhouse.ts";
+} from "../../../../testing/src/gateway/greenhouse.ts";
 
 const restPath = "/beds/7:water";
 

@@ -2,16 +2,16 @@ import { once } from "node:events";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { ListenOptions } from "../../../src/index.ts";
-import { createTestGateway } from "../../../../../packages/testing/src/gateway/test-engine.ts";
-import { createByteReader } from "../../../../../packages/testing/src/http/byte-reader.ts";
-import { createCertificate } from "../../../../../packages/testing/src/http/certificate.ts";
-import { type Address, openSocket } from "../../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1, overHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { openFrames } from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { openHttp2 } from "../../../../../packages/testing/src/http/http2-connection.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { whole } from "../../../../../packages/testing/src/http2/http2-requests.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { createByteReader } from "../../../../testing/src/http/byte-reader.ts";
+import { createCertificate } from "../../../../testing/src/http/certificate.ts";
+import { type Address, openSocket } from "../../../../testing/src/http/exchange.ts";
+import { openHttp1, overHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { openFrames } from "../../../../testing/src/http/http2-frames.ts";
+import { openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { whole } from "../../../../testing/src/http2/http2-requests.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
 /** How many connections are served beyond the limit. */
 const spareMax = 64;

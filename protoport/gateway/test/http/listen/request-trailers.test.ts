@@ -2,13 +2,13 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../../src/engine/http2/hpack/decoder.ts";
-import { rowsFor } from "../../../../../packages/testing/src/combinations.ts";
-import { encodeEnvelope } from "../../../../../packages/testing/src/gateway/envelope.ts";
-import type { Address, Field } from "../../../../../packages/testing/src/http/exchange.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { type Http2Server, http2Servers } from "../../../../../packages/testing/src/gateway/listen-for-tests.ts";
+import { rowsFor } from "../../../../testing/src/combinations.ts";
+import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
+import type { Address, Field } from "../../../../testing/src/http/exchange.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
+import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../../testing/src/http/http2-frames.ts";
+import { type Http2Server, http2Servers } from "../../../../testing/src/gateway/listen-for-tests.ts";
 
 // Requests may have trailer fields. Neither HandlerContext nor the request in Connect's protocol handlers can carry
 // them, and they arrive after the header has decided everything about the call. So they are ignored, and never change a

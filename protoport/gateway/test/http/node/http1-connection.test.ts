@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { type FakeClock, useFakeClock } from "../../../../../packages/testing/src/fake-clock.ts";
-import { fieldValue } from "../../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { acceptedSocket, type TestGreenhouse } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startOnNode } from "../../../../../packages/testing/src/gateway/on-node.ts";
+import { type FakeClock, useFakeClock } from "../../../../testing/src/fake-clock.ts";
+import { fieldValue } from "../../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { acceptedSocket, type TestGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
+import { startOnNode } from "../../../../testing/src/gateway/on-node.ts";
 
 const head = "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
 const wholeCall = `${head}content-length: 2\r\n\r\n{}`;

@@ -7,13 +7,13 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { GatewayOptions } from "../../../src/index.ts";
 import { nodeEngine } from "../../../src/http/node/index.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
-import { createCertificate } from "../../../../../packages/testing/src/http/certificate.ts";
-import { openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { acceptedSocket } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { failingHooks, startOnNode } from "../../../../../packages/testing/src/gateway/on-node.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { createCertificate } from "../../../../testing/src/http/certificate.ts";
+import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { acceptedSocket } from "../../../../testing/src/gateway/greenhouse.ts";
+import { failingHooks, startOnNode } from "../../../../testing/src/gateway/on-node.ts";
 
 // Tests what a node:http server that does not listen lacks, and what it does before its handler is called.
 

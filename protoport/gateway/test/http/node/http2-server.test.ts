@@ -2,9 +2,9 @@ import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { nodeEngine } from "../../../src/http/node/index.ts";
-import type { Field } from "../../../../../packages/testing/src/http/exchange.ts";
-import { grpcHeader, sendUnaryCall } from "../../../../../packages/testing/src/http/grpc-frames.ts";
-import { openHttp2 } from "../../../../../packages/testing/src/http/http2-connection.ts";
+import type { Field } from "../../../../testing/src/http/exchange.ts";
+import { grpcHeader, sendUnaryCall } from "../../../../testing/src/http/grpc-frames.ts";
+import { openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   type FrameConnection,
@@ -15,13 +15,13 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { useFakeClock } from "../../../../../packages/testing/src/fake-clock.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { waterBedProcedure } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { postHeader } from "../../../../../packages/testing/src/http2/http2-requests.ts";
-import { failingHooks, startOnNode } from "../../../../../packages/testing/src/gateway/on-node.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { useFakeClock } from "../../../../testing/src/fake-clock.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
+import { postHeader } from "../../../../testing/src/http2/http2-requests.ts";
+import { failingHooks, startOnNode } from "../../../../testing/src/gateway/on-node.ts";
 
 // Tests what a node:http2 session does not do by itself, or does differently by default.
 

@@ -2,9 +2,9 @@ import { connect } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, onTestFinished, test, vi } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
-import { fieldValue } from "../../../../../packages/testing/src/http/exchange.ts";
-import { grpcHeader, sendUnaryCall } from "../../../../../packages/testing/src/http/grpc-frames.ts";
-import { openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
+import { fieldValue } from "../../../../testing/src/http/exchange.ts";
+import { grpcHeader, sendUnaryCall } from "../../../../testing/src/http/grpc-frames.ts";
+import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import {
   clientPreface,
   dataFrame,
@@ -15,9 +15,9 @@ import {
   headersFrame,
   openFrames,
   resetFrame,
-} from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { waterBedProcedure } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startOnNode } from "../../../../../packages/testing/src/gateway/on-node.ts";
+} from "../../../../testing/src/http/http2-frames.ts";
+import { waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
+import { startOnNode } from "../../../../testing/src/gateway/on-node.ts";
 
 // Node checks timeouts only for servers that listen.
 

@@ -3,11 +3,11 @@ import { createServer as createHttps } from "node:https";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createHttpEngine } from "../../../src/engine/index.ts";
-import { createCertificate } from "../../../../../packages/testing/src/http/certificate.ts";
-import { type Address, fieldValue } from "../../../../../packages/testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { acceptedSocket } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { createCertificate } from "../../../../testing/src/http/certificate.ts";
+import { type Address, fieldValue } from "../../../../testing/src/http/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { acceptedSocket } from "../../../../testing/src/gateway/greenhouse.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../src/index.ts";
 
 // After a header with Connection: Upgrade, node's parser drops the rest of the read. The parser treats the next read as

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { readProxyHeader } from "../../../src/http/trusted-proxies/index.ts";
-import { binaryHeader, ipv4Addresses, ipv6Addresses } from "../../../../../packages/testing/src/gateway/proxy-header.ts";
+import { binaryHeader, ipv4Addresses, ipv6Addresses } from "../../../../testing/src/gateway/proxy-header.ts";
 
 const ipv4 = { address: "203.0.113.7", port: 47 };
 const ipv6 = { address: "2001:db8::7", port: 47 };

@@ -2,13 +2,13 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { EnumValueOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { HiddenParts, readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
-import { descriptorSetOf } from "../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { restrictedTo } from "../../../../../packages/testing/src/gateway/restricted.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { restrictedTo } from "../../../../testing/src/gateway/restricted.ts";
 import {
   Color,
   file_kitchensink_v1_kitchen_sink,
   SinkSchema,
-} from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+} from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const proto = structuredClone(file_kitchensink_v1_kitchen_sink.proto);
 for (const value of proto.enumType.flatMap((desc) => desc.value))

@@ -20,7 +20,7 @@ import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
 import { visibilityLabelsOf } from "../../../src/protobuf/descriptors/hide-restricted.ts";
 import { commentOf, commentsOf } from "../../../src/openapi/index.ts";
 import { runSteps } from "../../../src/http/exchange/index.ts";
-import { restrictedTo } from "../../../../../packages/testing/src/gateway/restricted.ts";
+import { restrictedTo } from "../../../../testing/src/gateway/restricted.ts";
 
 // An element is hidden if its google.api.visibility rule has no allowed label.
 

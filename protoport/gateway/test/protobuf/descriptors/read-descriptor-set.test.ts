@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
-import { type FieldInit, type FileInit } from "../../../../../packages/testing/src/gateway/file-init.ts";
+import { type FieldInit, type FileInit } from "../../../../testing/src/gateway/file-init.ts";
 
 // Services are read from incomplete descriptor sets, too. Invalid sets, which protoc would never write, are refused.
 

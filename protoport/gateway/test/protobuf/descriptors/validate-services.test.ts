@@ -6,7 +6,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
-import { type FieldInit, type FileInit, stringField } from "../../../../../packages/testing/src/gateway/file-init.ts";
+import { type FieldInit, type FileInit, stringField } from "../../../../testing/src/gateway/file-init.ts";
 
 // protobuf-es accepts invalid descriptors from a program. A gateway refuses them if its services use them.
 

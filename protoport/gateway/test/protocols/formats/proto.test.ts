@@ -3,7 +3,7 @@ import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
-import { OrderService } from "../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
+import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { proto } from "../../../src/protocols/formats/proto.ts";
 
 test("the proto codec encodes the unknown fields of a google.protobuf.Empty", () => {

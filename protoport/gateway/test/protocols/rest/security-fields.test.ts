@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { FileService } from "../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { fieldValue, type HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
+import { fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import {
   transportNames,
   type EveryTransport,
   openEveryTransport,
-} from "../../../../../packages/testing/src/gateway/every-transport.ts";
+} from "../../../../testing/src/gateway/every-transport.ts";
 
 // The content of a google.api.HttpBody may be untrusted, but browsers give it this server's origin.
 

@@ -9,9 +9,9 @@ import {
   writeEnvelope,
 } from "../../../src/protocols/shared/envelope.ts";
 import { readMessages } from "../../../src/protocols/shared/message-splitter.ts";
-import { collectGarbage } from "../../../../../packages/testing/src/http/retained-bytes.ts";
-import { collect } from "../../../../../packages/testing/src/collect.ts";
-import { costRatio } from "../../../../../packages/testing/src/cost-ratio.ts";
+import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
+import { collect } from "../../../../testing/src/collect.ts";
+import { costRatio } from "../../../../testing/src/cost-ratio.ts";
 
 const limitBytes = 10;
 

@@ -5,14 +5,14 @@ import { constants, createServer as createHttp2Server } from "node:http2";
 import { describe, expect, test } from "vitest";
 import { WatchReadingsRequestSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../src/index.ts";
-import type { HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../../packages/testing/src/http/fetch.ts";
-import { openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../../packages/testing/src/http/http2-connection.ts";
-import { listenOnLoopback, startOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../../../packages/testing/src/gateway/wire-format.ts";
+import type { HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../../testing/src/http/fetch.ts";
+import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
+import { listenOnLoopback, startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
+import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
 // A handler finds the AsyncLocalStorage store for its own request, and never another's.
 

@@ -6,15 +6,15 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
 import { routes } from "../../../../../examples/servers/greenhouse.ts";
-import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
-import { startExample } from "../../../../../packages/testing/src/process/example-server.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { startExample } from "../../../../testing/src/process/example-server.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
 
-import { encodeEnvelope } from "../../../../../packages/testing/src/gateway/envelope.ts";
-import { readOutcome } from "../../../../../packages/testing/src/gateway/outcome.ts";
-import { rpcRequest, wireFormats } from "../../../../../packages/testing/src/gateway/wire-format.ts";
+import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
+import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
 const folder = join(projectFolder, "examples/frameworks");
 const json: Field = ["content-type", "application/json"];

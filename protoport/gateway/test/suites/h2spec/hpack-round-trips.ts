@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { HpackDecoder } from "../../../src/engine/http2/hpack/decoder.ts";
 import { emptyTable, encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
-import { buildStep } from "../../../../../packages/testing/src/process/build-step.ts";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { toolsFolder } from "../../../../../packages/testing/src/process/tools-folder.ts";
+import { buildStep } from "../../../../testing/src/process/build-step.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
 
 // Header lists go from Go's encoder, golang.org/x/net/http2/hpack, to our decoder, and from our encoder to Go's
 // decoder. Go's encoder uses what ours does not: the dynamic table with evictions and size changes, Huffman coding

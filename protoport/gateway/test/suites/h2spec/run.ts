@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { Http2Stream } from "../../../src/engine/http2/index.ts";
-import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { createGateway } from "../../../src/index.ts";
-import { isNodeEngine } from "../../../../../packages/testing/src/gateway/test-engine.ts";
-import { answer, type Engine, receiving, startEngine } from "../../../../../packages/testing/src/http2/http2-engine.ts";
-import { hasProgram } from "../../../../../packages/testing/src/process/tools-folder.ts";
+import { isNodeEngine } from "../../../../testing/src/gateway/test-engine.ts";
+import { answer, type Engine, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
+import { hasProgram } from "../../../../testing/src/process/tools-folder.ts";
 import { runRoundTrips } from "./hpack-round-trips.ts";
 
 // `npm run suite -- h2spec` runs two HTTP/2 implementations in Go against the engine.

@@ -5,17 +5,17 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
 import { createJsonMessageWriter } from "../../../src/protobuf/messages/json/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { statelessRequest } from "../../../../../packages/testing/src/gateway/mcp.ts";
-import { rollMessage } from "../../../../../packages/testing/src/gateway/random-message.ts";
-import { SinkSchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { statelessRequest } from "../../../../testing/src/gateway/mcp.ts";
+import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
+import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import {
   GetShelfRequestSchema,
   UpdateShelfRequestSchema,
-} from "../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { numRunsOf, testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+} from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
 import { edgeValues, formsOf, mutateObject } from "./random-values.ts";
 
 // A tool accepts the arguments that its input schema accepts, except for those in `exceptions`.

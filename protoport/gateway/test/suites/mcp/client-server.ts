@@ -3,7 +3,7 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { createGateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
 import { createHttpEngine } from "../../../src/engine/index.ts";
-import { kitchenSinkOptions } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
+import { kitchenSinkOptions } from "../../../../testing/src/gateway/kitchen-sink.ts";
 
 /** The clients' credential. */
 export const credential = "Bearer gardener";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 
 const program = join(
   import.meta.dirname,

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import type { DescFile } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { echoFiles, echoServers, sinkFiles, startGrpcProgram } from "../../../../../packages/testing/src/gateway/grpc-programs.ts";
-import { startProxyProcess } from "../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { echoFiles, echoServers, sinkFiles, startGrpcProgram } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
+import { createTempFolder, type TempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { everyType } from "./results.ts";
 import { connect1, connect2, connectToProxy } from "./typescript-clients.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import type { Dice } from "../../../../../packages/testing/src/dice.ts";
+import type { Dice } from "../../../../testing/src/dice.ts";
 
 const numbers = [
   0,

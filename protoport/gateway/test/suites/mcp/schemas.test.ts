@@ -4,10 +4,10 @@ import ajvFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import { createMessageSchema } from "../../../src/openapi/index.ts";
 import { createJsonMessageWriter, readJson } from "../../../src/protobuf/messages/json/index.ts";
-import { kitchenSinkRegistry } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { rollMessage } from "../../../../../packages/testing/src/gateway/random-message.ts";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { SinkSchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { kitchenSinkRegistry } from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { everyType } from "./results.ts";
 
 // Returns a tool schema's validator, which uses ajv.

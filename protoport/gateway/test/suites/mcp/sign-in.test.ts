@@ -17,15 +17,15 @@ import { createHttpEngine } from "../../../src/engine/index.ts";
 import {
   type AuthorizationServer,
   startAuthorizationServer,
-} from "../../../../../packages/testing/src/auth/authorization-server.ts";
-import { descriptorSetOf } from "../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxyProcess } from "../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { quietLog } from "../../../../../packages/testing/src/operations/quiet-log.ts";
-import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
-import { freePort } from "../../../../../packages/testing/src/process/free-port.ts";
-import { openPython } from "../../../../../packages/testing/src/process/python.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../../testing/src/auth/authorization-server.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
+import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
+import { quietLog } from "../../../../testing/src/operations/quiet-log.ts";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { freePort } from "../../../../testing/src/process/free-port.ts";
+import { openPython } from "../../../../testing/src/process/python.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { createGateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
 import { greenhouse } from "./results.ts";

@@ -8,7 +8,7 @@ import {
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { type ClientServer, credential } from "./client-server.ts";
 import { everyType, greenhouse, type Results } from "./results.ts";
 

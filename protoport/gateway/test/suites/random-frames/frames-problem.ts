@@ -1,5 +1,5 @@
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
-import { frameType } from "../../../../../packages/testing/src/http/http2-frames.ts";
+import { frameType } from "../../../../testing/src/http/http2-frames.ts";
 
 /** Returns the problem with the engine's output, or `undefined` if there is none. */
 export function problemOf(output: Buffer): string | undefined {

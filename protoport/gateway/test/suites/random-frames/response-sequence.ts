@@ -3,9 +3,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
 import { type ResponseReceiver, ClientConnection, type ClientStream } from "../../../src/engine/http2-client/index.ts";
 import { defaultHttp2Limits, StableFields } from "../../../src/engine/http2/index.ts";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { clientPreface, frame, frameBytes, frameType } from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { randomResponseFrame } from "../../../../../packages/testing/src/http2/random-frame.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/http/http2-frames.ts";
+import { randomResponseFrame } from "../../../../testing/src/http2/random-frame.ts";
 import { problemOf } from "./frames-problem.ts";
 
 const stable = [0, 1, 2].map((i) => new StableFields([":method", "POST", ":path", `/${i}`, "te", "trailers"]));

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { retainedBytes } from "../../../../../packages/testing/src/http/retained-bytes.ts";
-import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+import { retainedBytes } from "../../../../testing/src/http/retained-bytes.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { clientProblem } from "./response-sequence.ts";
 import { serverProblem } from "./sequence.ts";
 

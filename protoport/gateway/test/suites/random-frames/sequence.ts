@@ -2,10 +2,10 @@ import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, Http2Connection, type Http2Stream } from "../../../src/engine/http2/index.ts";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { answer, echo, pipe, receiving } from "../../../../../packages/testing/src/http2/http2-engine.ts";
-import { clientPreface, frame, frameBytes, frameType } from "../../../../../packages/testing/src/http/http2-frames.ts";
-import { randomFrame } from "../../../../../packages/testing/src/http2/random-frame.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { answer, echo, pipe, receiving } from "../../../../testing/src/http2/http2-engine.ts";
+import { clientPreface, frame, frameBytes, frameType } from "../../../../testing/src/http/http2-frames.ts";
+import { randomFrame } from "../../../../testing/src/http2/random-frame.ts";
 import { problemOf } from "./frames-problem.ts";
 
 /** Sends random frames to the server. @returns the problem, if any */

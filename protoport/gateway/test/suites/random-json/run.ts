@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { writeRandomJson } from "../../../../../packages/testing/src/gateway/both-json-writers.ts";
-import { readBothWays } from "../../../../../packages/testing/src/gateway/both-readers.ts";
-import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { writeRandomJson } from "../../../../testing/src/gateway/both-json-writers.ts";
+import { readBothWays } from "../../../../testing/src/gateway/both-readers.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
 
 // `npm run suite -- random-json` reads random JSON texts for many message types, including hostile ones. The fast
 // reader, which uses JSON.parse, must return the same message or error as the exact one. For about as many random

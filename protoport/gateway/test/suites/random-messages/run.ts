@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { type BothWays, goBothWays } from "../../../../../packages/testing/src/gateway/binary-oracle.ts";
-import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+import { type BothWays, goBothWays } from "../../../../testing/src/gateway/binary-oracle.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
 
 // `npm run suite -- random-messages` reads and writes random messages with the gateway's generated code and with
 // protobuf-es. The message types are random, in proto2, proto3 and edition 2023. Most bytes are well-formed. Some have

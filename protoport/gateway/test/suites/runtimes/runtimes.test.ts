@@ -7,12 +7,12 @@ import {
   fieldValue,
   type HttpResponse,
   type HttpRequest,
-} from "../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { readOutcome } from "../../../../../packages/testing/src/gateway/outcome.ts";
-import { rpcRequest, wireFormats } from "../../../../../packages/testing/src/gateway/wire-format.ts";
-import { type CommandLine, startProgram } from "../../../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
+import { type CommandLine, startProgram } from "../../../../testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 
 // The examples over Fetch, each on its runtime, bundled as for a worker, without node.

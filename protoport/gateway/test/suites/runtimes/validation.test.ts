@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
-import { exchangeHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { validAccount } from "../../../../../packages/testing/src/gateway/signup.ts";
-import { rpcRequest, wireFormats } from "../../../../../packages/testing/src/gateway/wire-format.ts";
-import { SignupService } from "../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { startProgram } from "../../../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { validAccount } from "../../../../testing/src/gateway/signup.ts";
+import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
+import { SignupService } from "../../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { startProgram } from "../../../../testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 
 test("validation in workerd refuses only messages that violate a rule", async () => {
   using folder = createTempFolder();
-  await bundleForWeb("packages/testing/src/gateway/signup-worker.ts", folder.file("worker.mjs"));
+  await bundleForWeb("protoport/testing/src/gateway/signup-worker.ts", folder.file("worker.mjs"));
   const command = resolveRuntime("@cloudflare/workerd-linux-64/bin/workerd");
   await using running = startProgram(command, prepareWorkerd(folder), folder.path);
   const [, port] = await running.find(/"port":(\d+)/);

@@ -11,7 +11,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { buildStep } from "../../../../../packages/testing/src/process/build-step.ts";
+import { buildStep } from "../../../../testing/src/process/build-step.ts";
 
 /** The module with the messages by which protovalidate implementations are tested. */
 const casesModule = "github.com/bufbuild/protovalidate@v1.2.2";

@@ -8,13 +8,13 @@ import {
   ViolationsSchema,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { afterAll, expect, test } from "vitest";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { rollMessage } from "../../../../../packages/testing/src/gateway/random-message.ts";
-import { createTestGateway } from "../../../../../packages/testing/src/gateway/test-engine.ts";
-import { buildLimitMs, buildStep } from "../../../../../packages/testing/src/process/build-step.ts";
-import { openPython } from "../../../../../packages/testing/src/process/python.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
-import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
+import { openPython } from "../../../../testing/src/process/python.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
 import type { Gateway } from "../../../src/index.ts";
 import { openValidation } from "../../../src/validation/index.ts";
 import { readCaseTypes } from "./case-types.ts";

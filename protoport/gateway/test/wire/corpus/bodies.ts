@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { jsonContentTypes, notJsonContentTypes } from "../../../../../packages/testing/src/gateway/json-content-types.ts";
+import { jsonContentTypes, notJsonContentTypes } from "../../../../testing/src/gateway/json-content-types.ts";
 import type { Case } from "./case.ts";
 import { http, invalid, json, unsupportedMediaType } from "./case.ts";
 

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { Field } from "../../../../../packages/testing/src/http/exchange.ts";
+import type { Field } from "../../../../testing/src/http/exchange.ts";
 
 /** One request to the kitchen sink, and the response that a specification requires. */
 export interface Case {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { Field, HttpResponse, HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
+import type { Field, HttpResponse, HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { responseCases } from "./responses.ts";
 import { bodyCases } from "./bodies.ts";
 import { legacyCases } from "./legacies.ts";

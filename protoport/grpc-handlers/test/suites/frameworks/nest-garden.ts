@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import type { Metadata } from "@grpc/grpc-js";
 import { onTestFinished } from "vitest";
 import { folders, requireFrom } from "../../../../frameworks/test/suites/frameworks/frameworks.ts";
-import { freePort } from "../../../../../packages/testing/src/process/free-port.ts";
+import { freePort } from "../../../../testing/src/process/free-port.ts";
 import { createGatewayStrategy, type GatewayStrategyOptions, type GrpcServer } from "../../../src/nestjs.ts";
 import { includeDirs } from "../../garden.ts";
 import type { Message } from "../../grpc-js-client.ts";

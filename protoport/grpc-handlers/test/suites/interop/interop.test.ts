@@ -12,10 +12,10 @@ import {
   type StatusObject,
 } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildGo } from "../../../../../packages/testing/src/gateway/grpc-programs.ts";
-import { listenForTests } from "../../../../../packages/testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../../packages/testing/src/gateway/test-engine.ts";
-import { buildLimitMs, buildStep } from "../../../../../packages/testing/src/process/build-step.ts";
+import { buildGo } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
 import { addGrpcJsService } from "../../../src/grpc-js.ts";
 import {
   type Response,

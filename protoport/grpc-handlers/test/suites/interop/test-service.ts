@@ -13,7 +13,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
 // The service that gRPC's interop tests call, with grpc-js handlers.
 

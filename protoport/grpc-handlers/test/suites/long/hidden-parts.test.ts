@@ -9,11 +9,11 @@ import type {
 } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { decodeEnvelopes, encodeEnvelope } from "../../../../../packages/testing/src/gateway/envelope.ts";
-import { listenForTests } from "../../../../../packages/testing/src/gateway/listen-for-tests.ts";
-import { restrictedServices } from "../../../../../packages/testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../packages/testing/src/gateway/test-engine.ts";
-import { exchangeHttp2 } from "../../../../../packages/testing/src/http/http2-connection.ts";
+import { decodeEnvelopes, encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
+import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
+import { restrictedServices } from "../../../../testing/src/gateway/restricted.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { exchangeHttp2 } from "../../../../testing/src/http/http2-connection.ts";
 import { addGrpcJsService } from "../../../src/grpc-js.ts";
 
 // Messages with the hidden field `note` or the hidden enum value FLOOD, and without them.

@@ -1,8 +1,8 @@
 import type { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { compareValues, Differs, type EffectsOf } from "../../../../../packages/testing/src/comparison.ts";
-import { descriptorSetOf } from "../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/comparison.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GrpcJsOptions } from "../../../src/grpc-js.ts";
 import { startGarden } from "../../garden.ts";

@@ -1,5 +1,5 @@
 import type { CaseRequest } from "../../../../conformance/runner/index.ts";
-import type { Dice } from "../../../../../packages/testing/src/dice.ts";
+import type { Dice } from "../../../../testing/src/dice.ts";
 
 /** A field's values in URLs and in JSON, most of them valid. */
 interface FieldValues {

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { type CaseRequest, createHttp1Exchange, NoResponse } from "../../../../conformance/runner/index.ts";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { type Explanation, explanations } from "./explanations.ts";
 import { makeRequest } from "./requests.ts";
 import { type ResponseView, viewOf } from "./response-view.ts";

@@ -3,22 +3,22 @@ import type { ClientHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createUpstream, type Upstream } from "../../../src/upstreams/index.ts";
-import { fieldValue, type HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
+import { fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import {
   exchangeHttp2,
   type Http2Connection,
   openHttp2,
   readHttp2Response,
-} from "../../../../../packages/testing/src/http/http2-connection.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
+} from "../../../../testing/src/http/http2-connection.ts";
+import { within } from "../../../../testing/src/deadline.ts";
 import {
   echoServers,
   type GrpcServerProcess,
   sinkFiles,
   startGrpcProgram,
-} from "../../../../../packages/testing/src/gateway/grpc-programs.ts";
-import { startProxy, type TestProxy } from "../../../../../packages/testing/src/gateway/proxy.ts";
-import { buildLimitMs } from "../../../../../packages/testing/src/process/build-step.ts";
+} from "../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 import { message, stream, unary } from "./legacy-calls.ts";
 
 // Servers from other implementations are silent, freeze, or are killed.

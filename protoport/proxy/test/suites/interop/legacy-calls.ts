@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import type { Field, HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
-import { envelope } from "../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { LegacySchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import type { Field, HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
+import { LegacySchema } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 
 // Calls to which the echo servers in all languages respond.
 

@@ -5,25 +5,25 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createUpstream } from "../../../src/upstreams/index.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../../../packages/testing/src/http/exchange.ts";
-import { type Http2Connection, openHttp2, readHttp2Response } from "../../../../../packages/testing/src/http/http2-connection.ts";
-import { startRelay } from "../../../../../packages/testing/src/http/relay.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
+import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
+import { type Http2Connection, openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
+import { startRelay } from "../../../../testing/src/http/relay.ts";
+import { within } from "../../../../testing/src/deadline.ts";
 import {
   buildGo,
   echoFiles,
   type GrpcProgram,
   type GrpcServerProcess,
   startGrpcProgram,
-} from "../../../../../packages/testing/src/gateway/grpc-programs.ts";
-import { descriptorSetOf } from "../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { residentBytes } from "../../../../../packages/testing/src/process/resident-bytes.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
-import { startProxy } from "../../../../../packages/testing/src/gateway/proxy.ts";
-import { envelope } from "../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { CountRequestSchema, ItemSchema } from "../../../../../packages/testing/src/gen/transcoding/v1/echo_pb.ts";
-import { buildLimitMs } from "../../../../../packages/testing/src/process/build-step.ts";
+} from "../../../../testing/src/gateway/grpc-programs.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
+import { residentBytes } from "../../../../testing/src/process/resident-bytes.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { startProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { envelope } from "../../../../testing/src/gateway/scripted-http2-server.ts";
+import { CountRequestSchema, ItemSchema } from "../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
+import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
 
 // A server whose machine is lost without closing its connections, and callers and servers that do not read.
 

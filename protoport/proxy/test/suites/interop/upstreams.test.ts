@@ -6,20 +6,20 @@ import {
   expectResponse,
   toRequest,
 } from "../../../../gateway/test/wire/corpus/corpus.ts";
-import { type Http1Connection, openHttp1 } from "../../../../../packages/testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../../packages/testing/src/http/http2-connection.ts";
-import { waitLimitMs } from "../../../../../packages/testing/src/deadline.ts";
+import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
+import { waitLimitMs } from "../../../../testing/src/deadline.ts";
 import {
   echoFiles,
   echoServers,
   type GrpcServerProcess,
   sinkFiles,
   startGrpcProgram,
-} from "../../../../../packages/testing/src/gateway/grpc-programs.ts";
-import { startProxy, type TestProxy } from "../../../../../packages/testing/src/gateway/proxy.ts";
-import { buildLimitMs } from "../../../../../packages/testing/src/process/build-step.ts";
-import { allCases, byHand } from "../../../../../packages/testing/src/transcoding/all-cases.ts";
-import { failures } from "../../../../../packages/testing/src/transcoding/failures.ts";
+} from "../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
+import { allCases, byHand } from "../../../../testing/src/transcoding/all-cases.ts";
+import { failures } from "../../../../testing/src/transcoding/failures.ts";
 
 // Runs the gateway's REST test cases with a proxy in front of gRPC servers from other implementations.
 

@@ -6,9 +6,9 @@ import {
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
 import { expect, test } from "vitest";
 import { openValidation } from "../../../../gateway/src/validation/index.ts";
-import { notesWith, withPredefined } from "../../../../../packages/testing/src/gateway/notes.ts";
-import { startProxy, type TestProxy } from "../../../../../packages/testing/src/gateway/proxy.ts";
-import { startReflectingServer } from "../../../../../packages/testing/src/gateway/reflecting-server.ts";
+import { notesWith, withPredefined } from "../../../../testing/src/gateway/notes.ts";
+import { startProxy, type TestProxy } from "../../../../testing/src/gateway/proxy.ts";
+import { startReflectingServer } from "../../../../testing/src/gateway/reflecting-server.ts";
 
 // Rules that an upstream sends by reflection, including hostile ones.
 

@@ -1,14 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { FileService } from "../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
-import { descriptorSetOf } from "../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { residentBytes } from "../../../../../packages/testing/src/process/resident-bytes.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
-import { testSeed } from "../../../../../packages/testing/src/test-seed.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
+import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
+import { residentBytes } from "../../../../testing/src/process/resident-bytes.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { Callers, type Outcome } from "./calls.ts";
 import { UpstreamProcess } from "./upstreams.ts";
 

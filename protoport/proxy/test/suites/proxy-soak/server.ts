@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { openSync, writeSync } from "node:fs";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { createTestGateway } from "../../../../../packages/testing/src/gateway/test-engine.ts";
-import { FileService } from "../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
+import { KitchenSink } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { contentOf, piecesOf } from "./content.ts";
 
 // An upstream in the soak test, started by `node protoport/proxy/test/suites/proxy-soak/server.ts PORT FILE`. The server

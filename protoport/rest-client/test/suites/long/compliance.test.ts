@@ -16,7 +16,7 @@ import { expect, test } from "vitest";
 import { createRestTransport } from "../../../src/index.ts";
 import { file_google_api_annotations, http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { file_google_api_http, HttpRuleSchema } from "../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
-import { respondWith, startRestServer } from "../../../../../packages/testing/src/gateway/rest-server.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 // What the compliance suite in Google's gapic-showcase requires from a client's paths, with the fields that it uses.
 

@@ -3,9 +3,9 @@ import { create, createRegistry, type JsonReadOptions, type JsonWriteOptions } f
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { listenOnLoopback } from "../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../../packages/testing/src/comparison.ts";
-import { KitchenSink, NestedSchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/comparison.ts";
+import { KitchenSink, NestedSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createRestTransport, type RestTransportOptions } from "../../../src/index.ts";
 
 // Calls a server with two values for each createRestTransport option, and compares requests and outcomes.

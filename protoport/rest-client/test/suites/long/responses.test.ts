@@ -18,13 +18,13 @@ import {
   Catalog,
   GetBookRequestSchema,
   WatchBooksRequestSchema,
-} from "../../../../../packages/testing/src/gen/catalog/v1/catalog_pb.ts";
-import { FileService } from "../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { KitchenSink, NestedSchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySink } from "../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { respondWith, startRestServer } from "../../../../../packages/testing/src/gateway/rest-server.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { ask } from "../../../../../packages/testing/src/gateway/ask-rest.ts";
+} from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
+import { KitchenSink, NestedSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { ask } from "../../../../testing/src/gateway/ask-rest.ts";
 
 // Tests how the transport converts responses, including malformed responses, to messages or errors.
 

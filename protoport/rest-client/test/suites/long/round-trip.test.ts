@@ -12,21 +12,21 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createRestTransport } from "../../../src/index.ts";
-import { KitchenSink, NestedSchema, SinkSchema } from "../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySink } from "../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { KitchenSink, NestedSchema, SinkSchema } from "../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import {
   GetShelfRequestSchema,
   Shelves,
   UpdateShelfRequestSchema,
-} from "../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { Dice } from "../../../../../packages/testing/src/dice.ts";
+} from "../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { Dice } from "../../../../testing/src/dice.ts";
 import {
   kitchenSinkRegistry,
   startKitchenSink,
   type TestGateway,
-} from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { rollMessage } from "../../../../../packages/testing/src/gateway/random-message.ts";
-import { numRunsOf } from "../../../../../packages/testing/src/test-seed.ts";
+} from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
+import { numRunsOf } from "../../../../testing/src/test-seed.ts";
 
 // The transport is the gateway's inverse. A message arrives unchanged at the RPC that was called, or is not sent.
 

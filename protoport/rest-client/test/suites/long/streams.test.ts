@@ -9,16 +9,16 @@ import {
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createRestTransport } from "../../../src/index.ts";
 import { EventSplitter } from "../../../src/event-splitter.ts";
-import { Catalog } from "../../../../../packages/testing/src/gen/catalog/v1/catalog_pb.ts";
-import { FileService } from "../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
+import { Catalog } from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
-import { collect } from "../../../../../packages/testing/src/collect.ts";
-import { within } from "../../../../../packages/testing/src/deadline.ts";
-import { startCatalog } from "../../../../../packages/testing/src/gateway/catalog.ts";
-import { startFiles } from "../../../../../packages/testing/src/gateway/files.ts";
-import { startGreenhouse } from "../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { respondWith, startRestServer } from "../../../../../packages/testing/src/gateway/rest-server.ts";
+import { collect } from "../../../../testing/src/collect.ts";
+import { within } from "../../../../testing/src/deadline.ts";
+import { startCatalog } from "../../../../testing/src/gateway/catalog.ts";
+import { startFiles } from "../../../../testing/src/gateway/files.ts";
+import { startGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
 
 /** Reads a book stream, and returns the titles, and the error at the end. */
 async function watch(answer: (response: ServerResponse) => void): Promise<readonly unknown[]> {

@@ -3,9 +3,9 @@ import { gzipSync } from "node:zlib";
 import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startKitchenSink, type TestGateway } from "../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { respondWith, startRestServer } from "../../../../../packages/testing/src/gateway/rest-server.ts";
-import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
+import { startKitchenSink, type TestGateway } from "../../../../testing/src/gateway/kitchen-sink.ts";
+import { respondWith, startRestServer } from "../../../../testing/src/gateway/rest-server.ts";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
 // Tests the transport without node, and without code generation at run time.
 
@@ -36,9 +36,9 @@ test("the minified, gzipped client without peer dependencies is below 28 KB", as
 });
 
 /** Bundles a page's code, and runs it with only web globals and without code generation. */
-async function openPage(more: object): Promise<typeof import("../../../../../packages/testing/src/gateway/rest-page.ts")> {
+async function openPage(more: object): Promise<typeof import("../../../../testing/src/gateway/rest-page.ts")> {
   const { output } = await build({
-    input: join(projectFolder, "packages/testing/src/gateway/rest-page.ts"),
+    input: join(projectFolder, "protoport/testing/src/gateway/rest-page.ts"),
     platform: "browser",
     output: { format: "iife", name: "page" },
     write: false,

@@ -1,4 +1,4 @@
-import { Differs, type EffectsOf } from "../../../../../packages/testing/src/comparison.ts";
+import { Differs, type EffectsOf } from "../../../../../protoport/testing/src/comparison.ts";
 import type { ConfigurationSources } from "../../../../../src/server/index.ts";
 import type { Configuration } from "../../../../../src/server/settings.ts";
 import { type ConfiguredServer, startConfigured } from "../../../../support/server/start-configured.ts";

@@ -8,9 +8,9 @@ import {
   testAudience,
   type TestClaims,
   type TestHeader,
-} from "../../../../../packages/testing/src/auth/identity-provider.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
-import type { Differs } from "../../../../../packages/testing/src/comparison.ts";
+} from "../../../../../protoport/testing/src/auth/identity-provider.ts";
+import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
+import type { Differs } from "../../../../../protoport/testing/src/comparison.ts";
 import { compare, deletePlant, type Effects, type Environment, get } from "./comparison.ts";
 
 const token = "token-of-the-effects-test";

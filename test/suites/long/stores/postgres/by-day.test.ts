@@ -6,7 +6,7 @@ import { readServerUrl } from "../../../../../src/stores/postgres/server/server-
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
-import { collect } from "../../../../../packages/testing/src/collect.ts";
+import { collect } from "../../../../../protoport/testing/src/collect.ts";
 import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
 import {
   addDay,

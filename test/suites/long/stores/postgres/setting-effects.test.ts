@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Differs } from "../../../../../packages/testing/src/comparison.ts";
+import { Differs } from "../../../../../protoport/testing/src/comparison.ts";
 import { compare, type Environment } from "../../server/effects/comparison.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 import { runSql } from "../../../../support/plants/postgres-server.ts";

@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { leftOnConnections } from "../../../../support/plants/left-on-connections.ts";
-import { projectFolder } from "../../../../../packages/testing/src/process/child-program.ts";
-import { sourceFiles } from "../../../../../packages/testing/src/source-files.ts";
+import { projectFolder } from "../../../../../protoport/testing/src/process/child-program.ts";
+import { sourceFiles } from "../../../../../protoport/testing/src/source-files.ts";
 
 const page = join(projectFolder, "docs/explanation/storage.md");
 const text = readFileSync(page, "utf8");

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { openPlantStore } from "../../../../../src/stores/index.ts";
 import type { PlantStore } from "../../../../../src/service/index.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import {
   batchSizesOf,

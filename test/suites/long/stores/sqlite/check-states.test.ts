@@ -14,7 +14,7 @@ import { describe, expect, test } from "vitest";
 import { openPlantStore } from "../../../../../src/stores/index.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { openLockedSqlite } from "../../../../../src/stores/sqlite/locked-store.ts";
-import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { runCommand } from "../../../../support/process/run-command.ts";
 

@@ -8,7 +8,7 @@ import { FileIdentity, withIdentityChecks } from "../../../../../src/stores/sqli
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 
 const logGone = "its write-ahead log was moved, replaced or deleted";
 const saved = `${logGone}; every acknowledged deletion is in the file`;

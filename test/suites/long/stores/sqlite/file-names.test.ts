@@ -6,7 +6,7 @@ import { migrateSqlite, openSqliteDatabase } from "../../../../../src/stores/sql
 import { restore } from "../../../../../src/stores/sqlite/restore.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 
 /** Each way to open and close a store's file. */
 const uses: readonly { name: string; use: (file: string) => void | Promise<void> }[] = [

@@ -14,7 +14,7 @@ import { retryIntervalMs } from "../../../../../src/stores/contract/store-health
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { refusalOf } from "../../../../support/plants/refusal.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 
 const run = promisify(execFile);
 

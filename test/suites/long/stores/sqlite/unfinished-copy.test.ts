@@ -6,7 +6,7 @@ import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { restore } from "../../../../../src/stores/sqlite/restore.ts";
 import { recordFileSteps } from "../../../../support/plants/file-steps.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
-import { createTempFolder, type TempFolder } from "../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 
 interface Command {
   readonly name: string;

@@ -11,14 +11,14 @@ import {
   testAudience,
   type TestClaims,
   type TestHeader,
-} from "../../../../../../packages/testing/src/auth/identity-provider.ts";
-import { listenOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { waterBedProcedure as procedure } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { scopedGreenhouse } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
-import { quietLog } from "../../../../../../packages/testing/src/operations/quiet-log.ts";
-import { OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../../../testing/src/auth/identity-provider.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { waterBedProcedure as procedure } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { scopedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { quietLog } from "../../../../../testing/src/operations/quiet-log.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import {
   type BearerAuthOptions,
   type CallRates,

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { withProblems, parsed } from "../../../../src/inputs/parse-result.ts";
 import { type FileToWatch, watchFile } from "../../../../src/inputs/watched-file.ts";
 

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { withProblems, parsed } from "../../../../src/inputs/parse-result.ts";
 import type { FileToWatch } from "../../../../src/inputs/watched-file.ts";
 import { fileOf, logged, watch, type Watching } from "../../../inputs/watch.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 /** Waits this many quarters of a second with timers in this process, which are as late as the tested code's. */
 async function waitQuarterSeconds(count: number): Promise<void> {

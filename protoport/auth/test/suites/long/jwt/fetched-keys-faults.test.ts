@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { OperatorLog } from "../../../../src/inputs/operator-log.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import type { IdentityProvider } from "../../../../../../packages/testing/src/auth/identity-provider.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import type { IdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import {
   byDemand,
   hourMs,
@@ -9,7 +9,7 @@ import {
   openVerifierAt,
   outcomeOf,
   startProvider,
-} from "../../../../../../packages/testing/src/auth/fetched-keys.ts";
+} from "../../../../../testing/src/auth/fetched-keys.ts";
 
 describe("a failing provider", () => {
   test("does not invalidate the keys fetched before", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createDocsPage, type DocsPageOptions } from "../../../../src/docs-page.ts";
 

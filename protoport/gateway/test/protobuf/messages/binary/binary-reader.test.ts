@@ -2,11 +2,11 @@ import { create, type DescMessage, fromBinary, type Message, toBinary } from "@b
 import { StringValueSchema, StructSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { createBinaryReader } from "../../../../src/protobuf/messages/binary/index.ts";
-import { LegacySchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { readBothWays, type Way } from "../../../../../../packages/testing/src/gateway/binary-oracle.ts";
-import { isPeerAtLeast } from "../../../../../../packages/testing/src/peer-version.ts";
-import { everyField } from "../../../../../../packages/testing/src/gateway/every-field.ts";
+import { LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { readBothWays, type Way } from "../../../../../testing/src/gateway/binary-oracle.ts";
+import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { everyField } from "../../../../../testing/src/gateway/every-field.ts";
 
 const { field } = SinkSchema;
 const [varint, bit64, length, group, endGroup, bit32] = [0, 1, 2, 3, 4, 5];

@@ -4,11 +4,11 @@ import { describe, expect, test } from "vitest";
 import { writeFast } from "../../../../src/protobuf/messages/binary/binary-writer.ts";
 import { createBinaryWriter } from "../../../../src/protobuf/messages/binary/index.ts";
 import { messageWriter } from "../../../../src/protobuf/messages/binary/message-writer.ts";
-import { LegacySchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { type Way, writeBothWays } from "../../../../../../packages/testing/src/gateway/binary-oracle.ts";
-import { isPeerAtLeast } from "../../../../../../packages/testing/src/peer-version.ts";
-import { everyField } from "../../../../../../packages/testing/src/gateway/every-field.ts";
+import { LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { type Way, writeBothWays } from "../../../../../testing/src/gateway/binary-oracle.ts";
+import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { everyField } from "../../../../../testing/src/gateway/every-field.ts";
 
 type Init = Readonly<Record<string, unknown>>;
 

@@ -6,8 +6,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { hasDeclaredWireTypes } from "../../../../src/protobuf/messages/binary/wire-types.ts";
-import { SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { everyField } from "../../../../../../packages/testing/src/gateway/every-field.ts";
+import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { everyField } from "../../../../../testing/src/gateway/every-field.ts";
 
 const { field } = SinkSchema;
 

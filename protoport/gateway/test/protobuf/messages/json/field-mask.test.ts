@@ -3,8 +3,8 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseFieldMask, printFieldMask } from "../../../../src/protobuf/messages/json/field-mask.ts";
-import { numRunsOf } from "../../../../../../packages/testing/src/test-seed.ts";
-import { isPeerAtLeast } from "../../../../../../packages/testing/src/peer-version.ts";
+import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
+import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 
 describe("parseFieldMask()", () => {
   test.each([

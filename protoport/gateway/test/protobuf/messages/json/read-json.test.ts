@@ -13,11 +13,11 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ReadJsonOptions } from "../../../../src/protobuf/messages/json/read-options.ts";
 import { readJson } from "../../../../src/protobuf/messages/json/read-json.ts";
-import { DeleteOrderRequestSchema } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { Color, NestedSchema, SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { file_kitchensink_v1_legacy, LegacySchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { numRunsOf } from "../../../../../../packages/testing/src/test-seed.ts";
-import { isPeerAtLeast } from "../../../../../../packages/testing/src/peer-version.ts";
+import { DeleteOrderRequestSchema } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { Color, NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { file_kitchensink_v1_legacy, LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
+import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 
 const registry = createRegistry(NestedSchema, DurationSchema, EmptySchema, StringValueSchema, AnySchema, ValueSchema);
 

@@ -16,7 +16,7 @@ import {
   ValueSchema,
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { makeBooks } from "../../../../../../packages/testing/src/gateway/books.ts";
+import { makeBooks } from "../../../../../testing/src/gateway/books.ts";
 import {
   anyToJson,
   createJsonMessageWriter,
@@ -25,13 +25,13 @@ import {
 } from "../../../../src/protobuf/messages/json/index.ts";
 import { compileForm } from "../../../../src/protobuf/messages/json/compiled-writer.ts";
 import { createMessageForms } from "../../../../src/protobuf/messages/json/message-forms.ts";
-import { SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { BookSchema, ListBooksResponseSchema } from "../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { Dice } from "../../../../../../packages/testing/src/dice.ts";
-import { writeByProtobufEs } from "../../../../../../packages/testing/src/gateway/json-oracle.ts";
-import { randomMessageTypes, randomTypes, rollMessage } from "../../../../../../packages/testing/src/gateway/random-message.ts";
-import { numRunsOf, testSeed } from "../../../../../../packages/testing/src/test-seed.ts";
-import { isPeerAtLeast } from "../../../../../../packages/testing/src/peer-version.ts";
+import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { BookSchema, ListBooksResponseSchema } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
+import { Dice } from "../../../../../testing/src/dice.ts";
+import { writeByProtobufEs } from "../../../../../testing/src/gateway/json-oracle.ts";
+import { randomMessageTypes, randomTypes, rollMessage } from "../../../../../testing/src/gateway/random-message.ts";
+import { numRunsOf, testSeed } from "../../../../../testing/src/test-seed.ts";
+import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
 
 const messagesPerType = numRunsOf(4);
 

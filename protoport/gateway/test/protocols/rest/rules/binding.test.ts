@@ -3,19 +3,19 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { RestBinding, RestRouteOptions } from "../../../../src/protocols/rest/rules/index.ts";
 import { compileRestRoutes, httpStatusOf } from "../../../../src/protocols/rest/rules/index.ts";
-import { OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { GetShelfRequestSchema, Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { GetShelfRequestSchema, Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import {
   file_kitchensink_v1_legacy,
   LegacySchema,
   LegacySink,
-} from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
+} from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import {
   Color,
   EchoSchema,
   KitchenSink,
   SinkSchema,
-} from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+} from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 type SinkInit = MessageInitShape<typeof SinkSchema>;
 

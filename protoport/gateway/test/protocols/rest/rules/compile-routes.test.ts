@@ -5,9 +5,9 @@ import { StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { ExternalHttpRule, RouteConstraints } from "../../../../src/protocols/rest/rules/index.ts";
 import { compileRestRoutes, parseHttpRules } from "../../../../src/protocols/rest/rules/index.ts";
 import { Health } from "../../../../src/health/index.ts";
-import { OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 
 const { unbound } = KitchenSink.method;
 

@@ -14,7 +14,7 @@ import {
   type ErrorRecordPolicy,
   type ErrorRecordWriter,
 } from "../../../../src/protocols/rest/rules/index.ts";
-import { NestedSchema, SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 const failure = { httpStatus: 404, procedure: "/a.B/C" };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { NestedSchema, SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createFieldSelector } from "../../../../src/protocols/rest/rules/field-selection.ts";
 
 const selectorOf = createFieldSelector(SinkSchema, NestedSchema, "", {});

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { parameterNamesMax, resolveParameter } from "../../../../src/protocols/rest/rules/parameters.ts";
 
 const binding = {

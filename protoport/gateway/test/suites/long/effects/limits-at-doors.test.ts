@@ -5,23 +5,23 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Address, type Field, type HttpRequest, openSocket } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2, readHttp2Response } from "../../../../../../packages/testing/src/http/http2-connection.ts";
+import { type Address, type Field, type HttpRequest, openSocket } from "../../../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { openHttp2, readHttp2Response } from "../../../../../testing/src/http/http2-connection.ts";
 import {
   clientPreface,
   frame,
   frameBytes,
   frameType,
   headerBlock,
-} from "../../../../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
 import {
   type TransportName,
   transportNames,
   type EveryTransport,
   openEveryTransport,
-} from "../../../../../../packages/testing/src/gateway/every-transport.ts";
-import { waterBedProcedure } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+} from "../../../../../testing/src/gateway/every-transport.ts";
+import { waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 import type { GatewayOptions, Limits } from "../../../../src/index.ts";
 
 // Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table in

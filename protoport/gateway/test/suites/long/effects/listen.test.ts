@@ -9,12 +9,12 @@ import { createContextKey, createContextValues } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createHttpEngine } from "../../../../src/engine/index.ts";
-import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { type Address, openSocket } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
-import { freePort } from "../../../../../../packages/testing/src/process/free-port.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { type Address, openSocket } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { freePort } from "../../../../../testing/src/process/free-port.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import {
   createGateway,
   type GatewayOptions,

@@ -14,11 +14,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { addGrpcJsService } from "../../../../../grpc-handlers/src/grpc-js.ts";
 import { createHttpEngine } from "../../../../src/engine/index.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { collect } from "../../../../../../packages/testing/src/collect.ts";
-import { errorOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
-import { statelessRequest } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { isGreenhouse, restrictedServices } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { collect } from "../../../../../testing/src/collect.ts";
+import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
+import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
 import {
   type BoundAddress,

@@ -3,8 +3,8 @@ import { FileDescriptorProtoSchema, FileDescriptorSetSchema, MessageOptionsSchem
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { isGreenhouse, restrictedServices } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { openValidation } from "../../../../src/validation/index.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
 import { createGateway, type GatewayOptions, type VisibilityOptions, visibleServices } from "../../../../src/index.ts";

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { useFakeClock } from "../../../../../../packages/testing/src/fake-clock.ts";
-import { type Field, type HttpRequest } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { nextEvent, startGreenhouse, waterBedProcedure } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { useFakeClock } from "../../../../../testing/src/fake-clock.ts";
+import { type Field, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { nextEvent, startGreenhouse, waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

@@ -3,13 +3,13 @@ import { createContext, runInContext } from "node:vm";
 import { build } from "rolldown";
 import { beforeAll, expect, test } from "vitest";
 import type { FetchHandler } from "../../../../src/fetch/entry.ts";
-import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
-import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { emptyMessage, rpcRequest, wireFormats } from "../../../../../../packages/testing/src/gateway/wire-format.ts";
-import { SignupService } from "../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { validAccount } from "../../../../../../packages/testing/src/gateway/signup.ts";
-import { readOutcome } from "../../../../../../packages/testing/src/gateway/outcome.ts";
-import { getReadingProcedure } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { emptyMessage, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
+import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { validAccount } from "../../../../../testing/src/gateway/signup.ts";
+import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
+import { getReadingProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 
 // The gateway over Fetch without node, bundled as for a browser, and run with only web globals.
 
@@ -60,7 +60,7 @@ async function runWithoutNode<Exports>(path: string): Promise<Exports> {
 }
 
 beforeAll(async () => {
-  const path = "packages/testing/src/gateway/fetch-greenhouse.ts";
+  const path = "protoport/testing/src/gateway/fetch-greenhouse.ts";
   ({ fetch } = await runWithoutNode<{ readonly fetch: FetchHandler }>(path));
 });
 
@@ -97,9 +97,9 @@ test.each([
 });
 
 test("validation works without Node.js, except for untrusted rules", async () => {
-  const path = "packages/testing/src/gateway/fetch-signup.ts";
+  const path = "protoport/testing/src/gateway/fetch-signup.ts";
   const { openSignup } =
-    await runWithoutNode<typeof import("../../../../../../packages/testing/src/gateway/fetch-signup.ts")>(path);
+    await runWithoutNode<typeof import("../../../../../testing/src/gateway/fetch-signup.ts")>(path);
   const validated = await openSignup({});
   const register = async (account: object): Promise<number> => {
     const request = rpcRequest(

@@ -15,7 +15,7 @@ import {
   type ServerPart,
 } from "../../../../src/health/index.ts";
 import { createGateway } from "../../../../src/index.ts";
-import type { Address, Field } from "../../../../../../packages/testing/src/http/exchange.ts";
+import type { Address, Field } from "../../../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type FrameConnection,
@@ -23,9 +23,9 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { countRefTimers } from "../../../../../../packages/testing/src/ref-timers.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 
 interface Served {
   readonly health: Client<typeof Health>;

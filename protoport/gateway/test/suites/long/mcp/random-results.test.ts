@@ -2,15 +2,15 @@ import type { DescMessage, Message } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { createGateway } from "../../../../src/index.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
-import { Dice } from "../../../../../../packages/testing/src/dice.ts";
-import type { HttpRequest } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { kitchenSinkOptions } from "../../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { statelessRequest, toolNameOf } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { randomTypes, rollMessage } from "../../../../../../packages/testing/src/gateway/random-message.ts";
-import { EchoSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { GetShelfRequestSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { numRunsOf, testSeed } from "../../../../../../packages/testing/src/test-seed.ts";
+import { Dice } from "../../../../../testing/src/dice.ts";
+import type { HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { kitchenSinkOptions } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+import { randomTypes, rollMessage } from "../../../../../testing/src/gateway/random-message.ts";
+import { EchoSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { GetShelfRequestSchema } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { numRunsOf, testSeed } from "../../../../../testing/src/test-seed.ts";
 
 // Compares tool results with REST responses, whose JSON other suites compare with the protobuf specification.
 

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Type as Type, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
-import { postMcp, statelessRequest } from "../../../../../../packages/testing/src/gateway/mcp.ts";
+import { postMcp, statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import type { FetchHandler } from "../../../../src/index.ts";
 import {
   type DescribedMessage,

@@ -9,7 +9,7 @@ import {
   exampleFieldsMax,
   operationFieldsMax,
 } from "../../../../src/openapi/field-budget.ts";
-import { type FieldInit, type FileInit, serviceIn, stringField } from "../../../../../../packages/testing/src/gateway/file-init.ts";
+import { type FieldInit, type FileInit, serviceIn, stringField } from "../../../../../testing/src/gateway/file-init.ts";
 
 // What a document omits from definitions that would be too large, and where it notes that.
 

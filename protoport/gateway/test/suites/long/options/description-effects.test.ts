@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
-import { statelessRequest, toolNameOf } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { KitchenSink, NestedSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { SignupService } from "../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+import { KitchenSink, NestedSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import {
   createGateway,
   createOpenApi,

@@ -1,11 +1,11 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
-import { compareResponses, type ShortRequest } from "../../../../../../packages/testing/src/gateway/compare-responses.ts";
-import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { AccountSchema } from "../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
+import { Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { compareResponses, type ShortRequest } from "../../../../../testing/src/gateway/compare-responses.ts";
+import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { AccountSchema } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import type { GatewayOptions, RestOptions, RestServiceOptions } from "../../../../src/index.ts";
 
 // Serves requests with two values for each REST option, and compares the responses.

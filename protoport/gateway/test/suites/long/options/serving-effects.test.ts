@@ -9,18 +9,18 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import {
   compareResponses,
   type OptionValue,
   type ShortRequest,
-} from "../../../../../../packages/testing/src/gateway/compare-responses.ts";
-import { restrictedServices } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { recordGeneratedFunctions } from "../../../../../../packages/testing/src/gateway/generated-functions.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { KitchenSink, SinkSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { SignupService } from "../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
+} from "../../../../../testing/src/gateway/compare-responses.ts";
+import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
+import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/generated-functions.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { KitchenSink, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
 import { type CorsOptions, createGateway, type ServingOptions } from "../../../../src/index.ts";
 import { openValidation } from "../../../../src/validation/index.ts";

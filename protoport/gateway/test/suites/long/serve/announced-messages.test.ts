@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { grpcHeader } from "../../../../../../packages/testing/src/http/grpc-frames.ts";
-import { retainedBytes } from "../../../../../../packages/testing/src/http/retained-bytes.ts";
-import { dataFrame, headersFrame, openFrames } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { encodeEnvelope } from "../../../../../../packages/testing/src/gateway/envelope.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { http2Servers } from "../../../../../../packages/testing/src/gateway/listen-for-tests.ts";
+import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { dataFrame, headersFrame, openFrames } from "../../../../../testing/src/http/http2-frames.ts";
+import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { http2Servers } from "../../../../../testing/src/gateway/listen-for-tests.ts";
 
 test.each(http2Servers)("over HTTP/2 (%s), announced messages take no memory before they arrive", async (http2) => {
   const streams = 64;

@@ -6,21 +6,21 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import type { StreamCompression } from "../../../../src/protocols/index.ts";
 import { brotli } from "../../../../src/protocols/compression/index.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { countRefTimers } from "../../../../../../packages/testing/src/ref-timers.ts";
-import { fieldValue, type Field, type HttpRequest } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { reasonOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
+import { fieldValue, type Field, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
 import {
   callings,
   greenhouseClient,
   startGreenhouse,
   waterBedProcedure,
-} from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { encodeEnvelope } from "../../../../../../packages/testing/src/gateway/envelope.ts";
-import { startWatched } from "../../../../../../packages/testing/src/gateway/watched-greenhouse.ts";
-import { readOutcome } from "../../../../../../packages/testing/src/gateway/outcome.ts";
-import { rpcRequest, wireFormats } from "../../../../../../packages/testing/src/gateway/wire-format.ts";
+} from "../../../../../testing/src/gateway/greenhouse.ts";
+import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
+import { startWatched } from "../../../../../testing/src/gateway/watched-greenhouse.ts";
+import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
+import { rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 
 // The gateway does no more work for a call that has ended.
 

@@ -1,14 +1,14 @@
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { expectNoUnhandledRejections } from "../../../../../../packages/testing/src/callback-forms.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { expectNoUnhandledRejections } from "../../../../../testing/src/callback-forms.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
 import {
   callings,
   greenhouseClient,
   startGreenhouse,
   type TestGreenhouse,
-} from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+} from "../../../../../testing/src/gateway/greenhouse.ts";
 
 // Handlers and interceptors may fail by throwing, by rejecting, or later in their stream. Each form is tested for every
 // method kind, with and without interceptors, which use different code paths in the gateway.

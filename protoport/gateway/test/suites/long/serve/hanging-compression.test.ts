@@ -2,13 +2,13 @@ import { getEventListeners } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { readOutcome } from "../../../../../../packages/testing/src/gateway/outcome.ts";
-import type { Upload } from "../../../../../../packages/testing/src/http/fetch.ts";
-import { openUpload } from "../../../../../../packages/testing/src/gateway/rest-upload.ts";
-import { emptyMessage, rpcRequest, wireFormats } from "../../../../../../packages/testing/src/gateway/wire-format.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
+import type { Upload } from "../../../../../testing/src/http/fetch.ts";
+import { openUpload } from "../../../../../testing/src/gateway/rest-upload.ts";
+import { emptyMessage, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 
 // The embedding program has a compression whose promise never settles.
 

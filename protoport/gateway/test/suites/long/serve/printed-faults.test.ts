@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createFaultReporter } from "../../../../src/serve/faults.ts";
 import type { Failure } from "../../../../src/http/errors/index.ts";
-import { waterBedProcedure } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { wireFormats } from "../../../../../../packages/testing/src/gateway/wire-format.ts";
-import { runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
+import { waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
+import { runProgram } from "../../../../../testing/src/process/child-program.ts";
 
 // The output on standard error without `onFault`.
 
@@ -16,7 +16,7 @@ describe("a printed fault", () => {
   let printed = "";
   beforeAll(async () => {
     const { stderr, exitCode } = await runProgram(process.execPath, [
-      "packages/testing/src/gateway/broken-greenhouse.ts",
+      "protoport/testing/src/gateway/broken-greenhouse.ts",
     ]);
     expect(exitCode).toBe(0);
     printed = stderr;

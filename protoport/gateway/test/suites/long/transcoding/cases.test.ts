@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { generatedFiles } from "../../../../../conformance/generate/files.ts";
 import { casesFolder, parseCase } from "../../../../../conformance/runner/index.ts";
-import { allCases as cases } from "../../../../../../packages/testing/src/transcoding/all-cases.ts";
+import { allCases as cases } from "../../../../../testing/src/transcoding/all-cases.ts";
 
 test("the transcoding suite has at least 1,000 cases with unique ids", () => {
   expect(cases.length).toBeGreaterThanOrEqual(1000);

@@ -2,12 +2,12 @@ import { createServer } from "node:http";
 import { expect, test } from "vitest";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
 import type { Gateway, GatewayOptions } from "../../../../src/index.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { canFetchSend } from "../../../../../../packages/testing/src/http/fetch.ts";
-import { listenOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { allCases, byHand } from "../../../../../../packages/testing/src/transcoding/all-cases.ts";
-import { echoOptions } from "../../../../../../packages/testing/src/transcoding/echo-backend.ts";
-import { failures } from "../../../../../../packages/testing/src/transcoding/failures.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { canFetchSend } from "../../../../../testing/src/http/fetch.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { allCases, byHand } from "../../../../../testing/src/transcoding/all-cases.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
+import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 import { overFetch } from "./over-fetch.ts";
 
 async function listen(options: Partial<GatewayOptions> = {}): Promise<Gateway & { readonly url: URL }> {

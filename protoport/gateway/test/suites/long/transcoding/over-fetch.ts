@@ -1,6 +1,6 @@
 import { bodyOf, type Exchange, headerOf } from "../../../../../conformance/runner/response.ts";
 import type { FetchHandler } from "../../../../src/index.ts";
-import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 
 /** Sends the cases' requests through a Fetch handler. */
 export function overFetch(fetch: FetchHandler): Exchange {

@@ -19,11 +19,11 @@ import {
   listenOnLoopback,
   type LoopbackServer,
   startOnLoopback,
-} from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { waitLimitMs } from "../../../../../../packages/testing/src/deadline.ts";
-import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
-import { echoOptions } from "../../../../../../packages/testing/src/transcoding/echo-backend.ts";
+} from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { waitLimitMs } from "../../../../../testing/src/deadline.ts";
+import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());

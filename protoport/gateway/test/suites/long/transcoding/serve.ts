@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { echoOptions } from "../../../../../../packages/testing/src/transcoding/echo-backend.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 
 // `node protoport/gateway/test/suites/long/transcoding/serve.ts PORT own|mounted|fetch` serves the echo contract behind
 // this project's gateway. Uses the gateway's own HTTP, node:http with a mounted handler, or node:http with a Fetch

@@ -3,8 +3,8 @@ import { bodyOf } from "../../../../../conformance/runner/response.ts";
 import type { HttpResponse, CaseRequest, Exchange } from "../../../../../conformance/runner/index.ts";
 import { run } from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../src/index.ts";
-import { allCases } from "../../../../../../packages/testing/src/transcoding/all-cases.ts";
-import { echoOptions } from "../../../../../../packages/testing/src/transcoding/echo-backend.ts";
+import { allCases } from "../../../../../testing/src/transcoding/all-cases.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 import { overFetch } from "./over-fetch.ts";
 
 type ChangeRequest = (request: CaseRequest) => CaseRequest;

@@ -8,16 +8,16 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type GatewayOptions, createGateway } from "../../../../src/index.ts";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { FileService } from "../../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { fieldValue, type HttpResponse, type HttpRequest } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
-import { openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { reasonOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { openResponse, TextCollector } from "../../../../../../packages/testing/src/gateway/streamed-response.ts";
-import { exchange } from "../../../../../../packages/testing/src/gateway/wire-format.ts";
-import { onFirstWay, restWays } from "../../../../../../packages/testing/src/gateway/rest-ways.ts";
+import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
+import { fieldValue, type HttpResponse, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { openResponse, TextCollector } from "../../../../../testing/src/gateway/streamed-response.ts";
+import { exchange } from "../../../../../testing/src/gateway/wire-format.ts";
+import { onFirstWay, restWays } from "../../../../../testing/src/gateway/rest-ways.ts";
 
 const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [

@@ -8,12 +8,12 @@ import {
   status,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { echoOptions } from "../../../../../../packages/testing/src/transcoding/echo-backend.ts";
-import { kitchenSinkOptions } from "../../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import * as echoServices from "../../../../../../packages/testing/src/gen/transcoding/v1/echo_pb.ts";
-import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
+import { kitchenSinkOptions } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import * as echoServices from "../../../../../testing/src/gen/transcoding/v1/echo_pb.ts";
+import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { addGrpcJsService } from "../../../../src/grpc-js.ts";
 import type { Message } from "../../../grpc-js-client.ts";
 import type { Library } from "./libraries.ts";

@@ -6,11 +6,11 @@ import {
   expectResponse,
   toRequest,
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
-import { openHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
-import { listenForTests } from "../../../../../../packages/testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { allCases } from "../../../../../../packages/testing/src/transcoding/all-cases.ts";
-import { failures } from "../../../../../../packages/testing/src/transcoding/failures.ts";
+import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { listenForTests } from "../../../../../testing/src/gateway/listen-for-tests.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { allCases } from "../../../../../testing/src/transcoding/all-cases.ts";
+import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 import { createEchoOptions, createSinkOptions } from "./echo-handlers.ts";
 import { libraries, type Library } from "./libraries.ts";
 

@@ -3,7 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ServiceDefinition } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { Edition } from "@bufbuild/protobuf/wkt";
-import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
 import type { GrpcJsOptions } from "../../../../src/grpc-js.ts";
 import { generateTsProto } from "../../../generate-ts-proto.ts";
 
@@ -13,7 +13,7 @@ export interface Library extends Disposable {
   describe(service: DescService): Promise<{ readonly definition: ServiceDefinition; readonly options: GrpcJsOptions }>;
 }
 
-const includeDirs = ["packages/testing/proto", "protoport/conformance/proto", "protoport/gateway/proto"].map((folder) =>
+const includeDirs = ["protoport/testing/proto", "protoport/conformance/proto", "protoport/gateway/proto"].map((folder) =>
   join(projectFolder, folder),
 );
 

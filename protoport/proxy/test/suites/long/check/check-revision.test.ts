@@ -1,8 +1,8 @@
 import { chmodSync, cpSync, mkdirSync, readdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { projectFolder, type ProgramResult, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder, type ProgramResult, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // npx @protoport/proxy check SET --against REVISION, in a repository with the buf.yaml from docs/how-to/gateway.md
 

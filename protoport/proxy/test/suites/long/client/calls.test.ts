@@ -17,14 +17,14 @@ import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import type { ListenOptions } from "../../../../../gateway/src/index.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { StreamService } from "../../../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { respondWatered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { startScriptedServer } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Calls with every method kind to servers that follow the protocols, @protoport/gateway and grpc-js.
 

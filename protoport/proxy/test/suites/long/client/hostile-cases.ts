@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { gzipSync } from "node:zlib";
 import type { GrpcTransportOptions } from "../../../../src/client/index.ts";
-import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type Frame,
@@ -11,16 +11,16 @@ import {
   headerBlock,
   headersFrame,
   resetFrame,
-} from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { waterBedResponse, watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
+import { waterBedResponse, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcResponse,
   grpcHead,
   type Script,
   type ScriptedConnection,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 const end = frameFlag.endStream;
 

@@ -15,22 +15,22 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { collect } from "../../../../../../packages/testing/src/collect.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
+import { collect } from "../../../../../testing/src/collect.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {
   envelope,
   grpcResponse,
   grpcHead,
   type ScriptedConnection,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
-import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
-import { waitSomeTurns } from "../../../../../../packages/testing/src/wait-some-turns.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
+import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 // Retried and cancelled calls lose no messages, and do not affect other calls or the process's exit.
 

@@ -14,14 +14,14 @@ import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/
 import { encodeRequestFields, noFields } from "../../../../src/client/request-fields.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../../../gateway/src/engine/http2/index.ts";
 import { HpackDecoder } from "../../../../../gateway/src/engine/http2/hpack/decoder.ts";
-import { type Frame, frame, frameType, resetFrame } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { retainedBytes } from "../../../../../../packages/testing/src/http/retained-bytes.ts";
-import { listenOnLoopback, startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { respondWatered, watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { grpcResponse, startScriptedServer } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
-import { waitSomeTurns } from "../../../../../../packages/testing/src/wait-some-turns.ts";
+import { type Frame, frame, frameType, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { listenOnLoopback, startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { respondWatered, watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 // Calls by one transport, which respects the server's limits and windows, GOAWAY, header compression, keepalive and
 // retries.

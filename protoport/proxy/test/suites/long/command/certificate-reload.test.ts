@@ -4,12 +4,12 @@ import { connect } from "node:tls";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ServedCertificate } from "../../../../src/command/certificates.ts";
-import { type Certificate, createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
-import { readSamples } from "../../../../../../packages/testing/src/telemetry/samples.ts";
+import { type Certificate, createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // The proxy command reloads its certificate while it runs.
 

@@ -7,14 +7,14 @@ import {
   createSigningKey,
   startIdentityProvider,
   testAudience,
-} from "../../../../../../packages/testing/src/auth/identity-provider.ts";
-import { OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
-import { readSamples } from "../../../../../../packages/testing/src/telemetry/samples.ts";
+} from "../../../../../testing/src/auth/identity-provider.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { startNode } from "../../../../../testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // SIGHUP makes a running proxy read its configuration file again.
 

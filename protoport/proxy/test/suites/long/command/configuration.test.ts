@@ -8,11 +8,11 @@ import {
   createSigningKey,
   startIdentityProvider,
   testAudience,
-} from "../../../../../../packages/testing/src/auth/identity-provider.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../../../testing/src/auth/identity-provider.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // What each setting in the file does.
 

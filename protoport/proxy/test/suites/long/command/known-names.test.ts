@@ -5,13 +5,13 @@ import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createSigningKey, startIdentityProvider } from "../../../../../../packages/testing/src/auth/identity-provider.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { serviceWithRoutes, startReflectedUpstream } from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
-import { restrictedServices } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { createSigningKey, startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
+import { restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
 // Names of services and RPCs in the configuration that the descriptors do not declare.

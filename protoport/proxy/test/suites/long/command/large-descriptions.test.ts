@@ -15,11 +15,11 @@ import { field_behavior, FieldBehavior } from "../../../../../gateway/src/protob
 import { HttpRuleSchema } from "../../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { startReflectingServer } from "../../../../../../packages/testing/src/gateway/reflecting-server.ts";
-import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { startNode } from "../../../../../testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 /** Parameters for {@link nestedMessages}. */
 interface Nesting {

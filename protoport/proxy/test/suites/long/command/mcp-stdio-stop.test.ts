@@ -8,13 +8,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { file_greenhouse_v1_greenhouse } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { reasonOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { call, createGreenhouse, never, openStdio } from "../../../../../../packages/testing/src/gateway/stdio-peer.ts";
-import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { call, createGreenhouse, never, openStdio } from "../../../../../testing/src/gateway/stdio-peer.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { serveStdio } from "../../../../src/command/mcp-stdio.ts";
 
 // How a server on standard input and output stops.

@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { reasonOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
-import { statelessMeta } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { call, createGreenhouse, openStdio } from "../../../../../../packages/testing/src/gateway/stdio-peer.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { statelessMeta } from "../../../../../testing/src/gateway/mcp.ts";
+import { call, createGreenhouse, openStdio } from "../../../../../testing/src/gateway/stdio-peer.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
 describe("MCP on standard input and output", () => {

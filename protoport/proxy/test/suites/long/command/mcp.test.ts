@@ -5,11 +5,11 @@ import {
   GreenhouseService,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import type { Field, HttpRequest } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { eventsOf, statelessRequest } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import type { Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { eventsOf, statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 
 // An upstream's RPCs as tools.

@@ -14,20 +14,20 @@ import {
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
-import { ProxyCommand } from "../../../../../../packages/testing/src/gateway/proxy-command.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
+import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { file_grpc_health_v1_health } from "../../../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { file_orders_v1_orders } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { file_streams_v1_stream_service } from "../../../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
-import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { listenOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { restrictedGreenhouse } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { startNode } from "../../../../../../packages/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { startNode } from "../../../../../testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // npx @protoport/proxy
 

@@ -3,12 +3,12 @@ import type { DescService } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { StreamService } from "../../../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
-import { readSamples } from "../../../../../../packages/testing/src/telemetry/samples.ts";
+import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // Invalid descriptors replace those of a running proxy command.
 

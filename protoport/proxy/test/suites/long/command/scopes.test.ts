@@ -8,22 +8,22 @@ import {
   type IdentityProvider,
   startIdentityProvider,
   testAudience,
-} from "../../../../../../packages/testing/src/auth/identity-provider.ts";
+} from "../../../../../testing/src/auth/identity-provider.ts";
 import {
   type Field,
   fieldValue,
   type HttpRequest,
   type HttpVersion,
-} from "../../../../../../packages/testing/src/http/exchange.ts";
+} from "../../../../../testing/src/http/exchange.ts";
 import {
   getReadingProcedure as read,
   waterBedProcedure as water,
-} from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { statelessRequest, toolNameOf } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { exchange, rpcRequest, wireFormats } from "../../../../../../packages/testing/src/gateway/wire-format.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../../../testing/src/gateway/greenhouse.ts";
+import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { createRequiredScopes } from "../../../../src/command/required-scopes.ts";
 
 // authentication.publicUrl and authentication.scopes.

@@ -5,15 +5,15 @@ import { callerEffects } from "./effects/caller-effects.ts";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { statelessRequest } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { restrictedGreenhouse } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
+import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
 import { Health } from "../../../../../gateway/src/health/index.ts";
-import { freePort } from "../../../../../../packages/testing/src/process/free-port.ts";
+import { freePort } from "../../../../../testing/src/process/free-port.ts";
 import { settingRows } from "../../../../src/settings/setting-flags.ts";
 import type { TestSettings } from "./effects/running-proxy.ts";
 import { describe, expect, test } from "vitest";
-import { Differs } from "../../../../../../packages/testing/src/comparison.ts";
+import { Differs } from "../../../../../testing/src/comparison.ts";
 import {
   fileOf,
   calls,

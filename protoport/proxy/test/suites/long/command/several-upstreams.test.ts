@@ -3,15 +3,15 @@ import { join } from "node:path";
 import type { DescService } from "@bufbuild/protobuf";
 import { expect, onTestFinished, test } from "vitest";
 import { proxyCommand } from "../../../../src/command/program.ts";
-import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import {
   type ReflectedUpstream,
   serviceWithRoutes,
   startReflectedUpstream,
-} from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
-import { projectFolder } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
-import { readSamples } from "../../../../../../packages/testing/src/telemetry/samples.ts";
+} from "../../../../../testing/src/gateway/reflected-upstream.ts";
+import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 
 // The proxy command with several upstreams, which must not get each other's calls.
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { startKitchenSink } from "../../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { startProxy, type TestProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { startKitchenSink } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { toProxySettings } from "../../../../src/command/proxy-settings.ts";
 import { shownNames } from "../../../../src/command/shown-names.ts";
 import { readProxyConfiguration } from "../../../../src/settings/index.ts";

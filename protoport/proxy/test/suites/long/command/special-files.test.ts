@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // Opening a named pipe without a writer blocks the process, unless the pipe is opened with O_NONBLOCK.
 

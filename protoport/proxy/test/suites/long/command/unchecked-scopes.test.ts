@@ -3,15 +3,15 @@ import type { DescService } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { greenhouseWithOptions, scopedGreenhouse } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { statelessRequest, toolNameOf } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { serviceWithRoutes, startReflectedUpstream } from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
-import { readSamples } from "../../../../../../packages/testing/src/telemetry/samples.ts";
+import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { greenhouseWithOptions, scopedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
+import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
 // The proxy compares the option plantstore.auth.v1.required_scopes with authentication.scopes.

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { SignupService } from "../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { type ProxyProcess, startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { startSignup, validAccount } from "../../../../../../packages/testing/src/gateway/signup.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { startSignup, validAccount } from "../../../../../testing/src/gateway/signup.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 const folder = createTempFolder();
 const descriptors = folder.file("signup.binpb");

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { type ComparisonCase, toProto } from "./case.ts";
 
 const visibilityProto = `syntax = "proto3";
@@ -36,7 +36,7 @@ async function build(files: readonly string[]): Promise<Uint8Array> {
   for (const name of ["google/api", "buf/validate"]) mkdirSync(folder.file(name), { recursive: true });
   const copies = [
     ["protoport/gateway/proto/google/api", "google/api"],
-    ["packages/testing/proto/buf/validate", "buf/validate"],
+    ["protoport/testing/proto/buf/validate", "buf/validate"],
   ] as const;
   for (const [from, to] of copies) cpSync(join(projectFolder, from), folder.file(to), { recursive: true });
   folder.write("google/api/visibility.proto", visibilityProto);

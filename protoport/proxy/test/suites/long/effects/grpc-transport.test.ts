@@ -4,15 +4,15 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createIssuedCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { frameFlag, frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
-import { recordGeneratedFunctions } from "../../../../../../packages/testing/src/gateway/generated-functions.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { outcomeOf } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { startScriptedServer } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { freePort } from "../../../../../../packages/testing/src/process/free-port.ts";
+import { createIssuedCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { frameFlag, frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/generated-functions.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { outcomeOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { freePort } from "../../../../../testing/src/process/free-port.ts";
 import {
   createGrpcTransport,
   createUpstream,

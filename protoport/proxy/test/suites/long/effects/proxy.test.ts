@@ -5,12 +5,12 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import type { GatewayOptions, HttpEngine } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { createHttpEngine } from "../../../../../gateway/src/engine/index.ts";
-import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { restrictedGreenhouse } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { LibraryService } from "../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
 import {
   createProxy,
   type ForwardRules,

@@ -4,24 +4,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../../../../gateway/src/health/index.ts";
-import { createIssuedCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { frameFlag, frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { compareValues, Differs, type EffectsOf } from "../../../../../../packages/testing/src/comparison.ts";
+import { createIssuedCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { frameFlag, frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import {
   type GreenhouseClient,
   openGreenhouse,
   respondWatered,
   watered,
   wateringOf,
-} from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+} from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {
   grpcResponse,
   type Script,
   type ScriptedServer,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import type { UpstreamLimits, UpstreamOptions } from "../../../../src/client/entry.ts";
 
 // Calls upstreams with two values for each option and limit, and compares what the caller or the server observes.

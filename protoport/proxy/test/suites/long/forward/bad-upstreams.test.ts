@@ -4,26 +4,26 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { errorCodeOf } from "../../../../../gateway/src/index.ts";
-import { type Field, fieldValue } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { exchangeHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
+import { type Field, fieldValue } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   type Frame,
   frameFlag,
   headersFrame,
   resetFrame,
-} from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { waitLimitMs, within } from "../../../../../../packages/testing/src/deadline.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
+import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {
   envelope,
   grpcResponse,
   grpcHead,
   type ScriptedServer,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { waitSomeTurns } from "../../../../../../packages/testing/src/wait-some-turns.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 import { type HostileCase, hostileCases } from "../client/hostile-cases.ts";
 
 // Callers get the expected result from a proxy whose upstream violates HTTP/2 or gRPC, and each call is sent only once.

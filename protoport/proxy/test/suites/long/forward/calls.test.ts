@@ -11,27 +11,27 @@ import {
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type CompletedRequest, errorCodeOf } from "../../../../../gateway/src/index.ts";
-import { fieldValue, type HttpRequest } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { exchangeHttp2, openHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
-import { dataFrame, frameType, headersFrame } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { collect } from "../../../../../../packages/testing/src/collect.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { errorOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
+import { fieldValue, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { dataFrame, frameType, headersFrame } from "../../../../../testing/src/http/http2-frames.ts";
+import { collect } from "../../../../../testing/src/collect.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import {
   callings,
   type Calling,
   startGreenhouse,
   type TestGreenhouse,
-} from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxy, type TestProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+} from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {
   envelope,
   grpcResponse,
   grpcHead,
   type ScriptedConnection,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 const files = [GreenhouseService.file];
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";

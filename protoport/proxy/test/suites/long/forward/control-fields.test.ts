@@ -2,11 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { FileService } from "../../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { startFiles } from "../../../../../../packages/testing/src/gateway/files.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
-import { rpcRequest, wireFormats } from "../../../../../../packages/testing/src/gateway/wire-format.ts";
+import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { startFiles } from "../../../../../testing/src/gateway/files.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { controlFields } from "../../../../src/forward/control-fields.ts";
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { type Http1Connection, openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { type Http2Connection, openHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
-import { startKitchenSink, type TestGateway } from "../../../../../../packages/testing/src/gateway/kitchen-sink.ts";
-import { isPeerAtLeast } from "../../../../../../packages/testing/src/peer-version.ts";
-import { startProxy, type TestProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySink } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { type Http1Connection, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { type Http2Connection, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { startKitchenSink, type TestGateway } from "../../../../../testing/src/gateway/kitchen-sink.ts";
+import { isPeerAtLeast } from "../../../../../testing/src/peer-version.ts";
+import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {
   describeRequest,
   corpusGroups,

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { exchangeHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import type { MethodSettings, ProxiedUpstreamOptions } from "../../../../src/create-proxy.ts";
-import { envelope } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { envelope } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // The `grpc-timeout` that the upstream gets for unary calls without a deadline.
 

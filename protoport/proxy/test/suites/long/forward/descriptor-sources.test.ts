@@ -19,11 +19,11 @@ import {
 import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { StreamService } from "../../../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { countRefTimers } from "../../../../../../packages/testing/src/ref-timers.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
 // Which sources a proxy reads descriptors from, and when it reads them again.
 

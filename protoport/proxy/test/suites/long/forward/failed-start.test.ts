@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { serviceWithRoutes } from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { serviceWithRoutes } from "../../../../../testing/src/gateway/reflected-upstream.ts";
 import {
   createProxy,
   type DescriptorSource,

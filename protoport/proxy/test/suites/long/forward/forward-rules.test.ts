@@ -3,12 +3,12 @@ import { createContextKey, createContextValues, type HandlerContext, type Interc
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
-import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { client, forward, grpcFields } from "./forwarded-fields.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 // Which header fields a proxy forwards to the upstream, and back to the caller.
 

@@ -1,9 +1,9 @@
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
-import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 /** Makes a REST call, and returns the fields that the upstream receives and the fields that the caller receives. */
 export async function forward(

@@ -9,22 +9,22 @@ import { createGrpcTransport } from "../../../../src/client/index.ts";
 import { createProxy, type ProxyOptions } from "../../../../src/create-proxy.ts";
 import { type CompletedRequest, errorCodeOf, type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
-import { FileService } from "../../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { fieldValue } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { collect } from "../../../../../../packages/testing/src/collect.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startFiles } from "../../../../../../packages/testing/src/gateway/files.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { fieldValue } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { collect } from "../../../../../testing/src/collect.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startFiles } from "../../../../../testing/src/gateway/files.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {
   grpcResponse,
   envelope,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // Gateway features that a proxy has too.
 

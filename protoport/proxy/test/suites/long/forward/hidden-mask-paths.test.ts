@@ -4,11 +4,11 @@ import { Code, type ConnectRouter, createClient, type Transport } from "@connect
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createGateway } from "../../../../../gateway/src/index.ts";
-import { errorOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { restrictedTo } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { file_kitchensink_v1_shelves, Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { file_kitchensink_v1_shelves, Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { createProxy } from "../../../../src/create-proxy.ts";
 
 // Update masks that name hidden fields, in a gateway and in a proxy. The fields `theme` and `room` are hidden.

@@ -24,11 +24,11 @@ import {
 import { Code, ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { collect } from "../../../../../../packages/testing/src/collect.ts";
-import { errorOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
-import { restrictedTo } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { collect } from "../../../../../testing/src/collect.ts";
+import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";
 import {
   Color,
   file_kitchensink_v1_kitchen_sink,
@@ -36,7 +36,7 @@ import {
   NestedSchema,
   type Sink,
   SinkSchema,
-} from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+} from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import {
   codes,
   file_kitchensink_v1_legacy,
@@ -48,8 +48,8 @@ import {
   origin,
   Shade,
   tint,
-} from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { GetShelfRequestSchema } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
+} from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { GetShelfRequestSchema } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { HiddenParts } from "../../../../../gateway/src/protobuf/descriptors/index.ts";
 import { createProxy, type ProxyGateway } from "../../../../src/create-proxy.ts";
 

@@ -3,20 +3,20 @@ import { anyPack, anyUnpack, FieldOptionsSchema, FileDescriptorSetSchema } from 
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { errorOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
-import { restrictedTo } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import {
   file_kitchensink_v1_kitchen_sink,
   KitchenSink,
   type Sink,
-} from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+} from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import {
   file_kitchensink_v1_legacy,
   LegacySchema,
   LegacySink,
-} from "../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
+} from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { createProxy, type ProxyGateway, type ProxyOptions } from "../../../../src/create-proxy.ts";
 
 // Messages in Any and in error details whose type only another upstream, the registry or a local service describes.

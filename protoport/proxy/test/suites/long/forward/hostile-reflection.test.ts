@@ -9,12 +9,12 @@ import {
   type ProxyGateway,
   type ProxyOptions,
 } from "../../../../src/create-proxy.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import {
   type ReflectedUpstream,
   serviceWithRoutes,
   startReflectedUpstream,
-} from "../../../../../../packages/testing/src/gateway/reflected-upstream.ts";
+} from "../../../../../testing/src/gateway/reflected-upstream.ts";
 
 // An upstream offers another one's services and REST routes by reflection, but gets neither its calls nor its
 // credentials.

@@ -7,9 +7,9 @@ import {
   fieldValue,
   type HttpRequest,
   type HttpResponse,
-} from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { exchangeHttp2, openHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
+} from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp2, openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   type Frame,
@@ -17,11 +17,11 @@ import {
   frameFlag,
   frameType,
   headerBlock,
-} from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
-import { grpcHead, startScriptedServer } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../../testing/src/http/http2-frames.ts";
+import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { grpcHead, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 // Header and trailer sections near their limit, which is 64 KiB in both directions.
 

@@ -13,12 +13,12 @@ import {
   GreenhouseService,
   WaterBedRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { fieldValue, type HttpResponse } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { openHttp2, readHttp2Response } from "../../../../../../packages/testing/src/http/http2-connection.ts";
-import { startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { encodeEnvelope } from "../../../../../../packages/testing/src/gateway/envelope.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
+import { openHttp2, readHttp2Response } from "../../../../../testing/src/http/http2-connection.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { encodeEnvelope } from "../../../../../testing/src/gateway/envelope.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;

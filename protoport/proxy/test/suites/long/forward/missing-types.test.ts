@@ -12,8 +12,8 @@ import {
   type ProxiedUpstreamOptions,
   type ReloadReport,
 } from "../../../../src/create-proxy.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { startReflectingServer } from "../../../../../../packages/testing/src/gateway/reflecting-server.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 
 // If an upstream's reflection lacks files, services that do not need them are still proxied.
 

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createProxy } from "../../../../src/create-proxy.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import type { FileInit } from "../../../../../../packages/testing/src/gateway/file-init.ts";
-import { optionalFiles, withNeedingService, wholeService } from "../../../../../../packages/testing/src/gateway/optional-files.ts";
-import { startReflectingServer } from "../../../../../../packages/testing/src/gateway/reflecting-server.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import type { FileInit } from "../../../../../testing/src/gateway/file-init.ts";
+import { optionalFiles, withNeedingService, wholeService } from "../../../../../testing/src/gateway/optional-files.ts";
+import { startReflectingServer } from "../../../../../testing/src/gateway/reflecting-server.ts";
 
 // Files that only options need may be missing or invalid in an upstream's reflection. protoport/gateway/src/protobuf tests the same
 // files in descriptor sets.

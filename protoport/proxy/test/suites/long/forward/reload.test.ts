@@ -3,11 +3,11 @@ import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy, type ReloadReport } from "../../../../src/create-proxy.ts";
-import { KitchenSink } from "../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { Shelves } from "../../../../../../packages/testing/src/gen/kitchensink/v1/shelves_pb.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 
 const getReading = "/greenhouse.v1.GreenhouseService/GetReading";
 

@@ -2,12 +2,12 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { compileForwardRules, noAddedFields } from "../../../../src/forward/forward-rules.ts";
-import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { collectGarbage, retainedBytes } from "../../../../../../packages/testing/src/http/retained-bytes.ts";
-import { openHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
-import { envelope } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import { collectGarbage, retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { envelope } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // A connection uses one list object for all equal header sections, so a list's forwarded fields can be cached.
 

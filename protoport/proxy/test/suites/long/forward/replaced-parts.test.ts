@@ -3,15 +3,15 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { Health } from "../../../../../gateway/src/health/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import type { Gateway } from "../../../../../gateway/src/index.ts";
-import { exchangeFetch } from "../../../../../../packages/testing/src/http/fetch.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { respondWatered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {
   type ScriptedConnection,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { LibraryService } from "../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
 import {
   createProxy,
   createUpstream,

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { emptyMessage, grpcHeader } from "../../../../../../packages/testing/src/http/grpc-frames.ts";
-import { retainedBytes } from "../../../../../../packages/testing/src/http/retained-bytes.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { emptyMessage, grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
+import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/http/http2-frames.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 
 const kibibyte = 1024;
 

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { pathToFileURL } from "node:url";
 import { afterEach, expect, test, vi } from "vitest";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { toDescriptorSource } from "../../../../src/forward/descriptor-sources.ts";
 import { createUpstream } from "../../../../src/upstreams/index.ts";
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
 import { createGateway, type Gateway } from "../../../../../gateway/src/index.ts";
-import { echoFiles } from "../../../../../../packages/testing/src/gateway/grpc-programs.ts";
-import { startProxy, type TestProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
-import { byHand } from "../../../../../../packages/testing/src/transcoding/all-cases.ts";
-import { echoOptions } from "../../../../../../packages/testing/src/transcoding/echo-backend.ts";
-import { failures } from "../../../../../../packages/testing/src/transcoding/failures.ts";
+import { echoFiles } from "../../../../../testing/src/gateway/grpc-programs.ts";
+import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { byHand } from "../../../../../testing/src/transcoding/all-cases.ts";
+import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
+import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 
 let upstream: Gateway;
 let proxy: TestProxy;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { identityFields } from "../../../../src/forward/identity-fields.ts";
-import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import { client, forward, grpcFields } from "./forwarded-fields.ts";
 
 // An upstream trusts some fields because another server sets them, so a caller cannot set them through the proxy.

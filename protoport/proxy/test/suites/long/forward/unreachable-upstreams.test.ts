@@ -14,11 +14,11 @@ import {
 } from "../../../../src/create-proxy.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { StreamService } from "../../../../../../packages/testing/src/gen/streams/v1/stream_service_pb.ts";
-import { startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
+import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 
 // A proxy has several upstreams, and one of them cannot be reached.
 

@@ -7,15 +7,15 @@ import {
   WaterBedRequestSchema,
   WatchReadingsRequestSchema,
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { fieldValue, type HttpResponse } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { exchangeHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
-import { frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
+import { fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
+import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import {
   envelope,
   grpcResponse,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 
 // A message with one field twice loses the first value when the message is decoded and encoded.
 const [received, encoded] = [Buffer.from("\x1a\x01a\x1a\x01b"), Buffer.from("\x1a\x01b")];

@@ -2,13 +2,13 @@ import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { nodeEngine } from "../../../../../gateway/src/http/node/index.ts";
-import { frame, frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import type { Field } from "../../../../../../packages/testing/src/http/exchange.ts";
-import { openHttp2 } from "../../../../../../packages/testing/src/http/http2-connection.ts";
-import { watered } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { startProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
-import { grpcResponse, startScriptedServer } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { windowUpdateFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
+import { frame, frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
+import { watered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { grpcResponse, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 // An upstream that does not read uploads, and never enlarges stream windows, only the connection's.
 

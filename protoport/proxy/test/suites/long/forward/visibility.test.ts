@@ -7,14 +7,14 @@ import {
 } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 import { createOpenApi, type GatewayOptions } from "../../../../../gateway/src/index.ts";
-import { exchangeHttp1 } from "../../../../../../packages/testing/src/http/http1-connection.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { file_files_v1_files } from "../../../../../../packages/testing/src/gen/files/v1/files_pb.ts";
-import { errorOf } from "../../../../../../packages/testing/src/gateway/call-end.ts";
-import { startGreenhouse, type TestGreenhouse } from "../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { statelessRequest } from "../../../../../../packages/testing/src/gateway/mcp.ts";
-import { startProxy, type TestProxy } from "../../../../../../packages/testing/src/gateway/proxy.ts";
-import { restrictedGreenhouse, restrictedServices } from "../../../../../../packages/testing/src/gateway/restricted.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
+import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
+import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
+import { restrictedGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 
 // google.api.visibility in the proxy, whose upstream serves everything.
 

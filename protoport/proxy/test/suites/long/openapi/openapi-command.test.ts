@@ -2,12 +2,12 @@ import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi, parseHttpRules } from "../../../../../gateway/src/index.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { startProxyProcess } from "../../../../../../packages/testing/src/gateway/proxy-process.ts";
-import { file_library_v1_library, LibraryService } from "../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { file_orders_v1_orders, OrderService } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { restrictedGreenhouse } from "../../../../../../packages/testing/src/gateway/restricted.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
+import { file_library_v1_library, LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
+import { file_orders_v1_orders, OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { runOpenApi } from "./run-openapi.ts";
 
 // npx @protoport/proxy openapi

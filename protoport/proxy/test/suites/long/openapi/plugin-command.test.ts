@@ -7,11 +7,11 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { file_library_v1_library } from "../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { file_orders_v1_orders } from "../../../../../../packages/testing/src/gen/orders/v1/orders_pb.ts";
-import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { file_library_v1_library } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
+import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { runOpenApi } from "./run-openapi.ts";
 
 // The plugin for buf and protoc.

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { createOpenApi } from "../../../../../gateway/src/index.ts";
 import { openValidation } from "../../../../../gateway/src/validation/index.ts";
-import { descriptorSetOf } from "../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { file_signup_v1_signup, SignupService } from "../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { file_signup_v1_signup, SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { runOpenApi } from "./run-openapi.ts";
 
 test("openapi writes the field rules that --validate selects", async () => {

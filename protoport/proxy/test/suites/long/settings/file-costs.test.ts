@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { readProxyConfiguration } from "../../../../src/settings/index.ts";
-import { costRatio } from "../../../../../../packages/testing/src/cost-ratio.ts";
+import { costRatio } from "../../../../../testing/src/cost-ratio.ts";
 
 function readUnknown(count: number): () => void {
   const keys = Array.from({ length: count }, (_, at) => `unknown${at}: 1\n`).join("");

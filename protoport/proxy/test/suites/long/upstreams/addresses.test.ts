@@ -6,21 +6,21 @@ import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/
 import { createGrpcTransport, createUpstream } from "../../../../src/client/index.ts";
 import { createGateway } from "../../../../../gateway/src/index.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
-import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { listenOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
+import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import {
   respondWatered,
   openGreenhouse,
   watered,
   wateringOf,
-} from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+} from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {
   grpcResponse,
   type Script,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { waitSomeTurns } from "../../../../../../packages/testing/src/wait-some-turns.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { waitSomeTurns } from "../../../../../testing/src/wait-some-turns.ts";
 
 // Tests which server gets a call when a name's addresses change, servers are unreachable, or servers are loaded.
 

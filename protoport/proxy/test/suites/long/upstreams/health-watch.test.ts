@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { dataFrame, frameFlag, headersFrame } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { projectFolder, runProgram } from "../../../../../../packages/testing/src/process/child-program.ts";
-import { wateringOf } from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
-import { envelope, grpcHead, startScriptedServer } from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+import { dataFrame, frameFlag, headersFrame } from "../../../../../testing/src/http/http2-frames.ts";
+import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
+import { wateringOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
+import { envelope, grpcHead, startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
 import {
   clientOf,
   notServing,

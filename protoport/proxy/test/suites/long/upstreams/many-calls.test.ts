@@ -5,10 +5,10 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
-import { createTestGateway } from "../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { frame, frameBytes, frameFlag, frameType } from "../../../../../../packages/testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
-import { waitLimitMs, within } from "../../../../../../packages/testing/src/deadline.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { frame, frameBytes, frameFlag, frameType } from "../../../../../testing/src/http/http2-frames.ts";
+import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";
 import {
   type GreenhouseClient,
   openGreenhouse,
@@ -16,14 +16,14 @@ import {
   waterBedResponse,
   watered,
   wateringOf,
-} from "../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+} from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import {
   grpcResponse,
   type ScriptedConnection,
   type ScriptedServer,
   startScriptedServer,
-} from "../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
-import { settingFrame } from "../../../../../../packages/testing/src/http2/http2-requests.ts";
+} from "../../../../../testing/src/gateway/scripted-http2-server.ts";
+import { settingFrame } from "../../../../../testing/src/http2/http2-requests.ts";
 
 // Tests additional connections and the queue, which calls need when a connection's streams are all in use.
 

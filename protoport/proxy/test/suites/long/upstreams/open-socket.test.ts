@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { freedBytesMin } from "../../../../../gateway/src/http/exchange/index.ts";
 import { openSocket } from "../../../../src/upstreams/open-socket.ts";
 import { readUpstreamAddress } from "../../../../src/upstreams/upstream-address.ts";
-import { listenOnLoopback } from "../../../../../../packages/testing/src/http/listen-on-loopback.ts";
+import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 
 test("a small chunk from the socket has a separate ArrayBuffer", async () => {
   const server = createServer((socket) => void socket.end(Buffer.alloc(100, "a")));

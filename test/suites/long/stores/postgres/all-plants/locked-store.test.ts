@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { openLockedStore, openPlantStore, type PlantLocation } from "../../../../../../src/stores/index.ts";
-import { createTempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { createTempFolder } from "../../../../../../protoport/testing/src/process/temp-folder.ts";
 import { dayFromNow, recordsOf as recordsByPartition } from "../../../../../support/plants/days.ts";
 import {
   batchSizesOf,

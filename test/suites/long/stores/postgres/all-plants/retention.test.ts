@@ -8,7 +8,7 @@ import { readServerUrl } from "../../../../../../src/stores/postgres/server/serv
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import type { Upkeep } from "../../../../../../src/stores/contract/upkeep.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
-import { collect } from "../../../../../../packages/testing/src/collect.ts";
+import { collect } from "../../../../../../protoport/testing/src/collect.ts";
 import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
 import { startHangingProxy } from "../../../../../support/plants/postgres-proxy.ts";
 import { deleteCall } from "../../../../../support/plants/delete-call.ts";

@@ -13,8 +13,8 @@ import {
 } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
-import { createCertificate } from "../../../../../../packages/testing/src/http/certificate.ts";
-import { within } from "../../../../../../packages/testing/src/deadline.ts";
+import { createCertificate } from "../../../../../../protoport/testing/src/http/certificate.ts";
+import { within } from "../../../../../../protoport/testing/src/deadline.ts";
 import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
 import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
 import {
@@ -25,8 +25,8 @@ import {
   withoutStandby,
 } from "../../../../../support/plants/postgres-server.ts";
 import { errorMessage, messageOf } from "../../../../../support/plants/server-message.ts";
-import { freePort } from "../../../../../../packages/testing/src/process/free-port.ts";
-import { createTempFolder, type TempFolder } from "../../../../../../packages/testing/src/process/temp-folder.ts";
+import { freePort } from "../../../../../../protoport/testing/src/process/free-port.ts";
+import { createTempFolder, type TempFolder } from "../../../../../../protoport/testing/src/process/temp-folder.ts";
 
 const timeouts = { lockTimeoutMs: 123, statementTimeoutMs: 4_567, responseTimeoutMs: 60_000 };
 const certificate = createCertificate("PostgreSQL");

@@ -17,8 +17,8 @@ import {
   WaterBedRequestSchema,
 } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../../../src/index.ts";
-import type { Address, HttpVersion } from "../../../../../../../packages/testing/src/http/exchange.ts";
-import { isPeerAtLeast } from "../../../../../../../packages/testing/src/peer-version.ts";
+import type { Address, HttpVersion } from "../../../../../../testing/src/http/exchange.ts";
+import { isPeerAtLeast } from "../../../../../../testing/src/peer-version.ts";
 
 /** One service on connect-node's own server and on the gateway. Dispose of them with `await using`. */
 export interface SideBySide {

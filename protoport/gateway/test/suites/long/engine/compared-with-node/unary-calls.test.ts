@@ -1,10 +1,10 @@
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { decodeEnvelopes } from "../../../../../../../packages/testing/src/gateway/envelope.ts";
-import { fieldValue, type Field, framing, type HttpResponse } from "../../../../../../../packages/testing/src/http/exchange.ts";
-import { readOutcome } from "../../../../../../../packages/testing/src/gateway/outcome.ts";
-import { KeptConnections } from "../../../../../../../packages/testing/src/gateway/kept-connections.ts";
-import { wires, type Wire, type WireFormat } from "../../../../../../../packages/testing/src/gateway/wire-format.ts";
+import { decodeEnvelopes } from "../../../../../../testing/src/gateway/envelope.ts";
+import { fieldValue, type Field, framing, type HttpResponse } from "../../../../../../testing/src/http/exchange.ts";
+import { readOutcome } from "../../../../../../testing/src/gateway/outcome.ts";
+import { KeptConnections } from "../../../../../../testing/src/gateway/kept-connections.ts";
+import { wires, type Wire, type WireFormat } from "../../../../../../testing/src/gateway/wire-format.ts";
 import { startSideBySide, type SideBySide } from "./side-by-side.ts";
 import { unaryCallTable, type UnaryCallCase } from "./unary-calls.ts";
 

@@ -3,14 +3,14 @@ import {
   GetReadingRequestSchema,
   WaterBedRequestSchema,
 } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { encodeEnvelope } from "../../../../../../../packages/testing/src/gateway/envelope.ts";
-import type { Field, HttpRequest } from "../../../../../../../packages/testing/src/http/exchange.ts";
+import { encodeEnvelope } from "../../../../../../testing/src/gateway/envelope.ts";
+import type { Field, HttpRequest } from "../../../../../../testing/src/http/exchange.ts";
 import {
   encodeMessage,
   rpcRequest,
   type Wire,
   type WireFormat,
-} from "../../../../../../../packages/testing/src/gateway/wire-format.ts";
+} from "../../../../../../testing/src/gateway/wire-format.ts";
 
 /** A call in any wire format that supports unary calls. */
 export interface UnaryCallCase {

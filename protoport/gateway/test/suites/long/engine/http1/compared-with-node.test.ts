@@ -16,9 +16,9 @@ import {
   type Http1RequestHead,
   type RequestReceiver,
 } from "../../../../../src/engine/http1/index.ts";
-import { numRunsOf } from "../../../../../../../packages/testing/src/test-seed.ts";
-import type { Address } from "../../../../../../../packages/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../../../../packages/testing/src/http/http1-connection.ts";
+import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";
+import type { Address } from "../../../../../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../../../../../testing/src/http/http1-connection.ts";
 
 // node's parser is the oracle: it must parse every request that we accept in the same way, and may accept more. So an
 // intermediary that parses like node cannot be made to see other requests than we do.

@@ -5,10 +5,10 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { FrameReader } from "../../../../../src/engine/http2/frame-reader.ts";
 import type { Http2Limits } from "../../../../../src/engine/http2/index.ts";
-import { costRatio } from "../../../../../../../packages/testing/src/cost-ratio.ts";
-import { within } from "../../../../../../../packages/testing/src/deadline.ts";
-import { Dice } from "../../../../../../../packages/testing/src/dice.ts";
-import { echo, pipe, serveConnection } from "../../../../../../../packages/testing/src/http2/http2-engine.ts";
+import { costRatio } from "../../../../../../testing/src/cost-ratio.ts";
+import { within } from "../../../../../../testing/src/deadline.ts";
+import { Dice } from "../../../../../../testing/src/dice.ts";
+import { echo, pipe, serveConnection } from "../../../../../../testing/src/http2/http2-engine.ts";
 import {
   clientPreface,
   dataFrame,
@@ -18,7 +18,7 @@ import {
   frameType,
   headersFrame,
   resetFrame,
-} from "../../../../../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../../../../testing/src/http/http2-frames.ts";
 import {
   begun,
   getBlock,
@@ -27,9 +27,9 @@ import {
   uint32,
   whole,
   windowUpdateFrame,
-} from "../../../../../../../packages/testing/src/http2/http2-requests.ts";
-import { randomFrame } from "../../../../../../../packages/testing/src/http2/random-frame.ts";
-import { numRunsOf } from "../../../../../../../packages/testing/src/test-seed.ts";
+} from "../../../../../../testing/src/http2/http2-requests.ts";
+import { randomFrame } from "../../../../../../testing/src/http2/random-frame.ts";
+import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";
 
 // A connection with all kinds of frames, which ends with an error.
 const recorded: Buffer = Buffer.concat([

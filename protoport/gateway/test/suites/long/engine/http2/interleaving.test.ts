@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../../../src/engine/http2/index.ts";
 import { HpackDecoder } from "../../../../../src/engine/http2/hpack/decoder.ts";
-import { Dice } from "../../../../../../../packages/testing/src/dice.ts";
-import type { Field } from "../../../../../../../packages/testing/src/http/exchange.ts";
+import { Dice } from "../../../../../../testing/src/dice.ts";
+import type { Field } from "../../../../../../testing/src/http/exchange.ts";
 import {
   answer,
   echo,
@@ -13,7 +13,7 @@ import {
   receiving,
   startEngine,
   statusBlock,
-} from "../../../../../../../packages/testing/src/http2/http2-engine.ts";
+} from "../../../../../../testing/src/http2/http2-engine.ts";
 import {
   dataFrame,
   frame,
@@ -22,9 +22,9 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../../../../../../packages/testing/src/http/http2-frames.ts";
-import { postHeader } from "../../../../../../../packages/testing/src/http2/http2-requests.ts";
-import { numRunsOf } from "../../../../../../../packages/testing/src/test-seed.ts";
+} from "../../../../../../testing/src/http/http2-frames.ts";
+import { postHeader } from "../../../../../../testing/src/http2/http2-requests.ts";
+import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";
 
 // Each stream is a script that lists what its client sends, in order. When a stream's frames are interleaved with
 // others, it must get the same response as alone on a connection. The bodies are smaller than any window, so nothing is

@@ -13,14 +13,14 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FrameFlag, SettingId } from "../../../../../src/engine/http2/frame-numbers.ts";
 import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import { encodeBlock, type Http2Stream } from "../../../../../src/engine/http2/index.ts";
-import { within } from "../../../../../../../packages/testing/src/deadline.ts";
+import { within } from "../../../../../../testing/src/deadline.ts";
 import {
   type Engine,
   pipe,
   receiving,
   startEngine,
   statusBlock,
-} from "../../../../../../../packages/testing/src/http2/http2-engine.ts";
+} from "../../../../../../testing/src/http2/http2-engine.ts";
 
 // nghttp2, through node's client, is an independent encoder and decoder. Both decide themselves when to use the dynamic
 // table and Huffman coding.

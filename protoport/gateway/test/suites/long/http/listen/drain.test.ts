@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createTestGateway } from "../../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { within } from "../../../../../../../packages/testing/src/deadline.ts";
-import { type Field, fieldValue } from "../../../../../../../packages/testing/src/http/exchange.ts";
-import { startGreenhouse } from "../../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../../../../packages/testing/src/http/http2-connection.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../../../packages/testing/src/http/http2-frames.ts";
+import { createTestGateway } from "../../../../../../testing/src/gateway/test-engine.ts";
+import { within } from "../../../../../../testing/src/deadline.ts";
+import { type Field, fieldValue } from "../../../../../../testing/src/http/exchange.ts";
+import { startGreenhouse } from "../../../../../../testing/src/gateway/greenhouse.ts";
+import { openHttp1 } from "../../../../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../../../../testing/src/http/http2-connection.ts";
+import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../../testing/src/http/http2-frames.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

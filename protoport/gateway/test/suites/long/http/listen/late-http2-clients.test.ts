@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, test } from "vitest";
-import { within } from "../../../../../../../packages/testing/src/deadline.ts";
-import { startGreenhouse, waterBedProcedure } from "../../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { grpcHeader, sendUnaryCall } from "../../../../../../../packages/testing/src/http/grpc-frames.ts";
+import { within } from "../../../../../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../../../../testing/src/gateway/greenhouse.ts";
+import { grpcHeader, sendUnaryCall } from "../../../../../../testing/src/http/grpc-frames.ts";
 import {
   clientPreface,
   dataFrame,
@@ -13,9 +13,9 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../../../../../../packages/testing/src/http/http2-frames.ts";
-import { settingFrame, windowUpdateFrame } from "../../../../../../../packages/testing/src/http2/http2-requests.ts";
-import { isNodeEngine } from "../../../../../../../packages/testing/src/gateway/test-engine.ts";
+} from "../../../../../../testing/src/http/http2-frames.ts";
+import { settingFrame, windowUpdateFrame } from "../../../../../../testing/src/http2/http2-requests.ts";
+import { isNodeEngine } from "../../../../../../testing/src/gateway/test-engine.ts";
 
 /** Short, but longer than a request takes on a busy machine, so that no request is late by accident. */
 const idleTimeoutMs = 500;

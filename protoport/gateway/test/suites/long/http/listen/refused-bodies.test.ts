@@ -4,27 +4,27 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit } from "../../../../../src/index.ts";
-import { within } from "../../../../../../../packages/testing/src/deadline.ts";
-import type { Address, Field, HttpRequest } from "../../../../../../../packages/testing/src/http/exchange.ts";
-import { grpcHeader } from "../../../../../../../packages/testing/src/http/grpc-frames.ts";
-import { retainedBytes } from "../../../../../../../packages/testing/src/http/retained-bytes.ts";
-import { openHttp1 } from "../../../../../../../packages/testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../../../../packages/testing/src/http/http2-connection.ts";
+import { within } from "../../../../../../testing/src/deadline.ts";
+import type { Address, Field, HttpRequest } from "../../../../../../testing/src/http/exchange.ts";
+import { grpcHeader } from "../../../../../../testing/src/http/grpc-frames.ts";
+import { retainedBytes } from "../../../../../../testing/src/http/retained-bytes.ts";
+import { openHttp1 } from "../../../../../../testing/src/http/http1-connection.ts";
+import { openHttp2 } from "../../../../../../testing/src/http/http2-connection.ts";
 import {
   dataFrame,
   frameFlag,
   frameType,
   headersFrame,
   openFrames,
-} from "../../../../../../../packages/testing/src/http/http2-frames.ts";
+} from "../../../../../../testing/src/http/http2-frames.ts";
 import {
   startGreenhouse,
   type TestGreenhouse,
   waterBedProcedure,
-} from "../../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { settingFrame, windowUpdateFrame } from "../../../../../../../packages/testing/src/http2/http2-requests.ts";
-import { leastOf } from "../../../../../../../packages/testing/src/least-of.ts";
-import { http2Servers } from "../../../../../../../packages/testing/src/gateway/listen-for-tests.ts";
+} from "../../../../../../testing/src/gateway/greenhouse.ts";
+import { settingFrame, windowUpdateFrame } from "../../../../../../testing/src/http2/http2-requests.ts";
+import { leastOf } from "../../../../../../testing/src/least-of.ts";
+import { http2Servers } from "../../../../../../testing/src/gateway/listen-for-tests.ts";
 
 // Refused requests have bodies that are never read.
 

@@ -14,14 +14,14 @@ import {
   type SharedPort,
 } from "../../../../../src/index.ts";
 import type { WorkerMessage } from "../../../../../src/http/listen/share-connections.ts";
-import { getReadingProcedure } from "../../../../../../../packages/testing/src/gateway/greenhouse.ts";
-import { isNodeEngine } from "../../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { createCertificate } from "../../../../../../../packages/testing/src/http/certificate.ts";
-import { within } from "../../../../../../../packages/testing/src/deadline.ts";
-import { runProgram } from "../../../../../../../packages/testing/src/process/child-program.ts";
-import { createTempFolder } from "../../../../../../../packages/testing/src/process/temp-folder.ts";
+import { getReadingProcedure } from "../../../../../../testing/src/gateway/greenhouse.ts";
+import { isNodeEngine } from "../../../../../../testing/src/gateway/test-engine.ts";
+import { createCertificate } from "../../../../../../testing/src/http/certificate.ts";
+import { within } from "../../../../../../testing/src/deadline.ts";
+import { runProgram } from "../../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
 
-const program = join(import.meta.dirname, "../../../../../../../packages/testing/src/gateway/shared-greenhouse.ts");
+const program = join(import.meta.dirname, "../../../../../../testing/src/gateway/shared-greenhouse.ts");
 
 /** Resolves to a worker's next message that is a string. The gateway's messages are not strings. */
 function nextText(worker: ChildProcess): Promise<string> {

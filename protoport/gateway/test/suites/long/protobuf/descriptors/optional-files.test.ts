@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { readDescriptorSet } from "../../../../../src/protobuf/descriptors/index.ts";
-import type { FileInit } from "../../../../../../../packages/testing/src/gateway/file-init.ts";
+import type { FileInit } from "../../../../../../testing/src/gateway/file-init.ts";
 import {
   optionalFiles,
   setOfFiles,
   withNeedingService,
   wholeService,
-} from "../../../../../../../packages/testing/src/gateway/optional-files.ts";
+} from "../../../../../../testing/src/gateway/optional-files.ts";
 
 // Files that only options need may be missing or invalid.
 

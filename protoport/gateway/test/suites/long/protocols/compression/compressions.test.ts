@@ -6,7 +6,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { webGzip } from "../../../../../src/fetch/web-gzip.ts";
 import { brotli, gzip, zstd } from "../../../../../src/protocols/compression/index.ts";
-import { within } from "../../../../../../../packages/testing/src/deadline.ts";
+import { within } from "../../../../../../testing/src/deadline.ts";
 
 // Node's compressions, and the gzip of Compression Streams, which a gateway uses over Fetch.
 const compressions = [

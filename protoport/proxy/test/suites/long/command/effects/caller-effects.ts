@@ -4,10 +4,10 @@ import {
   createSigningKey,
   startIdentityProvider,
   testAudience,
-} from "../../../../../../../packages/testing/src/auth/identity-provider.ts";
-import { listenOnLoopback } from "../../../../../../../packages/testing/src/http/listen-on-loopback.ts";
+} from "../../../../../../testing/src/auth/identity-provider.ts";
+import { listenOnLoopback } from "../../../../../../testing/src/http/listen-on-loopback.ts";
 import type { TestSettings } from "./running-proxy.ts";
-import { Differs } from "../../../../../../../packages/testing/src/comparison.ts";
+import { Differs } from "../../../../../../testing/src/comparison.ts";
 import { fileOf, calls, compare, reading, greenhouse, ask, statusOf, type Effects } from "./comparison.ts";
 
 const token = "a-token-of-a-shop-2026";

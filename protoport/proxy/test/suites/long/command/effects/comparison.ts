@@ -8,11 +8,11 @@ import {
   type Certificate,
   createCertificate,
   createIssuedCertificate,
-} from "../../../../../../../packages/testing/src/http/certificate.ts";
-import { Differs } from "../../../../../../../packages/testing/src/comparison.ts";
-import { createTestGateway } from "../../../../../../../packages/testing/src/gateway/test-engine.ts";
-import { LibraryService } from "../../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { createTempFolder } from "../../../../../../../packages/testing/src/process/temp-folder.ts";
+} from "../../../../../../testing/src/http/certificate.ts";
+import { Differs } from "../../../../../../testing/src/comparison.ts";
+import { createTestGateway } from "../../../../../../testing/src/gateway/test-engine.ts";
+import { LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
+import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
 import { type RunningProxy, runProxy, type TestSettings } from "./running-proxy.ts";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 

@@ -1,17 +1,17 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { GreenhouseService } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { frame, frameFlag, frameType } from "../../../../../../../packages/testing/src/http/http2-frames.ts";
-import { descriptorSetOf } from "../../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { respondWatered, watered } from "../../../../../../../packages/testing/src/gateway/greenhouse-client.ts";
+import { frame, frameFlag, frameType } from "../../../../../../testing/src/http/http2-frames.ts";
+import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { respondWatered, watered } from "../../../../../../testing/src/gateway/greenhouse-client.ts";
 import {
   type Script,
   grpcResponse,
   startScriptedServer,
-} from "../../../../../../../packages/testing/src/gateway/scripted-http2-server.ts";
+} from "../../../../../../testing/src/gateway/scripted-http2-server.ts";
 import { type RunningProxy, runProxy, type TestSettings } from "./running-proxy.ts";
 import { expect } from "vitest";
-import { Differs } from "../../../../../../../packages/testing/src/comparison.ts";
+import { Differs } from "../../../../../../testing/src/comparison.ts";
 import {
   fileOf,
   calls,

@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { file_buf_validate_validate } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import { descriptorSetOf } from "../../../../../../../packages/testing/src/gateway/descriptor-set.ts";
-import { notesWith } from "../../../../../../../packages/testing/src/gateway/notes.ts";
-import { startReflectingServer } from "../../../../../../../packages/testing/src/gateway/reflecting-server.ts";
-import { startSignup, validAccount } from "../../../../../../../packages/testing/src/gateway/signup.ts";
-import { SignupService } from "../../../../../../../packages/testing/src/gen/signup/v1/signup_pb.ts";
-import { createTempFolder } from "../../../../../../../packages/testing/src/process/temp-folder.ts";
+import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { notesWith } from "../../../../../../testing/src/gateway/notes.ts";
+import { startReflectingServer } from "../../../../../../testing/src/gateway/reflecting-server.ts";
+import { startSignup, validAccount } from "../../../../../../testing/src/gateway/signup.ts";
+import { SignupService } from "../../../../../../testing/src/gen/signup/v1/signup_pb.ts";
+import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
 import { compare, type Effects, statusOf, waterBed } from "./comparison.ts";
 
 const invalidAccount: RequestInit = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { goBothWays } from "../../../../../../../../packages/testing/src/gateway/binary-oracle.ts";
-import { numRunsOf, testSeed } from "../../../../../../../../packages/testing/src/test-seed.ts";
-import { isPeerAtLeast } from "../../../../../../../../packages/testing/src/peer-version.ts";
+import { goBothWays } from "../../../../../../../testing/src/gateway/binary-oracle.ts";
+import { numRunsOf, testSeed } from "../../../../../../../testing/src/test-seed.ts";
+import { isPeerAtLeast } from "../../../../../../../testing/src/peer-version.ts";
 
 /** Number of seeds. Each seed creates new types, and several hundred messages for them. */
 const seeds = numRunsOf(10);

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { compileFunction, messageClass } from "../../../../../../src/protobuf/messages/codegen/index.ts";
 import { ReadingSchema } from "../../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { projectFolder } from "../../../../../../../../packages/testing/src/process/child-program.ts";
-import { isPeerAtLeast } from "../../../../../../../../packages/testing/src/peer-version.ts";
+import { projectFolder } from "../../../../../../../testing/src/process/child-program.ts";
+import { isPeerAtLeast } from "../../../../../../../testing/src/peer-version.ts";
 
-const program = join(projectFolder, "packages/testing/src/gateway/messages-without-code.ts");
+const program = join(projectFolder, "protoport/testing/src/gateway/messages-without-code.ts");
 
 // Older protobuf-es versions read and write some odd messages differently.
 test.runIf(isPeerAtLeast("@bufbuild/protobuf", "2.16")).each([

@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { messageReader } from "../../../../../../src/protobuf/messages/binary/message-reader.ts";
 import { readFast } from "../../../../../../src/protobuf/messages/binary/binary-reader.ts";
 import { createCompiledReaders } from "../../../../../../src/protobuf/messages/json/compiled-reader.ts";
-import { costRatio } from "../../../../../../../../packages/testing/src/cost-ratio.ts";
+import { costRatio } from "../../../../../../../testing/src/cost-ratio.ts";
 
 const times = (count: number, work: () => unknown) => (): void => {
   for (let i = 0; i < count; i++) work();

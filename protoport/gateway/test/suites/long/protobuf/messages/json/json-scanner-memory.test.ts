@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { JsonScanner } from "../../../../../../src/protobuf/messages/json/json-scanner.ts";
-import { retainedBytes } from "../../../../../../../../packages/testing/src/http/retained-bytes.ts";
-import { leastOf } from "../../../../../../../../packages/testing/src/least-of.ts";
+import { retainedBytes } from "../../../../../../../testing/src/http/retained-bytes.ts";
+import { leastOf } from "../../../../../../../testing/src/least-of.ts";
 
 test.each([
   { what: "a string value", take: (scanner: JsonScanner) => scanner.readString(), of: (name: string) => name },

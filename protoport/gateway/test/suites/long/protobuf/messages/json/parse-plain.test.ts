@@ -15,14 +15,14 @@ import {
 import { createCompiledReaders } from "../../../../../../src/protobuf/messages/json/compiled-reader.ts";
 import { countStrings, parsePlain } from "../../../../../../src/protobuf/messages/json/parse-plain.ts";
 import { bailOut } from "../../../../../../src/protobuf/messages/codegen/index.ts";
-import { makeBook, makeBooks } from "../../../../../../../../packages/testing/src/gateway/books.ts";
-import { SinkSchema } from "../../../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { LegacySchema, Shade } from "../../../../../../../../packages/testing/src/gen/kitchensink/v1/legacy_pb.ts";
-import { BookSchema, ImportBooksRequestSchema } from "../../../../../../../../packages/testing/src/gen/library/v1/library_pb.ts";
-import { costRatio } from "../../../../../../../../packages/testing/src/cost-ratio.ts";
-import { Dice } from "../../../../../../../../packages/testing/src/dice.ts";
-import { readBothWays } from "../../../../../../../../packages/testing/src/gateway/both-readers.ts";
-import { numRunsOf, testSeed } from "../../../../../../../../packages/testing/src/test-seed.ts";
+import { makeBook, makeBooks } from "../../../../../../../testing/src/gateway/books.ts";
+import { SinkSchema } from "../../../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { LegacySchema, Shade } from "../../../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { BookSchema, ImportBooksRequestSchema } from "../../../../../../../testing/src/gen/library/v1/library_pb.ts";
+import { costRatio } from "../../../../../../../testing/src/cost-ratio.ts";
+import { Dice } from "../../../../../../../testing/src/dice.ts";
+import { readBothWays } from "../../../../../../../testing/src/gateway/both-readers.ts";
+import { numRunsOf, testSeed } from "../../../../../../../testing/src/test-seed.ts";
 
 // Returns a JSON text's value, or `undefined` if the value and the text differ in their number of strings.
 function parseWhole(text: string, canonical: boolean): unknown {

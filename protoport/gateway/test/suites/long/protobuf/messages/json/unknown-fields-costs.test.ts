@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readJson } from "../../../../../../src/protobuf/messages/json/read-json.ts";
-import { costRatio } from "../../../../../../../../packages/testing/src/cost-ratio.ts";
-import { SinkSchema } from "../../../../../../../../packages/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { costRatio } from "../../../../../../../testing/src/cost-ratio.ts";
+import { SinkSchema } from "../../../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 
 /** Returns a function that reads 320 kB of unknown fields below some nested messages, which are refused. */
 function readUnknownBelow(levels: number): () => void {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { writeRandomJson } from "../../../../../../../../packages/testing/src/gateway/both-json-writers.ts";
-import { numRunsOf, testSeed } from "../../../../../../../../packages/testing/src/test-seed.ts";
+import { writeRandomJson } from "../../../../../../../testing/src/gateway/both-json-writers.ts";
+import { numRunsOf, testSeed } from "../../../../../../../testing/src/test-seed.ts";
 
 test("generated code and closures write the same JSON", () => {
   const outcomes = { written: 0, refused: 0 };

@@ -1,0 +1,47 @@
+import type { OperatorLog } from "../../../auth/src/inputs/operator-log.ts";
+import { openJwtVerifier, type JwtSource } from "../../../auth/src/jwt/open-jwt-verifier.ts";
+import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../auth/src/token-verifier.ts";
+import { within } from "../deadline.ts";
+import { createSigningKey, startIdentityProvider, testAudience, type IdentityProvider } from "./identity-provider.ts";
+import { quietLog } from "../operations/quiet-log.ts";
+
+/** An hour in milliseconds, which is longer than any test. */
+export const hourMs = 3_600_000;
+
+/** Key timing without a refresh during a test, so that the verifier fetches keys only on demand. */
+export const byDemand: NonNullable<JwtSource["timing"]> = {
+  refreshMs: hourMs,
+  backOffMs: hourMs,
+  backOffMaxMs: hourMs,
+  fetchMs: hourMs,
+};
+
+/** Opens a verifier that uses a key source. */
+export async function openVerifier(
+  source: Partial<JwtSource> & { issuer: string },
+  log: OperatorLog = quietLog,
+): Promise<TokenVerifier & Disposable> {
+  const result = await openJwtVerifier([{ audiences: [testAudience], timing: byDemand, ...source }], log);
+  if (result.kind === "problems") throw new Error(result.problems.join("; "));
+  // The result inherits from the verifier, because `problem` is a getter whose value changes.
+  return Object.assign(Object.create(result.value), { [Symbol.dispose]: () => result.value.close?.() });
+}
+
+/** Opens a verifier for a provider's tokens that fetches keys without discovery. */
+export function openVerifierAt(
+  { issuer, keysUrl }: IdentityProvider,
+  timing: JwtSource["timing"] = byDemand,
+  log?: OperatorLog,
+): Promise<TokenVerifier & Disposable> {
+  return openVerifier({ issuer, keysUrl: keysUrl, timing }, log);
+}
+
+/** Verifies a token and returns the outcome. */
+export async function outcomeOf(verifier: TokenVerifier, token: string): Promise<TokenOutcome> {
+  return await within(Promise.resolve(verifier.verify({ text: token, digest: digestOf(token) })), "the outcome");
+}
+
+/** Starts a provider with one key. */
+export async function startProvider(keyId = "first"): Promise<IdentityProvider> {
+  return await startIdentityProvider(await createSigningKey("ES256", keyId));
+}

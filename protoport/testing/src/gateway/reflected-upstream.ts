@@ -1,0 +1,117 @@
+import { create, createFileRegistry, type DescService, setExtension } from "@bufbuild/protobuf";
+import {
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  FieldDescriptorProto_Label,
+  FieldDescriptorProto_Type,
+  MethodOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
+import type { HandlerContext } from "@connectrpc/connect";
+import { http } from "../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
+import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../gateway/src/reflection/index.ts";
+
+/** Each RPC's REST routes by name, such as `{ Get: ["GET /v1/orders/{id}"] }`. */
+export type RouteTexts = Readonly<Record<string, readonly string[]>>;
+
+/** Returns a service with RPCs whose annotations are these routes. Requests have the fields `id` and `sub`. */
+export function serviceWithRoutes(typeName: string, routes: RouteTexts): DescService {
+  const dot = typeName.lastIndexOf(".");
+  const packageName = typeName.slice(0, dot);
+  const method = Object.entries(routes).map(([name, texts]) => {
+    const [rule, ...additionalBindings] = texts.map((text) => {
+      const [kind = "", path = ""] = text.split(" ");
+      return create(HttpRuleSchema, { pattern: { case: "custom", value: { kind, path } } });
+    });
+    const options = create(MethodOptionsSchema);
+    if (rule !== undefined) setExtension(options, http, { ...rule, additionalBindings });
+    const type = `.${packageName}.${typeName.slice(dot + 1)}Message`;
+    return { name, inputType: type, outputType: type, options };
+  });
+  const fields = ["id", "sub"].map((name, at) => ({
+    name,
+    jsonName: name,
+    number: at + 1,
+    type: FieldDescriptorProto_Type.STRING,
+    label: FieldDescriptorProto_Label.OPTIONAL,
+  }));
+  const file = create(FileDescriptorProtoSchema, {
+    name: `${typeName}.proto`,
+    package: packageName,
+    syntax: "proto3",
+    messageType: [{ name: `${typeName.slice(dot + 1)}Message`, field: fields }],
+    service: [{ name: typeName.slice(dot + 1), method }],
+  });
+  const service = createFileRegistry(create(FileDescriptorSetSchema, { file: [file] })).getService(typeName);
+  if (service === undefined) throw new TypeError(`${typeName} is not declared`);
+  return service;
+}
+
+/** A gRPC server with reflection, which records the calls that it gets. */
+export class ReflectedUpstream implements AsyncDisposable {
+  /** The received calls, each as the RPC's name and the call's credential. */
+  readonly calls: string[] = [];
+  #services: readonly DescService[] = [];
+  #gateway: Gateway | undefined;
+  #port = 0;
+
+  get address(): string {
+    return `http://127.0.0.1:${this.#port}`;
+  }
+
+  /** The host and port, as in the proxy's messages. */
+  get authority(): string {
+    return `127.0.0.1:${this.#port}`;
+  }
+
+  /** Offers other services. The proxy gets the new services when it next reads the reflection. */
+  offer(...services: readonly DescService[]): void {
+    this.#services = services;
+  }
+
+  /** Listens on the same port each time. */
+  async start(): Promise<void> {
+    this.#gateway = createGateway({
+      routes: (router) => {
+        router.service(ServerReflection, {
+          serverReflectionInfo: (requests, context) =>
+            createReflectionService(this.#services).serverReflectionInfo(requests, context),
+        });
+        for (const service of this.#services) {
+          const handlers = service.methods.map(({ name, localName }) => [
+            localName,
+            (_: unknown, context: HandlerContext) => this.#record(name, context),
+          ]);
+          router.service(service, Object.fromEntries(handlers));
+        }
+      },
+      // The routes have no effect, because the proxy calls over gRPC.
+      rest: {
+        omit: this.#services.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}.${name}`)),
+      },
+    });
+    this.#port = (await this.#gateway.listen({ host: "127.0.0.1", port: this.#port })).port;
+  }
+
+  async stop(): Promise<void> {
+    await this.#gateway?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  #record(name: string, { requestHeader }: HandlerContext): object {
+    this.calls.push(`${name} ${requestHeader.get("authorization")}`);
+    return {};
+  }
+}
+
+/** Starts an upstream that offers services. */
+export async function startReflectedUpstream(...services: readonly DescService[]): Promise<ReflectedUpstream> {
+  const upstream = new ReflectedUpstream();
+  upstream.offer(...services);
+  await upstream.start();
+  return upstream;
+}

@@ -1,0 +1,75 @@
+import type { ErrorCode } from "../../../gateway/src/http/exchange/index.ts";
+import type { Http2RequestHead, Http2Stream } from "../../../gateway/src/engine/http2/index.ts";
+import type { Field } from "../http/exchange.ts";
+import { echo, receiving } from "./http2-engine.ts";
+import {
+  frame,
+  type Frame,
+  frameFlag,
+  frameType,
+  headerBlock,
+  headersFrame,
+  type StreamEnd,
+} from "../http/http2-frames.ts";
+
+/** A request header without a body. */
+export const getHeader: readonly Field[] = [
+  [":method", "GET"],
+  [":scheme", "http"],
+  [":path", "/"],
+  [":authority", "x"],
+];
+
+/** The header block for {@link getHeader}. */
+export const getBlock: Buffer = headerBlock(getHeader);
+
+/** Returns the header for a request with a body. */
+export function postHeader(...more: readonly Field[]): Field[] {
+  return [[":method", "POST"], ...getHeader.slice(1), ...more];
+}
+
+/** Returns a complete request's frame. */
+export function whole(streamId: number): Frame {
+  return headersFrame(streamId, getHeader, frameFlag.endStream);
+}
+
+/** Returns the header frame of a request whose body is pending. */
+export function begun(streamId: number, ...more: readonly Field[]): Frame {
+  return headersFrame(streamId, postHeader(...more));
+}
+
+/** Encodes 32-bit numbers. */
+export function uint32(...values: readonly number[]): Buffer {
+  return Buffer.from(values.flatMap((value) => [value >>> 24, value >>> 16, value >>> 8, value]));
+}
+
+/** Creates a SETTINGS frame with one setting. */
+export function settingFrame(id: number, value: number): Frame {
+  return frame(frameType.settings, 0, 0, Buffer.concat([Buffer.from([0, id]), uint32(value)]));
+}
+
+export function windowUpdateFrame(streamId: number, increment: number): Frame {
+  return frame(frameType.windowUpdate, 0, streamId, uint32(increment));
+}
+
+/** The stream ended with a 200 response. */
+export const answered: StreamEnd = { kind: "responded", httpStatus: 200 };
+
+/** The stream was reset before a response. */
+export function resetWith(errorCode: ErrorCode): StreamEnd {
+  return { kind: "reset", httpStatus: 0, errorCode };
+}
+
+/** The connection was closed with GOAWAY. */
+export function goAwayWith(errorCode: ErrorCode): StreamEnd {
+  return { kind: "go-away", httpStatus: 0, errorCode };
+}
+
+/** A field that makes {@link echoUnlessHeld} neither consume the body nor respond. */
+export const hold: Field = ["hold", "1"];
+
+/** Echoes the body, unless the request has the field {@link hold}. */
+export const echoUnlessHeld = (stream: Http2Stream, { fields }: Http2RequestHead): void => {
+  if (!fields.includes(hold[0])) return echo(stream);
+  stream.receiver = receiving(stream, { onData: () => {} });
+};
