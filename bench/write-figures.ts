@@ -29,7 +29,7 @@ export const pages = [
   "README.md",
   "protoport/gateway/README.md",
   "bench/README.md",
-  "docs/explanation/performance.md",
+  "protoport/docs/explanation/performance.md",
 ] as const;
 
 /** The text in a page instead of a table without figures. A test checks that no page contains this text. */

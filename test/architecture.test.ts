@@ -93,9 +93,9 @@ test.each(Object.keys(sourceFolders))(
   },
 );
 
-/** The package lines in docs/explanation/architecture.md, from top to bottom. */
+/** The package lines in protoport/docs/explanation/architecture.md, from top to bottom. */
 const layers = (
-  /```text\n(.*?)```/s.exec(readFileSync(join(root, "docs/explanation/architecture.md"), "utf8"))?.[1] ?? ""
+  /```text\n(.*?)```/s.exec(readFileSync(join(root, "protoport/docs/explanation/architecture.md"), "utf8"))?.[1] ?? ""
 )
   .split("\n")
   .map((line) => line.split(/ +/));
@@ -280,7 +280,7 @@ test("protoport/conformance imports only its own files and Node.js modules", () 
 
 /** The pages that list modules: the plant store's and each package's. */
 const pages = [
-  "docs/explanation/architecture.md",
+  "protoport/docs/explanation/architecture.md",
   ...Object.keys(sourceFolders)
     .filter((name) => name !== "plantstore")
     .map((name) => `packages/${name}/src/README.md`),
@@ -293,7 +293,7 @@ function linesOf(name: string): number {
   return own.reduce((sum, file) => sum + readFileSync(sourcePath(file), "utf8").split("\n").length - 1, 0);
 }
 
-test("docs/explanation/architecture.md and the READMEs of the packages list every module", () => {
+test("protoport/docs/explanation/architecture.md and the READMEs of the packages list every module", () => {
   const folders = modules.filter((name) => !name.endsWith("/gen") && !name.endsWith(".ts") && linesOf(name) > 0);
   const names = pages.flatMap(({ text }) => [...text.matchAll(listed)].map(([, , name = ""]) => name));
   expect(names.toSorted()).toEqual(folders.toSorted());
@@ -312,6 +312,6 @@ const named = [...(pages[0]?.text ?? "").matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9
   .map(([, file = ""]) => file)
   .filter((file) => !file.startsWith("plantstore/"));
 
-test.each([...new Set(named)])("%s in docs/explanation/architecture.md exists", (file) => {
+test.each([...new Set(named)])("%s in protoport/docs/explanation/architecture.md exists", (file) => {
   expect([root, join(root, "packages")].some((folder) => existsSync(join(folder, file)))).toBe(true);
 });

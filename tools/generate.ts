@@ -29,7 +29,7 @@ const generated = [
   "bench/arena/gen",
   "openapi.json",
   "man/plantstore.1",
-  "docs/reference/proxy-configuration.md",
+  "protoport/docs/reference/proxy-configuration.md",
 ];
 
 /** Runs a program in the project's folder and returns its output. */
@@ -59,7 +59,7 @@ function generate(folder: string): void {
   write(folder, "openapi.json", run(process.execPath, ["src/command/main.ts", "openapi"]));
   write(folder, "man/plantstore.1", run(process.execPath, ["tools/write-man-page.ts"]));
   const settings = run(process.execPath, ["tools/write-proxy-settings.ts"]);
-  write(folder, "docs/reference/proxy-configuration.md", settings);
+  write(folder, "protoport/docs/reference/proxy-configuration.md", settings);
   run("buf", ["generate", ...arena, "--template", "bench/arena/buf.gen.yaml", "-o", folder]);
   const paths = testDefinitions.flatMap((path) => ["--path", path]);
   const workspace = ["--config", "protoport/testing/proto/buf.workspace.yaml", "--exclude-source-info"];

@@ -8,7 +8,7 @@ import { scenarios } from "../../bench/scenarios.ts";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// A measurement takes minutes and requires an idle machine, so the commands in docs/explanation/performance.md are only
+// A measurement takes minutes and requires an idle machine, so the commands in protoport/docs/explanation/performance.md are only
 // parsed. Parsing throws for an unknown option.
 
 const lines = blocksRunBy("test/examples/documented-bench.test.ts").flatMap(({ text }) => text.split("\n"));

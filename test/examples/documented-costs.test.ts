@@ -5,9 +5,9 @@ import { heldRows } from "../suites/costs/held-rows.ts";
 import { spentRows } from "../suites/costs/spent-rows.ts";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 
-// Compares SECURITY.md's tables with the costs that test/suites/costs measures.
+// Compares protoport/SECURITY.md's tables with the costs that test/suites/costs measures.
 
-const page = readFileSync(join(projectFolder, "SECURITY.md"), "utf8");
+const page = readFileSync(join(projectFolder, "protoport/SECURITY.md"), "utf8");
 
 /** Returns the rows in the table with this header, as cells. */
 function tableBelow(head: string): string[][] {

@@ -19,7 +19,7 @@ import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
-// docs/reference/rest.md has three blocks that are neither commands nor programs: a rule, a response and an error.
+// protoport/docs/reference/rest.md has three blocks that are neither commands nor programs: a rule, a response and an error.
 
 function blockOf(language: string): string {
   const blocks = blocksRunBy("test/examples/documented-gateway.test.ts").filter((block) => block.language === language);
@@ -74,8 +74,8 @@ test.each([
   { name: "@protoport/telemetry/metrics", exported: metrics },
   { name: "@protoport/telemetry/opentelemetry", exported: opentelemetry },
   { name: "@protoport/gateway/reflection", exported: reflection },
-])("$name exports every name that docs/how-to/gateway.md lists", ({ name, exported }) => {
-  const guide = readFileSync(join(projectFolder, "docs/how-to/gateway.md"), "utf8");
+])("$name exports every name that protoport/docs/how-to/gateway.md lists", ({ name, exported }) => {
+  const guide = readFileSync(join(projectFolder, "protoport/docs/how-to/gateway.md"), "utf8");
   const [, cell = ""] = guide.split(`\n| \`${name}\` | `);
   const listed = cell.split(" |\n")[0]?.match(/\w+/g) ?? [];
   expect(listed).not.toEqual([]);

@@ -6,7 +6,7 @@ import { readPage } from "../support/docs/page-blocks.ts";
 import { type Case, cases } from "../../protoport/gateway/test/migration/cases.ts";
 import { startKitchenSink, type TestGateway } from "../../protoport/testing/src/gateway/kitchen-sink.ts";
 
-// The responses that docs/how-to/migration.md documents, with each section's profile. documented-programs.test.ts runs
+// The responses that protoport/docs/how-to/migration.md documents, with each section's profile. documented-programs.test.ts runs
 // the page's blocks.
 
 const sections: Readonly<Record<string, RestProfile>> = {
@@ -68,7 +68,7 @@ const sent: Readonly<Record<string, readonly Sent[]>> = {
   ],
 };
 
-const page = readPage("docs/how-to/migration.md");
+const page = readPage("protoport/docs/how-to/migration.md");
 
 function sectionOf(title: string): string {
   return page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";

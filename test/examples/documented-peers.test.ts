@@ -9,11 +9,11 @@ import type { Address, Field, HttpResponse } from "../../protoport/testing/src/h
 import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../protoport/testing/src/gateway/kitchen-sink.ts";
 
-// docs/reference/peers.md compares the gateway with its peers in tables. This test sends the requests that two tables
+// protoport/docs/reference/peers.md compares the gateway with its peers in tables. This test sends the requests that two tables
 // list to the gateway.
 
 const root = join(import.meta.dirname, "../..");
-const page = readFileSync(join(root, "docs/reference/peers.md"), "utf8");
+const page = readFileSync(join(root, "protoport/docs/reference/peers.md"), "utf8");
 
 /** A row: its subject, the gateway's cell, and the cells for the four peers. */
 interface TableRow {
@@ -41,7 +41,7 @@ function ownCell(about: string): string {
   return row.own;
 }
 
-test("docs/reference/peers.md has three tables", () => {
+test("protoport/docs/reference/peers.md has three tables", () => {
   expect(tables.map((rows) => rows.length > 5)).toEqual([true, true, true]);
 });
 

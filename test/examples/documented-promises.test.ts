@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { cellsOf, missingFiles, missingTests, referencesIn } from "../support/docs/references.ts";
 
-const [, table = ""] = readPage("SECURITY.md").split("| the plant server promises | tests |\n");
+const [, table = ""] = readPage("protoport/SECURITY.md").split("| the plant server promises | tests |\n");
 const lines = table.split("\n").slice(1);
 const promises = lines.slice(0, lines.indexOf("")).map((line) => {
   const [promise = "", tests = ""] = cellsOf(line);
-  return { promise, tests: referencesIn("SECURITY.md", tests, /"([^"]+)"/g) };
+  return { promise, tests: referencesIn("protoport/SECURITY.md", tests, /"([^"]+)"/g) };
 });
 
-test("the table of promises in SECURITY.md has at least ten rows", () => {
+test("the table of promises in protoport/SECURITY.md has at least ten rows", () => {
   expect(promises.length).toBeGreaterThan(9);
 });
 

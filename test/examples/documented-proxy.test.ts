@@ -8,7 +8,7 @@ import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { ProxyCommand } from "../../protoport/testing/src/gateway/proxy-command.ts";
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
-// Runs the command and the program in docs/how-to/proxy.md in front of a server with the Go server's services.
+// Runs the command and the program in protoport/docs/how-to/proxy.md in front of a server with the Go server's services.
 
 const blocks = blocksRunBy("test/examples/documented-proxy.test.ts");
 const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(
@@ -34,7 +34,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-test("the command in docs/how-to/proxy.md serves the documented response", async () => {
+test("the command in protoport/docs/how-to/proxy.md serves the documented response", async () => {
   const words = command
     .replace("dns:localhost:50051", address)
     .replace("rules.yaml", folder.file("rules.yaml"))
@@ -49,7 +49,7 @@ test("the command in docs/how-to/proxy.md serves the documented response", async
 
 const services = ["grpc.health.*"];
 
-test("the program in docs/how-to/proxy.md serves the documented response", async () => {
+test("the program in protoport/docs/how-to/proxy.md serves the documented response", async () => {
   const option = /upstreams: \[\{ upstream: "(.*?)", descriptors: "(.*?)", rules, services \}\]/.exec(program);
   expect(option?.slice(1)).toEqual(["dns:localhost:50051", "reflection"]);
   const rules = parseServiceRules(yaml);

@@ -5,9 +5,9 @@ import type { Field } from "../../protoport/testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../protoport/testing/src/gateway/kitchen-sink.ts";
 
-// The table in docs/reference/rest.md of requests that google/api/http.proto does not define.
+// The table in protoport/docs/reference/rest.md of requests that google/api/http.proto does not define.
 
-const page = readFileSync(join(import.meta.dirname, "../../docs/reference/rest.md"), "utf8");
+const page = readFileSync(join(import.meta.dirname, "../../protoport/docs/reference/rest.md"), "utf8");
 const [table = ""] = /(?<=do not say how to read these requests:\n\n)(?:\|.*\n)+/.exec(page) ?? [];
 const documented = table
   .split("\n")

@@ -10,7 +10,7 @@ import { projectFolder } from "../../protoport/testing/src/process/child-program
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// The definition and the error in docs/how-to/validation.md.
+// The definition and the error in protoport/docs/how-to/validation.md.
 
 const [definition = "", documentedError = ""] = blocksRunBy("test/examples/documented-validation.test.ts").map(
   ({ text }) => text,

@@ -17,7 +17,7 @@ function wideLines(page: string): string[] {
 
 const texts = [
   ...pages,
-  "SECURITY.md",
+  "protoport/SECURITY.md",
   "CONTRIBUTING.md",
   "RELEASING.md",
   "CHANGELOG.md",

@@ -9,7 +9,7 @@ import { projectFolder } from "../../protoport/testing/src/process/child-program
 import { projectFiles } from "../support/project-files.ts";
 import { allSourceFiles, sourcePath } from "../support/source-files.ts";
 
-/** A message in docs/reference/errors.md. A row may have several. */
+/** A message in protoport/docs/reference/errors.md. A row may have several. */
 interface Documented {
   /** The message, with `…` for variable parts. */
   readonly message: string;
@@ -19,7 +19,7 @@ interface Documented {
   readonly errorCodes: readonly string[];
 }
 
-const page = readPage("docs/reference/errors.md");
+const page = readPage("protoport/docs/reference/errors.md");
 
 const documented: readonly Documented[] = page.split("\n").flatMap((line) => {
   const [, messages, name, number, rest, codes = ""] =
@@ -91,7 +91,7 @@ test("the patterns find more than 40 error messages in the source", () => {
 });
 
 test.each(inCode)(
-  'the message "$message" in $file is documented in docs/reference/errors.md',
+  'the message "$message" in $file is documented in protoport/docs/reference/errors.md',
   ({ message, errorCode }) => {
     const rows = documented.filter((row) => matches(row.message, message));
     expect(rows).not.toEqual([]);
@@ -99,13 +99,13 @@ test.each(inCode)(
   },
 );
 
-test.each(documented)('the message "$message" in docs/reference/errors.md is in the source', ({ message }) => {
+test.each(documented)('the message "$message" in protoport/docs/reference/errors.md is in the source', ({ message }) => {
   const all = [...sources.values()].join("\n");
   expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
 });
 
 test.each(documented)(
-  'the code for "$message" in docs/reference/errors.md has matching name and number',
+  'the code for "$message" in protoport/docs/reference/errors.md has matching name and number',
   ({ code, ...row }) => {
     expect(row).toMatchObject({ name: codeName(code) });
   },
@@ -121,7 +121,7 @@ const unions = [
 ];
 const declared = unions.flatMap(({ codes }) => codes);
 
-test("docs/reference/errors.md explains exactly the declared identifiers", () => {
+test("protoport/docs/reference/errors.md explains exactly the declared identifiers", () => {
   expect(new Set(declared).size).toBe(declared.length);
   expect(codesIn(page)).toEqual(declared.toSorted());
 });
@@ -136,7 +136,7 @@ test.each(declared)("the identifier %s is covered by a test", (code) => {
   expect(tests).toMatch(new RegExp(`"${code}"|\\b${code}:|\\[${code}\\]`));
 });
 
-test("docs/reference/errors.md lists exactly the gateway's identifiers from problems.ts", () => {
+test("protoport/docs/reference/errors.md lists exactly the gateway's identifiers from problems.ts", () => {
   const ofGateway = page.split(/^## /m).find((section) => section.startsWith("Identifiers\n")) ?? "";
   const source = sources.get("http/errors/problems.ts") ?? "";
   const comments = source.matchAll(/^ {2}\/\*\* (?<sentence>.+) \*\/\n {2}(?<name>ERR_\w+): /gm);
@@ -167,7 +167,7 @@ function codeIn({ groups }: RegExpMatchArray): Code {
 }
 
 test.each([...codesInSource])(
-  "docs/reference/errors.md has exactly the codes that %s has in the source",
+  "protoport/docs/reference/errors.md has exactly the codes that %s has in the source",
   (name, codes) => {
     const inDocs = documented.filter(({ errorCodes }) => errorCodes.includes(name)).map(({ code }) => code);
     expect(new Set(inDocs)).toEqual(codes);
@@ -177,7 +177,7 @@ test.each([...codesInSource])(
 const outsideOperations = documented.filter(({ rest }) => rest !== undefined && rest !== "400" && rest !== "–");
 
 test.each(outsideOperations)(
-  'the HTTP status for "$message" in docs/reference/errors.md matches problems.ts',
+  'the HTTP status for "$message" in protoport/docs/reference/errors.md matches problems.ts',
   (row) => {
     const statuses = Object.entries(problems).flatMap(([name, problem]) =>
       row.errorCodes.includes(name) && "code" in problem ? [String(problem.httpStatus)] : [],
@@ -190,7 +190,7 @@ const errors = Object.values(situations)
   .flat()
   .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
 
-test.each(errors)("the error when the server $name is documented in docs/reference/errors.md", ({ code, message }) => {
+test.each(errors)("the error when the server $name is documented in protoport/docs/reference/errors.md", ({ code, message }) => {
   const rows = documented.filter((row) => matches(row.message, message));
   expect(rows.map((row) => codeName(row.code)?.toLowerCase())).toContain(code);
 });

@@ -58,7 +58,7 @@ export const nightlySuites: readonly Suite[] = [
     kind: "files",
     name: "night",
     about:
-      "disks and connections that stop for long, clients that leave balancers, and the memory that hostile clients hold (SECURITY.md)",
+      "disks and connections that stop for long, clients that leave balancers, and the memory that hostile clients hold (protoport/SECURITY.md)",
     occasion: "nightly",
     whySeparate: "takes four minutes",
     workers: 2,

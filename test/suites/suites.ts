@@ -31,7 +31,7 @@ export const suites: readonly Suite[] = [
     about: "contract, corpus and listener on node:http and node:http2, which `createGateway` serves by default",
     occasion: "run",
     whySeparate: "repeats tests of `unit`",
-    // protoport/gateway/test/http/engine/ tests what only the engine does, as the table in docs/reference/gateway-options.md
+    // protoport/gateway/test/http/engine/ tests what only the engine does, as the table in protoport/docs/reference/gateway-options.md
     // shows.
     repeats: ["test/contract/", "protoport/gateway/test/wire/", "protoport/gateway/test/http/listen/"],
     workers: 4,
@@ -240,7 +240,7 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "costs",
-    about: "what hostile clients cost: CPU time by the load they send (SECURITY.md)",
+    about: "what hostile clients cost: CPU time by the load they send (protoport/SECURITY.md)",
     occasion: "run",
     whySeparate: "measures a server in a process of its own",
     blocks: true,

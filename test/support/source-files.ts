@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 import { sourceFiles } from "../../protoport/testing/src/source-files.ts";
 
-/** The source folders, by their names in docs/explanation/architecture.md. */
+/** The source folders, by their names in protoport/docs/explanation/architecture.md. */
 export const sourceFolders: Readonly<Record<string, string>> = {
   plantstore: "src",
   ...Object.fromEntries(

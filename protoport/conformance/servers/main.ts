@@ -148,5 +148,5 @@ if (isRecording && names.length === 0) {
     readme,
     text.replace(/(?<=<!-- table -->\n).*?(?=<!-- \/table -->)/s, () => `\n${tableOf(shown)}\n`),
   );
-  writeFileSync(join(project, "docs/pictures/transcoding.svg"), pictureOf(shown));
+  writeFileSync(join(project, "protoport/docs/pictures/transcoding.svg"), pictureOf(shown));
 }

@@ -88,12 +88,12 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
 test.each([
   { coding: "gzip", documented: /page is (\d+) KB in\s+four requests/ },
   { coding: "br", documented: /\((\d+) with\s+Brotli\)/ },
-])("docs/how-to/openapi.md states the page's $coding size to within 5 %", async ({ coding, documented }) => {
+])("protoport/docs/how-to/openapi.md states the page's $coding size to within 5 %", async ({ coding, documented }) => {
   const parts = paths.filter((path) => path.startsWith("/docs"));
   const header: readonly Field[] = [["accept-encoding", coding]];
   const sent = await Promise.all(parts.map((path) => exchange(at, "2", { httpMethod: "GET", path, header })));
   const bytes = sent.reduce((sum, { body }) => sum + body.length, 0);
-  const [, kilobytes] = documented.exec(readFileSync("docs/how-to/openapi.md", "utf8")) ?? [];
+  const [, kilobytes] = documented.exec(readFileSync("protoport/docs/how-to/openapi.md", "utf8")) ?? [];
   expect(Math.abs(bytes / 1000 / Number(kilobytes) - 1)).toBeLessThan(0.05);
   expect(parts).toHaveLength(4);
 });

@@ -6,10 +6,10 @@ import { defaultLimits, defaultReadMaxBytes } from "../src/http/exchange/limits.
 import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
 import { sourceFiles } from "../../testing/src/source-files.ts";
 
-// The tables in docs/reference/gateway-options.md list every option, and no others.
+// The tables in protoport/docs/reference/gateway-options.md list every option, and no others.
 
 const root = join(import.meta.dirname, "../../..");
-const page = readFileSync(join(root, "docs/reference/gateway-options.md"), "utf8");
+const page = readFileSync(join(root, "protoport/docs/reference/gateway-options.md"), "utf8");
 const connect = "node_modules/@connectrpc/connect/dist/esm";
 
 /** Where options are declared, and the prefix of their names on the page. */
@@ -55,8 +55,8 @@ test.each(options)("the option %s has a row in gateway-options.md", (option) => 
   expect(rows.has(option)).toBe(true);
 });
 
-test("docs/reference/rest-options.md lists exactly the options for a service", () => {
-  const restPage = readFileSync(join(root, "docs/reference/rest-options.md"), "utf8");
+test("protoport/docs/reference/rest-options.md lists exactly the options for a service", () => {
+  const restPage = readFileSync(join(root, "protoport/docs/reference/rest-options.md"), "utf8");
   const [, table = ""] = restPage.split("\n## Options\n");
   const listed = [...table.matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
   expect(listed.toSorted()).toEqual(serviceOptions.toSorted());

@@ -81,7 +81,7 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
     ],
   },
   {
-    page: "docs/how-to/hide-internal.md",
+    page: "protoport/docs/how-to/hide-internal.md",
     start: "import { createGateway, createOpenApi, visibleServices }",
     after: `${listen}\nconsole.log(Object.keys(document.paths));\n${callGateway("/greetings/Ada")}`,
     prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
@@ -100,56 +100,56 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
     prints: ["deleted"],
   },
   {
-    page: "docs/how-to/transports.md",
+    page: "protoport/docs/how-to/transports.md",
     start: 'import { createClient } from "@connectrpc/connect";\nimport { createGrpcTransport',
     before: token,
     after: 'console.log("deleted");',
     prints: ["deleted"],
   },
   {
-    page: "docs/how-to/transports.md",
+    page: "protoport/docs/how-to/transports.md",
     start: "import { MethodOptions_IdempotencyLevel as Level }",
     before: token,
     after: deleteOverTransport,
     prints: ["deleted"],
   },
   {
-    page: "docs/how-to/transports.md",
+    page: "protoport/docs/how-to/transports.md",
     start: "import { createGrpcTransport, createUpstream }",
     before: token,
     after: deleteOverTransport,
     prints: ["deleted"],
   },
   {
-    page: "docs/how-to/transports.md",
+    page: "protoport/docs/how-to/transports.md",
     start: 'import { createClient } from "@connectrpc/connect";\nimport { createRestTransport',
     before: token,
     after: 'console.log("deleted");',
     prints: ["deleted"],
   },
   {
-    page: "docs/how-to/migration.md",
+    page: "protoport/docs/how-to/migration.md",
     start: 'const gateway = createGateway({\n  routes,\n  rest: { profile: "grpc-gateway"',
     before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/7?x=1&id=8", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/how-to/migration.md",
+    page: "protoport/docs/how-to/migration.md",
     start: 'const gateway = createGateway({\n  routes,\n  rest: { profile: "envoy"',
     before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/7?x=1&id=8", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/how-to/validation.md",
+    page: "protoport/docs/how-to/validation.md",
     start: "import { createGateway }",
     before: routes,
     after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/gateway.md",
     start: 'import { Code, ConnectError } from "@connectrpc/connect"',
     before: `import { createGateway } from "@protoport/gateway";
 ${routes}
@@ -162,19 +162,19 @@ ${callGateway("/hooks/payment", "POST", "response.status")}`,
     prints: ["204\n403"],
   },
   {
-    page: "docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/gateway.md",
     start: "import { createGateway }",
     after: callGateway("/plants/7", "DELETE"),
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/how-to/grpc-handlers.md",
+    page: "protoport/docs/how-to/grpc-handlers.md",
     start: "import { loadPackageDefinition }",
     after: callGateway("/greetings/Ada"),
     prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
   },
   {
-    page: "docs/how-to/grpc-handlers.md",
+    page: "protoport/docs/how-to/grpc-handlers.md",
     start: 'import { readFileSync } from "node:fs";\nimport { createProxy }',
     before: `import { readFileSync as read } from "node:fs";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
@@ -192,14 +192,14 @@ const grpcPort = await new Promise((resolve, reject) => {
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/gateway.md",
     start: "import { createHttpEngine }",
     before: routes,
     after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/gateway.md",
     start: "import { connectNodeAdapter }",
     before: `import { createServer } from "node:http";\n${routes}`,
     after: `const server = createServer(connectNodeAdapter({ routes }));
@@ -210,21 +210,21 @@ ${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/reference/rest-options.md",
+    page: "protoport/docs/reference/rest-options.md",
     start: "createGateway({\n  routes,\n  rest: {\n    service",
     before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/reference/rest.md",
+    page: "protoport/docs/reference/rest.md",
     start: "createGateway({\n  routes,\n  rest: {\n    service",
     before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/reference/rest.md",
+    page: "protoport/docs/reference/rest.md",
     start: "createGateway({\n  routes,\n  rest: {\n    errorRecord",
     before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
     after: `${listen}\n${callGateway("/plants/007", "DELETE", `${typeOfResponse}, await response.text()`)}`,
@@ -236,14 +236,14 @@ ${callGateway("/plants/7", "DELETE")}`,
     ],
   },
   {
-    page: "docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/gateway.md",
     start: "import { createFetchGateway }",
     after: `const response = await serve(new Request("http://plants/plants/7", { method: "DELETE" }));
 console.log(response.status, await response.text());`,
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/gateway.md",
     start: "import { Code, ConnectError, createContextKey }",
     before: `import { createGateway } from "@protoport/gateway";
 import { PlantService } from "plantstore/connect";
@@ -260,7 +260,7 @@ await gateway.close();`,
     prints: ["the caller is ada\n200 null undefined\n403 null not yours\n401 Bearer who are you?"],
   },
   {
-    page: "docs/how-to/mcp.md",
+    page: "protoport/docs/how-to/mcp.md",
     start: "import { createBearerAuth, createResourceMetadata",
     before: `import { createGateway } from "@protoport/gateway";
 import { createMcp } from "@protoport/gateway/mcp";
@@ -286,7 +286,7 @@ await gateway.close();`,
     ],
   },
   {
-    page: "docs/reference/rest.md",
+    page: "protoport/docs/reference/rest.md",
     start: "import { createGateway, parseHttpRules }",
     before: `import { Health } from "@protoport/gateway/health";
 const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
@@ -294,7 +294,7 @@ const routes = (router) => router.service(Health, { check: ({ service }) => ({ s
     prints: ['200 {"status":"SERVING"}'],
   },
   {
-    page: "docs/how-to/openapi.md",
+    page: "protoport/docs/how-to/openapi.md",
     start: "import { readFileSync }",
     before: routes,
     after: `${listen}\n${callGateway("/openapi.json", "GET", `${typeOfResponse}, ${summaryOfDelete}`)}`,

@@ -39,7 +39,7 @@ import { authorized, bearer } from "../../support/server/plant-server.ts";
 
 /** Memory that clients can make the server hold by one kind of action. */
 export interface HeldRow {
-  /** The action, as in SECURITY.md's table. */
+  /** The action, as in protoport/SECURITY.md's table. */
   readonly what: string;
   /** The memory limit, as in the table. Bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
   readonly atMost: string;

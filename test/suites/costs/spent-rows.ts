@@ -26,7 +26,7 @@ import { authorized, bearer, tokens } from "../../support/server/plant-server.ts
 
 /** CPU time that clients can make the server use by one kind of action. */
 export interface SpentRow {
-  /** The action, as in SECURITY.md's table. */
+  /** The action, as in protoport/SECURITY.md's table. */
   readonly what: string;
   /** The CPU time limit, as in the table, as a multiple of an {@link ordinaryCall}'s. */
   readonly atMost: string;

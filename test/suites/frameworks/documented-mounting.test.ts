@@ -9,7 +9,7 @@ import { exchangeHttp1 } from "../../../protoport/testing/src/http/http1-connect
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
-// Runs the blocks with which docs/how-to/gateway.md mounts the gateway, each in an application that uses the framework
+// Runs the blocks with which protoport/docs/how-to/gateway.md mounts the gateway, each in an application that uses the framework
 // in its comment.
 
 const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));

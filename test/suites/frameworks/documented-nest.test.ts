@@ -9,7 +9,7 @@ import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
-// Runs the blocks in docs/how-to/grpc-handlers.md for NestJS, each in an application with a controller.
+// Runs the blocks in protoport/docs/how-to/grpc-handlers.md for NestJS, each in an application with a controller.
 
 const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
 

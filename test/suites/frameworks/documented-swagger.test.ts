@@ -8,7 +8,7 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 
-// Runs the block in docs/how-to/openapi.md that adds RPCs to @fastify/swagger's description.
+// Runs the block in protoport/docs/how-to/openapi.md that adds RPCs to @fastify/swagger's description.
 
 function resolveFrom(folder: string, name: string): string {
   return createRequire(join(projectFolder, folder, "package.json")).resolve(name);

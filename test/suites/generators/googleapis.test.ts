@@ -149,7 +149,7 @@ describe.each(packages)("$name", ({ name, omit = [], broken = {} }) => {
     const services = [...files]
       .filter((type) => type.kind === "service")
       .filter((type) => type.file.proto.package === name);
-    // Documented in docs/how-to/openapi.md. Many of Google's comments contain patterns for names.
+    // Documented in protoport/docs/how-to/openapi.md. Many of Google's comments contain patterns for names.
     const comments = new Map([...readComments(definition)].map(([of, text]) => [of, text.replaceAll("*/", "* /")]));
     const document = createOpenApi(services, { info: { title: name, version: "1" }, comments, rest });
     file = join(folder.folder, "openapi.json");

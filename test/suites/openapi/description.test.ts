@@ -132,7 +132,7 @@ test.each([
   buildLimitMs,
 );
 
-// What a description cannot express, as `docs/how-to/openapi.md` lists it.
+// What a description cannot express, as `protoport/docs/how-to/openapi.md` lists it.
 const inexpressible: readonly RegExp[] = [
   // Parameters that exclude each other.
   /query parameter .*: cannot be set together with/,

@@ -6,10 +6,10 @@ import { requirements } from "../../../protoport/testing/src/requirements.ts";
 import { buildLimitMs, buildStep } from "../../../protoport/testing/src/process/build-step.ts";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
 
-// The commands in docs/how-to/publish-openapi.md, in a user's repository. They run in the page's order. Each test uses
+// The commands in protoport/docs/how-to/publish-openapi.md, in a user's repository. They run in the page's order. Each test uses
 // the earlier tests' files.
 
-const blocks = pageBlocks.filter(({ page }) => page === "docs/how-to/publish-openapi.md");
+const blocks = pageBlocks.filter(({ page }) => page === "protoport/docs/how-to/publish-openapi.md");
 const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.split("\n"));
 
 let folder: string;

@@ -31,9 +31,9 @@ test.each(webEntries)("%s can be bundled for browsers", (entry) => {
   expect(bundle("web.js", "--platform=browser", "--format=esm")).toBe("");
 });
 
-test("docs/how-to/packages.md lists exactly the entries for browsers", () => {
+test("protoport/docs/how-to/packages.md lists exactly the entries for browsers", () => {
   const [, section = ""] =
-    /## Browsers, workers and bundles\n([^]*?)\n\nA program/.exec(readPage("docs/how-to/packages.md")) ?? [];
+    /## Browsers, workers and bundles\n([^]*?)\n\nA program/.exec(readPage("protoport/docs/how-to/packages.md")) ?? [];
   const listed = [...section.matchAll(/`((?:@plantstore|plantstore)?\/[^`]+)`/g)].map(([, name = ""]) => name);
   const entries = listed
     .filter((name) => name !== "@protoport/gateway")

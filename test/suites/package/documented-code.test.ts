@@ -11,7 +11,7 @@ import { generateGreetCode } from "../../support/package/greet-code.ts";
 const blocks = pageBlocks.filter(
   ({ language, page, text }) =>
     language === "ts" &&
-    page !== "docs/tutorials/first-service.md" &&
+    page !== "protoport/docs/tutorials/first-service.md" &&
     !/"@plantstore\/(?:frameworks\/|grpc-handlers\/nestjs)/.test(text),
 );
 

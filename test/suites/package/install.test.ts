@@ -19,7 +19,7 @@ import {
 // Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
 // serves.
 
-/** The npm commands in docs/how-to/packages.md for the gateway, the proxy and the plant store. */
+/** The npm commands in protoport/docs/how-to/packages.md for the gateway, the proxy and the plant store. */
 const [, inProject, onServer] = blocksRunBy("test/suites/package/install.test.ts");
 const [forGateway = "", forProxy = "", forAll = ""] = inProject?.text.split("\n") ?? [];
 /** The commands for a server. */
@@ -159,7 +159,7 @@ test("each package's tarball has the documented size", () => {
 test("each package has the documented dependencies", () => {
   for (const [name, tarball] of Object.entries(tarballs)) {
     const manifest = JSON.parse(execFileSync("tar", ["xzOf", tarball, "package/package.json"], { encoding: "utf8" }));
-    const row = readPage("docs/how-to/packages.md")
+    const row = readPage("protoport/docs/how-to/packages.md")
       .split("\n")
       .find((line) => line.startsWith(`| \`${name}\` |`));
     const documented = row?.split(" | ").at(-2)?.replaceAll("`", "");
@@ -180,7 +180,7 @@ test("the plant store installs as many packages as documented", () => {
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.run("bash", "-c", forAll);
   const installed = installedPackages(project);
-  expect(readPage("docs/how-to/packages.md")).toContain(`is ${String(installed.length)} packages and`);
+  expect(readPage("protoport/docs/how-to/packages.md")).toContain(`is ${String(installed.length)} packages and`);
 });
 
 test("the gateway rejects a service from a second copy of protobuf-es", () => {
@@ -221,9 +221,9 @@ test("the gateway serves with the oldest supported peers", () => {
   });
 });
 
-test("docs/how-to/packages.md documents the oldest supported peers", () => {
+test("protoport/docs/how-to/packages.md documents the oldest supported peers", () => {
   const names = oldestPeers.map(({ name, version }) => `\`${name}\` ${version.replace(/\.0$/, "")}`);
-  expect(readPage("docs/how-to/packages.md").replaceAll("\n", " ")).toContain(
+  expect(readPage("protoport/docs/how-to/packages.md").replaceAll("\n", " ")).toContain(
     `Any version from ${names.join(" and ")} on works`,
   );
 });

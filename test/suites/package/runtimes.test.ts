@@ -15,7 +15,7 @@ import { createUserProject, packed, type UserProject } from "../../support/packa
 import { compilers } from "../../support/package/compilers.ts";
 import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 
-// Tests each cell in the table in docs/reference/versions.md with the installed gateway on each runtime.
+// Tests each cell in the table in protoport/docs/reference/versions.md with the installed gateway on each runtime.
 
 const certificate = createCertificate("localhost");
 
@@ -144,8 +144,8 @@ test.each([
   expect(user.tryToRun(file, "node_modules/.bin/plantstore", "--version")).toMatch(says);
 });
 
-test("docs/reference/versions.md lists exactly the tested runtimes and features", () => {
-  const shown = readPage("docs/reference/versions.md")
+test("protoport/docs/reference/versions.md lists exactly the tested runtimes and features", () => {
+  const shown = readPage("protoport/docs/reference/versions.md")
     .split("\n")
     .filter((line) => line.startsWith("| ") && (line.endsWith(" y |") || line.includes("Node 22 |")))
     .map((line) => line.slice(2, -2).split(" | "));
@@ -153,7 +153,7 @@ test("docs/reference/versions.md lists exactly the tested runtimes and features"
   expect(shown).toEqual([["the gateway", ...Object.keys(runtimes)], ...rows.map(({ row }) => [row, ...yes])]);
 });
 
-test("docs/reference/versions.md lists exactly the tested versions", () => {
+test("protoport/docs/reference/versions.md lists exactly the tested versions", () => {
   const { peerDependencies } = gatewayManifest;
   const { devDependencies } = projectManifest;
   const versionsOf = (name: string): string[] =>
@@ -166,7 +166,7 @@ test("docs/reference/versions.md lists exactly the tested versions", () => {
     ...["Node", "Bun", "Deno"].map((name) => [name, ...ends(versionsOf(name))]),
     ["TypeScript", ...ends(compilers)],
   ];
-  const section = readPage("docs/reference/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
+  const section = readPage("protoport/docs/reference/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
   const shown = section
     .trim()
     .split("\n")

@@ -6,7 +6,7 @@ import { createUserProject, installedPackages, packed } from "../../support/pack
 import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 
-// Follows all blocks in docs/tutorials/first-service.md in order, in a folder with the packages' tarballs. A file's
+// Follows all blocks in protoport/docs/tutorials/first-service.md in order, in a folder with the packages' tarballs. A file's
 // first line is its name. Ports are replaced by free ones, and only the project's Node is on PATH.
 
 const ports = new Map([

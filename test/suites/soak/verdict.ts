@@ -11,7 +11,7 @@ export interface Judgement {
   readonly summary: readonly string[];
 }
 
-/** Memory limit in MiB, twice the memory of a server with 64 concurrent calls (docs/how-to/proxy.md). */
+/** Memory limit in MiB, twice the memory of a server with 64 concurrent calls (protoport/docs/how-to/proxy.md). */
 const residentMiBMax = 400;
 
 /**

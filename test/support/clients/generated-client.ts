@@ -17,7 +17,7 @@ export type Step = readonly [program: string, ...args: string[]];
 export interface Generator {
   /** The generator's name, which is also the name of the recipe in `test/suites/generators/<tool>/`. */
   readonly tool: string;
-  /** The generator's options, as in the table in docs/how-to/openapi.md. */
+  /** The generator's options, as in the table in protoport/docs/how-to/openapi.md. */
   readonly option?: string;
   /** Generates a client in the recipe's empty folder `client`, and compiles it. */
   readonly steps: readonly Step[];
@@ -80,7 +80,7 @@ export async function expectWorkingClient(generator: Generator, generators: Gene
   const [program, ...args] = generator.command;
   const url = `http://127.0.0.1:${server.address.port}`;
   expect(await buildStep(program, [...args, url], generators)).toBe(transcript);
-  const page = readFileSync(join(projectFolder, "docs/how-to/openapi.md"), "utf8");
+  const page = readFileSync(join(projectFolder, "protoport/docs/how-to/openapi.md"), "utf8");
   expect(page).toContain(generator.option ?? "## Generators");
 }
 

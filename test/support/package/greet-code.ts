@@ -13,7 +13,7 @@ export function generateGreetCode(folder: string): void {
   using project = createTempFolder();
   for (const { page, language, text } of pageBlocks) {
     const isDefinition = page === "protoport/gateway/README.md" && language === "proto";
-    if (!isDefinition && !(page === "docs/tutorials/first-service.md" && language === "yaml")) continue;
+    if (!isDefinition && !(page === "protoport/docs/tutorials/first-service.md" && language === "yaml")) continue;
     const name = /^(?:\/\/|#) (\S+)\n/.exec(text)?.[1] ?? "";
     mkdirSync(dirname(project.file(name)), { recursive: true });
     writeFileSync(project.file(name), text);

@@ -1,4 +1,4 @@
-/** The package entries that need nothing from Node, as docs/how-to/packages.md lists them. */
+/** The package entries that need nothing from Node, as protoport/docs/how-to/packages.md lists them. */
 export const webEntries: readonly string[] = [
   "@protoport/gateway/exchange",
   "@protoport/gateway/fetch",

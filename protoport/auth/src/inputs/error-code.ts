@@ -1,4 +1,4 @@
-/** This package's `errorCode` values, which never change meaning. docs/reference/errors.md documents them. */
+/** This package's `errorCode` values, which never change meaning. protoport/docs/reference/errors.md documents them. */
 export type AuthErrorCode =
   // Codes in error responses.
   | "ERR_CREDENTIAL_MISSING"

@@ -4,7 +4,7 @@ import { createGateway } from "../../src/index.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 
-// docs/reference/rest-options.md documents this behaviour as independent of REST options.
+// protoport/docs/reference/rest-options.md documents this behaviour as independent of REST options.
 
 const rpc = "/kitchensink.v1.KitchenSink/Query?x=a%20b";
 

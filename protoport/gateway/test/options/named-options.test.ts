@@ -16,7 +16,7 @@ import { createMcp } from "../../src/mcp/index.ts";
 
 /** A request that an option accepts. `refuses` are the gateway's options without it. */
 interface Refusal {
-  /** The row in docs/reference/gateway-options.md. */
+  /** The row in protoport/docs/reference/gateway-options.md. */
   readonly row: string;
   readonly option: NamedOption;
   readonly refuses?: Partial<GatewayOptions>;
@@ -334,7 +334,7 @@ test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayO
 
 test("gateway-options.md lists exactly the tested refusals and their options", () => {
   expect(isComplete).toBe(true);
-  const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/gateway-options.md"), "utf8");
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/reference/gateway-options.md"), "utf8");
   const [, section = ""] = page.split("\n## Refused requests\n");
   const [table = ""] = section.split("\n## ");
   const rows = [...table.matchAll(/^\| (a.*?|MCP.*?) \| (.*) \|$/gm)].map(([, row = "", options = ""]) => [

@@ -35,7 +35,7 @@ const flagTexts: Readonly<Record<string, Flag>> = Object.fromEntries(
 export const settingFlags: SettingFlags = {
   flags: flagTexts,
   help: [
-    "Settings, which a configuration file can also contain (docs/reference/proxy-configuration.md):",
+    "Settings, which a configuration file can also contain (protoport/docs/reference/proxy-configuration.md):",
     "",
     ...formatColumns(Object.entries(flagTexts).map(([name, flag]) => [formatFlag(name, flag), flag.about])),
   ],

@@ -10,7 +10,7 @@ interface ControlFields {
 /**
  * The response fields that control more than their upstream's response. A listed field is forwarded only if `allow`
  * contains its exact name. The table "Fields that control more than a response" in
- * docs/reference/proxy-configuration.md shows this list.
+ * protoport/docs/reference/proxy-configuration.md shows this list.
  */
 export const controlFields: readonly ControlFields[] = [
   { controls: "the status and the redirect of a REST response", names: ["Status", "Location", "Refresh"] },

@@ -24,7 +24,7 @@ import { problem } from "@protoport/gateway/protobuf";
  * and fields for gRPC, Connect and browsers. Request fields that identify a caller, such as `x-real-ip`, are forwarded
  * only if `allow` contains exactly their name, because anyone can send them. Response fields that control more than
  * their response, such as `location` and `clear-site-data`, also require their exact name, because all upstreams share
- * the proxy's origin. docs/reference/proxy-configuration.md lists both field groups.
+ * the proxy's origin. protoport/docs/reference/proxy-configuration.md lists both field groups.
  *
  * Over MCP, `authorization` is forwarded only if `allow` contains exactly this name or `set` sets it. An MCP client's
  * token is intended for this server, and must not be passed on (MCP, "Token Handling").
@@ -35,7 +35,7 @@ import { problem } from "@protoport/gateway/protobuf";
 export interface ForwardRules {
   /**
    * Names that are forwarded. A string may end in `*`. By default, all fields are forwarded except the two lists in
-   * docs/reference/proxy-configuration.md.
+   * protoport/docs/reference/proxy-configuration.md.
    */
   readonly allow?: readonly (string | RegExp)[];
   /** Field names that are not forwarded, even if `allow` contains the names. */

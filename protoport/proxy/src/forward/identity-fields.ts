@@ -10,7 +10,7 @@ interface IdentityFields {
 /**
  * The request fields in which other proxies report a caller's address, user, certificate or token. Anyone can send
  * these fields, so a field is forwarded only if `allow` contains its exact name. The table "Fields that identify a
- * caller" in docs/reference/proxy-configuration.md shows this list.
+ * caller" in protoport/docs/reference/proxy-configuration.md shows this list.
  */
 export const identityFields: readonly IdentityFields[] = [
   {

@@ -11,7 +11,7 @@ export function proxyConfigurationSchema(): JsonSchema {
   };
 }
 
-/** Returns the table in docs/reference/proxy-configuration.md, as Markdown lines. */
+/** Returns the table in protoport/docs/reference/proxy-configuration.md, as Markdown lines. */
 export function settingTable(): string[] {
   const rows = settingRows().map(({ path, type, about, fallback, isRequired, flags }) => {
     const initial = isRequired ? "required" : fallback === undefined ? "" : `\`${JSON.stringify(fallback)}\``;

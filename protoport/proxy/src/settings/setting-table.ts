@@ -146,7 +146,7 @@ const cors = mapping<CorsSection>({
 });
 
 /**
- * The proxy's settings. The reader, `--check`, the JSON Schema, docs/reference/proxy-configuration.md and `--help` are
+ * The proxy's settings. The reader, `--check`, the JSON Schema, protoport/docs/reference/proxy-configuration.md and `--help` are
  * derived from this table.
  */
 export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<ProxyConfiguration>({

@@ -394,7 +394,7 @@ test.each([
 });
 
 test("the reference page's example is valid if its secret is replaced", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../../../docs/reference/proxy-configuration.md"), "utf8");
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/reference/proxy-configuration.md"), "utf8");
   const [, example = ""] = /```yaml\n(.*?)```/s.exec(page) ?? [];
   expect(problemsOf(example.replace("{ file: /run/secrets/reflection }", "secret"))).toBe("");
 });

@@ -56,7 +56,7 @@ const { connectionsDefault, connectionsMax } = defaults;
 // Each default must be documented on a page or in a comment.
 test.each([
   {
-    file: "docs/how-to/transports.md",
+    file: "protoport/docs/how-to/transports.md",
     sentences: [
       `${connectionsDefault} connections to each server`,
       `${text(callsPerConnection)} calls on each`,

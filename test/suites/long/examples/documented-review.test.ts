@@ -11,10 +11,10 @@ import {
 import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
-// Runs docs/how-to/review-changes.md in a user's repository, with its definition, its change, its commands and its
+// Runs protoport/docs/how-to/review-changes.md in a user's repository, with its definition, its change, its commands and its
 // workflow.
 
-const page = "docs/how-to/review-changes.md";
+const page = "protoport/docs/how-to/review-changes.md";
 const blocks = pageBlocks.filter((block) => block.page === page);
 const [build = "", compare = "", accept = ""] = textsOf("sh").flatMap((text) => text.split("\n"));
 const [report = "", accepted = ""] = textsOf("text");

@@ -1,7 +1,7 @@
 /**
  * Stable error identifiers for refused requests, faults, and errors that a package throws to the application. Logs and
  * alerts match on identifiers, because messages may change. `problems.ts` has an entry for each identifier, and
- * docs/reference/errors.md explains the identifiers. The module is independent of RPC.
+ * protoport/docs/reference/errors.md explains the identifiers. The module is independent of RPC.
  */
 export { type Failure, type RequestFailure, withCode } from "./failure.ts";
 export { isProduction } from "./is-production.ts";

@@ -3,7 +3,7 @@
  * its meaning. A release may add identifiers.
  *
  * `problem()` uses the code and the status listed here unless its caller passes others. Errors without a code never
- * reach a client. A test compares each entry's comment with docs/reference/errors.md. The meanings are comments,
+ * reach a client. A test compares each entry's comment with protoport/docs/reference/errors.md. The meanings are comments,
  * because values would be part of every bundle.
  */
 export const problems = {
@@ -131,7 +131,7 @@ export type ProblemName = {
 /** A gRPC code's name. Connect's numeric codes would make this package depend on Connect. */
 export type CodeName = (typeof problems)[ProblemName]["code"];
 
-/** The options that errors name. docs/reference/gateway-options.md lists what each accepts. */
+/** The options that errors name. protoport/docs/reference/gateway-options.md lists what each accepts. */
 export type NamedOption =
   | "acceptCompression"
   | "cors.origins"

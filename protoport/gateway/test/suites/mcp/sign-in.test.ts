@@ -34,7 +34,7 @@ import { signInAndCall1, signInAndCall2, type SignInAndCall } from "./sign-in-cl
 // The official MCP clients, which have no token, find out where to get one, sign in and call a tool.
 
 const tools = ["greenhouse.v1.*"];
-// The proxy's settings in docs/how-to/mcp.md.
+// The proxy's settings in protoport/docs/how-to/mcp.md.
 const scopes = { GetReading: "orders:read", WaterBed: "orders:delete" };
 
 /** A server that requires tokens. Dispose it with `await using`. */
@@ -90,7 +90,7 @@ async function startProxy({ issuer }: AuthorizationServer): Promise<ProtectedSer
   const port = await freePort();
   const baseUrl = `http://127.0.0.1:${port}`;
   writeFileSync(folder.file("set.binpb"), descriptorSetOf(file_greenhouse_v1_greenhouse));
-  const documented = blockOf("docs/how-to/mcp.md", "yaml")
+  const documented = blockOf("protoport/docs/how-to/mcp.md", "yaml")
     .replaceAll("https://shop.example", baseUrl)
     .replaceAll("https://id.example", issuer)
     .replaceAll("shop.v1.OrderService.GetOrder", "greenhouse.v1.GreenhouseService.GetReading")

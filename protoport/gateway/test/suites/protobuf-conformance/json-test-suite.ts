@@ -13,7 +13,7 @@ export interface JsonCase {
   readonly input: string;
 }
 
-/** Objects with a duplicate name, which RFC 8259 §4 allows and docs/reference/rest.md refuses. */
+/** Objects with a duplicate name, which RFC 8259 §4 allows and protoport/docs/reference/rest.md refuses. */
 const refused: ReadonlySet<string> = new Set([
   "y_object_duplicated_key.json",
   "y_object_duplicated_key_and_value.json",

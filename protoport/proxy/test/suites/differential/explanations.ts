@@ -2,7 +2,7 @@ import type { CaseRequest } from "../../../../conformance/runner/index.ts";
 import type { ResponseView } from "./response-view.ts";
 import type { Peer } from "./servers.ts";
 
-/** A known difference between the proxy and a peer, which docs/how-to/migration.md or a standard explains. */
+/** A known difference between the proxy and a peer, which protoport/docs/how-to/migration.md or a standard explains. */
 export interface Explanation {
   readonly peer: Peer;
   /** Why the responses differ. */

@@ -25,7 +25,7 @@ import { waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse
 import type { GatewayOptions, Limits } from "../../../../src/index.ts";
 
 // Exceeds each limit at each HTTP server and engine, and compares what a client sees with the table in
-// docs/reference/gateway-options.md.
+// protoport/docs/reference/gateway-options.md.
 
 type SocketName = Exclude<TransportName, "Fetch">;
 
@@ -271,7 +271,7 @@ async function sendUnfinished(address: Address, version: "1.1" | "2", isLimited:
   return httpStatus === 0 ? "reset" : String(httpStatus);
 }
 
-const page = readFileSync(join(import.meta.dirname, "../../../../../../docs/reference/gateway-options.md"), "utf8");
+const page = readFileSync(join(import.meta.dirname, "../../../../../docs/reference/gateway-options.md"), "utf8");
 const [, section = ""] = page.split("\n### Limits of each server\n");
 const table = (section.split("\n## ")[0] ?? "").match(/^\|.*\|$/gm) ?? [];
 const cells = table.map((line) => line.slice(2, -2).split(" | "));

@@ -271,8 +271,8 @@ describe("rest.profile", () => {
   });
 });
 
-describe("the table of profiles in docs/reference/rest-options.md", () => {
-  const page = readFileSync(join(projectFolder, "docs/reference/rest-options.md"), "utf8");
+describe("the table of profiles in protoport/docs/reference/rest-options.md", () => {
+  const page = readFileSync(join(projectFolder, "protoport/docs/reference/rest-options.md"), "utf8");
   const [, head = "", body = ""] = /^(\| option \| `google`.*\|)\n\|[-|]+\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
   const names = [...head.matchAll(/`([\w-]+)`/g)].map(([, name = ""]) => name);
   const documented = body

@@ -46,7 +46,7 @@ test("the README's table and chart match the known failures", () => {
   const readme = readFileSync(join(projectFolder, "protoport/conformance/servers/README.md"), "utf8");
   const [, table] = /<!-- table -->\n\n(.*)\n<!-- \/table -->/s.exec(readme) ?? [];
   expect(table).toBe(tableOf(shown));
-  expect(readFileSync(join(projectFolder, "docs/pictures/transcoding.svg"), "utf8")).toBe(pictureOf(shown));
+  expect(readFileSync(join(projectFolder, "protoport/docs/pictures/transcoding.svg"), "utf8")).toBe(pictureOf(shown));
 });
 
 /** Returns the results that a server had when its list was written. */

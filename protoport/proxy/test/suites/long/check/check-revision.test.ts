@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { projectFolder, type ProgramResult, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
-// npx @protoport/proxy check SET --against REVISION, in a repository with the buf.yaml from docs/how-to/gateway.md
+// npx @protoport/proxy check SET --against REVISION, in a repository with the buf.yaml from protoport/docs/how-to/gateway.md
 
 const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
 const packageProto = "node_modules/@protoport/gateway/proto";

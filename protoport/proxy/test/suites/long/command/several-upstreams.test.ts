@@ -31,7 +31,7 @@ async function start(...services: readonly DescService[]): Promise<ReflectedUpst
 
 /** Returns the arguments in the page's example command, with these addresses. */
 function documentedArgs(first: string, second: string): readonly string[] {
-  const page = readFileSync(join(projectFolder, "docs/how-to/proxy.md"), "utf8");
+  const page = readFileSync(join(projectFolder, "protoport/docs/how-to/proxy.md"), "utf8");
   const block = /```sh\nnpx @plantstore\/proxy ([^`]+)```/.exec(page)?.[1] ?? "";
   const words = block.replaceAll("\\\n", " ").replaceAll("'", "").trim().split(/\s+/);
   return words.map((word) => word.replace("dns:shelves:50051", first).replace("dns:orders:50051", second));

@@ -86,7 +86,7 @@ describe("control fields of an upstream's response", () => {
 
   test("are listed on the reference page", () => {
     const page = readFileSync(
-      join(import.meta.dirname, "../../../../../../docs/reference/proxy-configuration.md"),
+      join(import.meta.dirname, "../../../../../docs/reference/proxy-configuration.md"),
       "utf8",
     );
     const rows = controlFields.map(

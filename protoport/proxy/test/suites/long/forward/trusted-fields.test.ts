@@ -101,7 +101,7 @@ test("rename removes a forged Grpc-Metadata field with the new name", async () =
 
 test("the reference page lists the fields that identify a caller", () => {
   const page = readFileSync(
-    join(import.meta.dirname, "../../../../../../docs/reference/proxy-configuration.md"),
+    join(import.meta.dirname, "../../../../../docs/reference/proxy-configuration.md"),
     "utf8",
   );
   const rows = identityFields.map(
