@@ -13,7 +13,7 @@ import {
   FileDescriptorSetSchema,
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
-import { GreenhouseService } from "../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../protoport/gateway/src/index.ts";
 import { http } from "../protoport/gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../protoport/gateway/src/protobuf/gen/google/api/http_pb.ts";

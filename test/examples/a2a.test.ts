@@ -7,9 +7,9 @@ import {
   SendMessageResponseSchema,
   type Task,
   TaskState,
-} from "../../examples/gen/lf/a2a/v1/a2a_pb.ts";
-import { gardener } from "../../examples/a2a/gardener.ts";
-import { serveAgent, type ServedAgent } from "../../examples/a2a/serve-agent.ts";
+} from "../../protoport/examples/gen/lf/a2a/v1/a2a_pb.ts";
+import { gardener } from "../../protoport/examples/a2a/gardener.ts";
+import { serveAgent, type ServedAgent } from "../../protoport/examples/a2a/serve-agent.ts";
 
 // Tests the wire format. test/suites/a2a calls the agent with the A2A clients.
 

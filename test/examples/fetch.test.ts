@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import * as route from "../../examples/fetch/next-route.ts";
-import worker from "../../examples/fetch/worker.ts";
+import * as route from "../../protoport/examples/fetch/next-route.ts";
+import worker from "../../protoport/examples/fetch/worker.ts";
 
 // The Fetch examples that run on Node.js. protoport/gateway/test/suites/runtimes runs the others.
 

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { photosIn } from "../../examples/streams/photos.ts";
+import { photosIn } from "../../protoport/examples/streams/photos.ts";
 import { createGateway, type Gateway } from "../../protoport/gateway/src/index.ts";
 import { type Field, fieldValue, type HttpResponse } from "../../protoport/testing/src/http/exchange.ts";
 import { exchangeFetch, openFetchUpload } from "../../protoport/testing/src/http/fetch.ts";
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
-// The photos in examples/streams. test/suites/browser tests its pages, test/suites/clients tests it with curl.
+// The photos in protoport/examples/streams. test/suites/browser tests its pages, test/suites/clients tests it with curl.
 
 const folder = createTempFolder();
 const photo = randomBytes(200_000);

@@ -136,7 +136,7 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "a2a",
-    about: "the agent of examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
+    about: "the agent of protoport/examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
     occasion: "run",
     whySeparate: "has dependencies that `npm ci` does not install",
     blocks: true,
@@ -171,9 +171,9 @@ export const suites: readonly Suite[] = [
     whySeparate: "has dependencies that `npm ci` does not install",
     blocks: true,
     prepare:
-      "tsc -p examples/frameworks && tsc -p protoport/frameworks/test/suites/frameworks/oldest && tsc -p protoport/grpc-handlers/test/suites/frameworks/nice-grpc",
+      "tsc -p protoport/examples/frameworks && tsc -p protoport/frameworks/test/suites/frameworks/oldest && tsc -p protoport/grpc-handlers/test/suites/frameworks/nice-grpc",
     needs: [
-      "npm examples/frameworks",
+      "npm protoport/examples/frameworks",
       "npm protoport/frameworks/test/suites/frameworks/oldest",
       "npm protoport/frameworks/test/suites/frameworks/plugins",
       "npm protoport/grpc-handlers/test/suites/frameworks/nice-grpc",

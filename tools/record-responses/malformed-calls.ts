@@ -1,4 +1,4 @@
-import { WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { WaterBedRequestSchema } from "../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
 import { Dice } from "../../protoport/testing/src/dice.ts";
 import { encodeMessage, rpcRequest, wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";

@@ -1,5 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
-import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy } from "../../protoport/proxy/src/create-proxy.ts";
 import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../protoport/gateway/src/index.ts";
 import { createHttpEngine } from "../../protoport/gateway/src/engine/index.ts";

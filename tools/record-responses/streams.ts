@@ -7,7 +7,7 @@ import {
   type Reading,
   ReadingSchema,
   WatchReadingsRequestSchema,
-} from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GatewayOptions } from "../../protoport/gateway/src/index.ts";
 import {
   greenhouse,

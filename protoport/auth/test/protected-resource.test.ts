@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Endpoint, GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
 import { fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";

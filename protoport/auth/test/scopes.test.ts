@@ -1,6 +1,6 @@
 import { Code, createContextValues } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CompletedRequest, GatewayOptions } from "../../gateway/src/index.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
 import { within } from "../../testing/src/deadline.ts";

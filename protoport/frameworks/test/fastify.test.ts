@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { fastifyConnectPlugin, type FastifyLike } from "../src/fastify.ts";
 

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { countRefTimers } from "../../testing/src/ref-timers.ts";

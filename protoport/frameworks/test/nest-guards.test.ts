@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";

@@ -3,7 +3,7 @@ import { createServer, type Server, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "../src/index.ts";
 import { fieldValue } from "../../testing/src/http/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../testing/src/http/http1-connection.ts";

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { ConnectError, createHandlerContext, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../src/serve/own-descriptors.ts";
 import { createHttp1Server } from "../src/engine/http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../src/http/exchange/index.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { routes } from "../../../examples/servers/greenhouse.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { routes } from "../../examples/servers/greenhouse.ts";
 import { createGateway, type GatewayOptions } from "../src/index.ts";
 import { createMcp } from "../src/mcp/index.ts";
 

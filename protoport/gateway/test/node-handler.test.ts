@@ -13,7 +13,7 @@ import { text } from "node:stream/consumers";
 import { connect as connectTls } from "node:tls";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "../src/index.ts";
 import { createByteReader } from "../../testing/src/http/byte-reader.ts";
 import { createCertificate } from "../../testing/src/http/certificate.ts";

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../src/mcp/index.ts";
 import { waysFor } from "../../testing/src/combinations.ts";
 import type { HttpRequest } from "../../testing/src/http/exchange.ts";

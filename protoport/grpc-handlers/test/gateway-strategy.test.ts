@@ -9,7 +9,7 @@ import {
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
 import { expect, onTestFinished, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { freePort } from "../../testing/src/process/free-port.ts";

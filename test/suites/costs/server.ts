@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { subscribe } from "node:diagnostics_channel";
 import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, type Reading } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, Gateway } from "../../../protoport/gateway/src/index.ts";
 import { createMcp } from "../../../protoport/gateway/src/mcp/index.ts";
 import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";

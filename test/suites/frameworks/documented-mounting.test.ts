@@ -12,7 +12,7 @@ import { createTempFolder } from "../../../protoport/testing/src/process/temp-fo
 // Runs the blocks with which protoport/docs/how-to/gateway.md mounts the gateway, each in an application that uses the framework
 // in its comment.
 
-const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
+const framework = createRequire(join(projectFolder, "protoport/examples/frameworks/package.json"));
 
 function urlOf(path: string): string {
   return JSON.stringify(pathToFileURL(path).href);
@@ -21,7 +21,7 @@ function urlOf(path: string): string {
 const nest = {
   before: `import { NestFactory } from ${urlOf(framework.resolve("@nestjs/core"))};
 import { Module } from ${urlOf(framework.resolve("@nestjs/common"))};
-import { GreenhouseService } from ${urlOf(join(projectFolder, "examples/gen/greenhouse/v1/greenhouse_pb.ts"))};
+import { GreenhouseService } from ${urlOf(join(projectFolder, "protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts"))};
 class Greenhouse {
   constructor() {
     routes({ service: (_service, rpcs) => Object.assign(this, rpcs) });
@@ -59,8 +59,8 @@ Module({ providers: [Greenhouse] })(AppModule);`,
   },
 } as const;
 
-const imports = `import { announce } from ${urlOf(join(projectFolder, "examples/servers/announce.ts"))};
-import { routes } from ${urlOf(join(projectFolder, "examples/servers/greenhouse.ts"))};`;
+const imports = `import { announce } from ${urlOf(join(projectFolder, "protoport/examples/servers/announce.ts"))};
+import { routes } from ${urlOf(join(projectFolder, "protoport/examples/servers/greenhouse.ts"))};`;
 
 /** Replaces the packages that a block imports by their files. */
 function inCheckout(block: string): string {

@@ -11,7 +11,7 @@ import { createTempFolder } from "../../../protoport/testing/src/process/temp-fo
 
 // Runs the blocks in protoport/docs/how-to/grpc-handlers.md for NestJS, each in an application with a controller.
 
-const framework = createRequire(join(projectFolder, "examples/frameworks/package.json"));
+const framework = createRequire(join(projectFolder, "protoport/examples/frameworks/package.json"));
 
 function urlOf(path: string): string {
   return JSON.stringify(pathToFileURL(path).href);

@@ -16,12 +16,12 @@ function resolveFrom(folder: string, name: string): string {
 
 /** The files for the modules that the program imports. */
 const files: Readonly<Record<string, string>> = {
-  fastify: resolveFrom("examples/frameworks", "fastify"),
+  fastify: resolveFrom("protoport/examples/frameworks", "fastify"),
   "@fastify/swagger": resolveFrom("protoport/frameworks/test/suites/frameworks/plugins", "@fastify/swagger"),
   "@protoport/gateway": join(projectFolder, "protoport/gateway/src/index.ts"),
   "@protoport/frameworks/fastify": join(projectFolder, "protoport/frameworks/src/fastify.ts"),
-  greenhouse: join(projectFolder, "examples/servers/greenhouse.ts"),
-  greenhouse_pb: join(projectFolder, "examples/gen/greenhouse/v1/greenhouse_pb.ts"),
+  greenhouse: join(projectFolder, "protoport/examples/servers/greenhouse.ts"),
+  greenhouse_pb: join(projectFolder, "protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts"),
 };
 
 interface Description {

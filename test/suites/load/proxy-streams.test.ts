@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../../protoport/proxy/src/client/index.ts";
 import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
 import { waitLimitMs, within } from "../../../protoport/testing/src/deadline.ts";

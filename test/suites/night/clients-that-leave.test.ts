@@ -5,7 +5,7 @@ import {
   GetReadingRequestSchema,
   GreenhouseService,
   WatchReadingsRequestSchema,
-} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../protoport/gateway/src/reflection/index.ts";
 import { type HttpBalancer, httpBalancers } from "../../support/balancers/http-balancers.ts";
 import { type LeftRequest, openLeavingClients } from "../../support/balancers/leaving-clients.ts";

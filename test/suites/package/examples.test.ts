@@ -31,7 +31,7 @@ let user: UserProject;
 beforeAll(() => {
   user = createUserProject();
   const own = Object.values(packed());
-  const others = Object.entries({ ...dependenciesOf("examples/frameworks"), ...peers, ...runtimes, ...next });
+  const others = Object.entries({ ...dependenciesOf("protoport/examples/frameworks"), ...peers, ...runtimes, ...next });
   const named = others.map(([name, version]) => `${name}@${version}`);
   user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...named);
   cpSync(folder, join(user.path, "examples"), {

@@ -146,7 +146,7 @@ export const blockRules: readonly BlockRule[] = [
   })),
   { page: "docs/how-to/citus.md", run: { by: "test/suites/citus/earlier-build.test.ts" } },
   { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
-  { page: "examples/a2a/README.md", run: { by: "test/suites/a2a/documented-agent.test.ts" } },
+  { page: "protoport/examples/a2a/README.md", run: { by: "test/suites/a2a/documented-agent.test.ts" } },
   { page: "protoport/docs/tutorials/first-service.md", run: { by: "test/suites/package/tutorial.test.ts" } },
 
   {
@@ -216,7 +216,7 @@ export const blockRules: readonly BlockRule[] = [
 export const pages: readonly string[] = [
   "README.md",
   ...packagePages,
-  "examples/a2a/README.md",
+  "protoport/examples/a2a/README.md",
   "protoport/gateway/src/engine/http1/README.md",
   "protoport/gateway/src/engine/http2/README.md",
   ...readdirSync(join(projectFolder, "docs"), { recursive: true, encoding: "utf8" })

@@ -5,7 +5,7 @@ import { HttpInstrumentation } from "@opentelemetry/instrumentation-http";
 import { PgInstrumentation } from "@opentelemetry/instrumentation-pg";
 import { NodeSDK } from "@opentelemetry/sdk-node";
 import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
-import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
 import { withOpenTelemetry } from "../../../protoport/telemetry/src/opentelemetry/index.ts";
 import { listenOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";

@@ -3,7 +3,7 @@ import { constants, createServer } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HpackDecoder } from "../../src/engine/http2/hpack/decoder.ts";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit } from "../../src/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { within } from "../../../testing/src/deadline.ts";

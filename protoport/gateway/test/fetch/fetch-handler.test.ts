@@ -9,7 +9,7 @@ import {
   GreenhouseService,
   ReadingSchema,
   WaterBedRequestSchema,
-} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch, openFetch, openFetchUpload } from "../../../testing/src/http/fetch.ts";
 import { within } from "../../../testing/src/deadline.ts";

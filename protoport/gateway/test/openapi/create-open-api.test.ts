@@ -1,7 +1,7 @@
 import type { DescField, DescService } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
 import { documentFieldsMax, operationFieldsMax } from "../../src/openapi/field-budget.ts";
 import { base64Pattern, durationPattern, fieldMaskPattern } from "../../src/openapi/text-patterns.ts";

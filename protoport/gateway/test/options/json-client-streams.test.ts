@@ -1,7 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { EmptySchema, ListValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService, type Reading } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
 import { JsonValueReader } from "../../src/protocols/rest/json-value-reader.ts";
 import { bodyFormatOf } from "../../src/protocols/rest/rules/body-format.ts";

@@ -5,7 +5,7 @@ import { createRegistry } from "@bufbuild/protobuf";
 import { SourceContextSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";

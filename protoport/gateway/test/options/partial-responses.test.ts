@@ -1,6 +1,6 @@
 import { fromJson } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { EchoSchema, KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createGateway, type RestOptions } from "../../src/index.ts";
 

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { PhotoService } from "../../../../examples/gen/greenhouse/v1/photos_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { PhotoService } from "../../../examples/gen/greenhouse/v1/photos_pb.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { compileRoutes } from "../../src/serve/index.ts";
 import type { Protocol } from "../../src/index.ts";

@@ -8,7 +8,7 @@ import {
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
 } from "../../src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../src/health/index.ts";
 import { type BoundAddress, createGateway } from "../../src/index.ts";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "../../src/reflection/index.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextKey, type Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitProcedure, CompletedRequest } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";

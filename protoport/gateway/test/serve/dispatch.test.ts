@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Admit, Endpoint, GatewayOptions } from "../../src/index.ts";
 import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";

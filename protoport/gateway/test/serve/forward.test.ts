@@ -1,6 +1,6 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { createGateway } from "../../src/index.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy } from "../../../proxy/src/create-proxy.ts";
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
 import { callbackOf, expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextKey, createContextValues, type Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, GatewayOptions } from "../../src/index.ts";
 import { waysFor } from "../../../testing/src/combinations.ts";
 import type { HttpRequest } from "../../../testing/src/http/exchange.ts";

@@ -1,6 +1,6 @@
 import type { Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { rowsFor } from "../../../testing/src/combinations.ts";
 import type { Field, HttpResponse, HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";

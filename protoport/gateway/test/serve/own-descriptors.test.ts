@@ -1,7 +1,7 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { GreenhouseService, ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { requireOwnDescriptors } from "../../src/serve/own-descriptors.ts";
 
 test("a registry type from another protobuf-es copy is rejected", () => {

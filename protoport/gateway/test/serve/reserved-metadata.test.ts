@@ -1,6 +1,6 @@
 import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { waysFor } from "../../../testing/src/combinations.ts";
 import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
 import { transportNames, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";

@@ -1,6 +1,6 @@
 import { type ConnectRouter, type ConnectRouterOptions, ConnectError, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
 import { fieldValue } from "../../../testing/src/http/exchange.ts";
 import { exchangeHttp2 } from "../../../testing/src/http/http2-connection.ts";

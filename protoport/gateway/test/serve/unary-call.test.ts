@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, createContextKey, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import { ReadingSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { waysFor } from "../../../testing/src/combinations.ts";
 import { errorOf, reasonOf } from "../../../testing/src/gateway/call-end.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";

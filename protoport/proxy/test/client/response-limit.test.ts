@@ -1,6 +1,6 @@
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
 import { outcomeOf } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { grpcHead, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";

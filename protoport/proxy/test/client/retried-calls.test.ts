@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, expect, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport } from "../../src/client/index.ts";
 import { Retries } from "../../src/client/retries.ts";
 import { frameFlag, headersFrame, resetFrame } from "../../../testing/src/http/http2-frames.ts";

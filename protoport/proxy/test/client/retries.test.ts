@@ -6,7 +6,7 @@ import {
   GreenhouseService,
   ReadingSchema,
   RecordReadingsResponseSchema,
-} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import {
   createGrpcTransport,
   createUpstream,

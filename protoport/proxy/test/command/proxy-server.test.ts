@@ -2,7 +2,7 @@ import { PassThrough, Readable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createAccessLog } from "../../src/command/access-log.ts";
 import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
 import { createRequiredScopes } from "../../src/command/required-scopes.ts";

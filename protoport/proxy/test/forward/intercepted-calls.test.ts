@@ -1,7 +1,7 @@
 import { type Client, Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { GreenhouseService, WaterBedRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { collect } from "../../../testing/src/collect.ts";
 import { errorOf } from "../../../testing/src/gateway/call-end.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import {
   GreenhouseService,
   RecordReadingsResponseSchema,
-} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type UpstreamOptions } from "../../src/client/index.ts";
 import { defaultHttp2Limits } from "../../../gateway/src/engine/http2/index.ts";
 import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createCallDurations } from "../../src/conventions/index.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 

@@ -1,6 +1,6 @@
 import { Code, createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { durationBounds } from "../../src/conventions/index.ts";
 import { Metrics } from "../../src/metrics/metrics.ts";
 import { measureDescriptors, measureUpstreams } from "../../src/metrics/upstream-metrics.ts";

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { trace } from "@opentelemetry/api";
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 import { collect } from "../../../testing/src/collect.ts";

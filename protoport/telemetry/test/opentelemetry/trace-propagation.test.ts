@@ -2,7 +2,7 @@ import { createContextValues } from "@connectrpc/connect";
 import { propagation, SpanKind, SpanStatusCode } from "@opentelemetry/api";
 import type { NodeSDKConfiguration } from "@opentelemetry/sdk-node";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy, type ForwardRules, type ProxyOptions } from "../../../proxy/src/create-proxy.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";

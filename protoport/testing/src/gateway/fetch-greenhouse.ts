@@ -1,4 +1,4 @@
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createFetchGateway, type FetchHandler } from "../../../gateway/src/fetch/entry.ts";
 
 /** A greenhouse over Fetch for other runtimes. Does not import test helpers, which require node. */

@@ -1,5 +1,5 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createFetchGateway, type FetchHandler, type ServingOptions } from "../../../gateway/src/fetch/entry.ts";
 
 /** Serves a greenhouse over Fetch. The stream of readings is at `GET /sensors/{sensor}/readings`. */

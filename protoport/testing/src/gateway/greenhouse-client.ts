@@ -1,6 +1,6 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
-import { GreenhouseService, WaterBedResponseSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, WaterBedResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import {
   createGrpcTransport,
   createUpstream,

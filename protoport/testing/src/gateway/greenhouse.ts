@@ -3,7 +3,7 @@ import { EventEmitter, once } from "node:events";
 import { Socket } from "node:net";
 import { type Client, createClient, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CompletedRequest, Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
 import { within } from "../deadline.ts";
 import type { Address } from "../http/exchange.ts";

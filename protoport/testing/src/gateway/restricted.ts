@@ -22,7 +22,7 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
-} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
 /**

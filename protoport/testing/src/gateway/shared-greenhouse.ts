@@ -5,7 +5,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { ListenOptions } from "../../../gateway/src/index.ts";
 import { createTestGateway } from "./test-engine.ts";
-import { type GetReadingRequest, GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { type GetReadingRequest, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const options: ListenOptions = JSON.parse(process.env["LISTEN_OPTIONS"] ?? "{}");
 const gateway = createTestGateway({

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { createInterface } from "node:readline";
 import type { HandlerContext } from "@connectrpc/connect";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type FetchGateway } from "../../../gateway/src/index.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
 import { within } from "../deadline.ts";

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { expect } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CompletedRequest, GatewayOptions } from "../../../gateway/src/index.ts";
 import { type TracingOptions, withOpenTelemetry } from "../../../telemetry/src/opentelemetry/index.ts";
 import type { Field, HttpRequest } from "../http/exchange.ts";

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../../protoport/testing/src/gateway/descriptor-set.ts";
 import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
 import { type CommandLine, startNode } from "../../../../protoport/testing/src/process/command-line.ts";

@@ -3,14 +3,14 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { describe, expect, test } from "vitest";
-import { GreenhouseServiceService } from "../../../../examples/gen/grpc-js/greenhouse/v1/greenhouse.ts";
+import { GreenhouseServiceService } from "../../../../protoport/examples/gen/grpc-js/greenhouse/v1/greenhouse.ts";
 import { callRpc, type RpcCall, type RpcDefinition } from "../../../../protoport/grpc-handlers/test/grpc-js-client.ts";
 import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
 import { startExample } from "../../../../protoport/testing/src/process/example-server.ts";
 
 // The services in grpc-node's examples, on grpc-js's server and moved to the gateway.
 
-const folder = join(projectFolder, "examples/grpc-js");
+const folder = join(projectFolder, "protoport/examples/grpc-js");
 
 function codeOf(file: string): readonly string[] {
   const lines = readFileSync(join(folder, file), "utf8").split("\n");

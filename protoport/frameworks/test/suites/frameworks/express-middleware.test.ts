@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
 import { expressConnectMiddleware } from "../../../src/express.ts";
 import { folders, greenhouse, noteKey, pathOf, pluginFolder, requireFrom } from "./frameworks.ts";

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createClient, createContextKey, createContextValues } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { routes } from "../../../../../examples/servers/greenhouse.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { routes } from "../../../../examples/servers/greenhouse.ts";
 import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
 import { expressConnectMiddleware } from "../../../src/express.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";

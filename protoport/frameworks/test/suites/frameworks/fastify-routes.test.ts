@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type RestOptions } from "../../../../gateway/src/index.ts";
 import { LibraryService } from "../../../../testing/src/gen/library/v1/library_pb.ts";
 import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";

@@ -1,13 +1,13 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type ConnectRouter, type ContextKey, createContextKey, type ServiceImpl } from "@connectrpc/connect";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 
 /** The folders with each framework's oldest and newest supported major version. */
 export const folders: Readonly<Record<"oldest" | "newest", string>> = {
   oldest: join(projectFolder, "protoport/frameworks/test/suites/frameworks/oldest"),
-  newest: join(projectFolder, "examples/frameworks"),
+  newest: join(projectFolder, "protoport/examples/frameworks"),
 };
 
 /** The folder with plugins for Fastify, and with middleware for Express. */
@@ -19,7 +19,7 @@ export function pluginsOfFastify(version: string): (name: string) => unknown {
   return (name) => require(version === "oldest" ? `@fastify-4/${name}` : `@fastify/${name}`);
 }
 
-/** Returns a folder's `require`. The types are checked in `oldest/types.ts` and in examples/frameworks. */
+/** Returns a folder's `require`. The types are checked in `oldest/types.ts` and in protoport/examples/frameworks. */
 export function requireFrom(folder: string): NodeJS.Require {
   return createRequire(join(folder, "package.json"));
 }

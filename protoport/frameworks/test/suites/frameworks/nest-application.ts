@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import { onTestFinished } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ConnectGateway, ConnectModule, type ConnectModuleOptions, type ConnectProvider } from "../../../src/nestjs.ts";
 import { folders, requireFrom } from "./frameworks.ts";
 import type { Application as Express } from "./usual-middleware.ts";

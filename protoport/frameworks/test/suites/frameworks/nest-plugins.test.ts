@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { ConnectRouter, ContextKey } from "@connectrpc/connect";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { ConnectGateway, type ConnectModuleOptions } from "../../../src/nestjs.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { createClient, createContextValues } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { pathOf } from "./frameworks.ts";
 import { ask, listen, nestVersions, origin, roleKey, Sensors } from "./nest-application.ts";
 

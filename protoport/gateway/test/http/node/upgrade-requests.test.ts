@@ -1,7 +1,7 @@
 import { createServer as createHttp1, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createHttpEngine } from "../../../src/engine/index.ts";
 import { createCertificate } from "../../../../testing/src/http/certificate.ts";
 import { type Address, fieldValue } from "../../../../testing/src/http/exchange.ts";

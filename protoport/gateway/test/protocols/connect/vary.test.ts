@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../src/index.ts";
 import { getReadingProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
 import { fieldValue } from "../../../../testing/src/http/exchange.ts";

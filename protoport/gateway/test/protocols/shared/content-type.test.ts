@@ -8,7 +8,7 @@ import type { CallTarget } from "../../../src/protocols/protocol.ts";
 import { grpcWeb } from "../../../src/protocols/grpc-web/protocol.ts";
 import { RpcPath } from "../../../src/serve/routes.ts";
 import { jsonContentTypes, notJsonContentTypes } from "../../../../testing/src/gateway/json-content-types.ts";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const protocols = [grpcWeb, grpc, connect];
 const { rpcs } = runSteps(

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { waysFor } from "../../../../testing/src/combinations.ts";
 import type { Field, HttpResponse, HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { constants, createServer as createHttp2Server } from "node:http2";
 import { describe, expect, test } from "vitest";
-import { WatchReadingsRequestSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { WatchReadingsRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../src/index.ts";
 import type { HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../../testing/src/http/fetch.ts";

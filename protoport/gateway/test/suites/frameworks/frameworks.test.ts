@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { createGateway } from "../../../src/index.ts";
-import { routes } from "../../../../../examples/servers/greenhouse.ts";
+import { routes } from "../../../../examples/servers/greenhouse.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { startExample } from "../../../../testing/src/process/example-server.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
@@ -16,7 +16,7 @@ import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 
-const folder = join(projectFolder, "examples/frameworks");
+const folder = join(projectFolder, "protoport/examples/frameworks");
 const json: Field = ["content-type", "application/json"];
 const service = "/greenhouse.v1.GreenhouseService";
 

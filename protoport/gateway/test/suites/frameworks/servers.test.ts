@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../../src/health/index.ts";
 import { ServerReflection } from "../../../src/reflection/index.ts";
 import { projectFolder } from "../../../../testing/src/process/child-program.ts";
@@ -17,7 +17,7 @@ const json = ["content-type", "application/json"] as const;
 // protoport/gateway/test/engine/compared-with-node compares what clients of the two observe.
 test("a connect-node server migrates to the gateway by changing only its import", () => {
   const [before, after] = ["on-connect-node.ts", "on-gateway.ts"].map((file) =>
-    readFileSync(join(projectFolder, "examples/servers", file), "utf8").split("\n"),
+    readFileSync(join(projectFolder, "protoport/examples/servers", file), "utf8").split("\n"),
   );
   const different = before?.filter((line, at) => line !== after?.[at]);
   expect(after).toHaveLength(before?.length ?? 0);

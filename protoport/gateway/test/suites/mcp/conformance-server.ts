@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
 import { createHttpEngine } from "../../../src/engine/index.ts";

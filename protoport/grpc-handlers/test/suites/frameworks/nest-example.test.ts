@@ -8,9 +8,9 @@ import { type CommandLine, startNode } from "../../../../testing/src/process/com
 import { freePort } from "../../../../testing/src/process/free-port.ts";
 import { callRpc, type RpcCall, type RpcDefinition } from "../../grpc-js-client.ts";
 
-// Calls examples/frameworks/nest-grpc.ts over gRPC and REST.
+// Calls protoport/examples/frameworks/nest-grpc.ts over gRPC and REST.
 
-const includeDirs = ["examples/proto", "protoport/gateway/proto"].map((folder) => join(projectFolder, folder));
+const includeDirs = ["protoport/examples/proto", "protoport/gateway/proto"].map((folder) => join(projectFolder, folder));
 const loaded = loadSync("greenhouse/v1/greenhouse.proto", { includeDirs });
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
 const rpcs = loaded["greenhouse.v1.GreenhouseService"] as unknown as Readonly<Record<string, RpcDefinition>>;
@@ -19,7 +19,7 @@ let port: number;
 let example: CommandLine;
 beforeAll(async () => {
   port = await freePort();
-  example = startNode([join(projectFolder, "examples/frameworks/nest-grpc.ts"), String(port)], projectFolder);
+  example = startNode([join(projectFolder, "protoport/examples/frameworks/nest-grpc.ts"), String(port)], projectFolder);
   await example.find(/http:\/\//);
 }, buildLimitMs);
 afterAll(() => example[Symbol.asyncDispose]());

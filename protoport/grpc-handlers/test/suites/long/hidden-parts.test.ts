@@ -8,7 +8,7 @@ import type {
   ServiceDefinition,
 } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
 import { restrictedServices } from "../../../../testing/src/gateway/restricted.ts";

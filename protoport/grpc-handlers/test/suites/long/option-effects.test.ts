@@ -3,7 +3,7 @@ import { ServerInterceptingCall, type ServerInterceptor } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { compareValues, Differs, type EffectsOf } from "../../../../testing/src/comparison.ts";
 import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { GrpcJsOptions } from "../../../src/grpc-js.ts";
 import { startGarden } from "../../garden.ts";
 import { callGarden, type Message } from "../../grpc-js-client.ts";

@@ -1,7 +1,7 @@
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Reading } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Reading } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../../../gateway/src/index.ts";
 import { LegacySink } from "../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { type Field, fieldValue, type HttpResponse } from "../../../../testing/src/http/exchange.ts";

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
-} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createRestTransport } from "../../../src/index.ts";
 import { EventSplitter } from "../../../src/event-splitter.ts";
 import { Catalog } from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";

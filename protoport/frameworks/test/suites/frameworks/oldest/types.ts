@@ -7,8 +7,8 @@ import fastify, { type FastifyRequest } from "fastify";
 import { expressConnectMiddleware } from "@protoport/frameworks/express";
 import { fastifyConnectPlugin } from "@protoport/frameworks/fastify";
 import { ConnectGateway, ConnectModule, implementedBy } from "@protoport/frameworks/nestjs";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { routes } from "../../../../../../examples/servers/greenhouse.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { routes } from "../../../../../examples/servers/greenhouse.ts";
 
 const addressKey = createContextKey("");
 const app = fastify({ logger: true });

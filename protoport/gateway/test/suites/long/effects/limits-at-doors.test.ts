@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type Address, type Field, type HttpRequest, openSocket } from "../../../../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { openHttp2, readHttp2Response } from "../../../../../testing/src/http/http2-connection.ts";

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { createContextKey, createContextValues } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createHttpEngine } from "../../../../src/engine/index.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { type Address, openSocket } from "../../../../../testing/src/http/exchange.ts";

@@ -11,7 +11,7 @@ import { Code, ConnectError, createClient, type Interceptor, type Transport } fr
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import type { sendUnaryData, ServerUnaryCall, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { addGrpcJsService } from "../../../../../grpc-handlers/src/grpc-js.ts";
 import { createHttpEngine } from "../../../../src/engine/index.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";

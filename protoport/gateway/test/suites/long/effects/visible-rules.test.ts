@@ -2,7 +2,7 @@ import { create, createFileRegistry, type DescService, fromBinary, toBinary } fr
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { openValidation } from "../../../../src/validation/index.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";

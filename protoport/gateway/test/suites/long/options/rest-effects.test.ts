@@ -1,6 +1,6 @@
 import { createRegistry } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { compareResponses, type ShortRequest } from "../../../../../testing/src/gateway/compare-responses.ts";
 import { kitchenSinkOptions, kitchenSinkRegistry } from "../../../../../testing/src/gateway/kitchen-sink.ts";

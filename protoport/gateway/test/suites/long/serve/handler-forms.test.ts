@@ -1,6 +1,6 @@
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
-import type { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { expectNoUnhandledRejections } from "../../../../../testing/src/callback-forms.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import {

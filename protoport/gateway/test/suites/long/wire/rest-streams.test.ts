@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { type GatewayOptions, createGateway } from "../../../../src/index.ts";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { fieldValue, type HttpResponse, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";

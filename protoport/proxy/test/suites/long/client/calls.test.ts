@@ -14,7 +14,7 @@ import {
   type Interceptor,
 } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService, ReadingSchema } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import type { ListenOptions } from "../../../../../gateway/src/index.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";

@@ -5,7 +5,7 @@ import {
   GreenhouseService,
   ReadingSchema,
   RecordReadingsResponseSchema,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
 import {
   dataFrame,

@@ -9,7 +9,7 @@ import {
 import { createServer } from "node:net";
 import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import { encodeRequestFields, noFields } from "../../../../src/client/request-fields.ts";
 import { BlockEncoder, encodeVarying, StableFields } from "../../../../../gateway/src/engine/http2/index.ts";

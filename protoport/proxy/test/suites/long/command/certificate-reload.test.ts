@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:tls";
 import { afterAll, expect, onTestFinished, test, vi } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { ServedCertificate } from "../../../../src/command/certificates.ts";
 import { type Certificate, createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { within } from "../../../../../testing/src/deadline.ts";

@@ -4,7 +4,7 @@ import { afterAll, expect, onTestFinished, test } from "vitest";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey, startIdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";

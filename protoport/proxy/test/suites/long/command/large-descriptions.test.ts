@@ -9,7 +9,7 @@ import {
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { http } from "../../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { field_behavior, FieldBehavior } from "../../../../../gateway/src/protobuf/gen/google/api/field_behavior_pb.ts";
 import { HttpRuleSchema } from "../../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";

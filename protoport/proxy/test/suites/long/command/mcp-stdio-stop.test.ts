@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { file_greenhouse_v1_greenhouse } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { file_greenhouse_v1_greenhouse } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { reasonOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";

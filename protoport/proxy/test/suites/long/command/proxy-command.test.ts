@@ -11,7 +11,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
 import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { renameSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createSigningKey } from "../../../../../testing/src/auth/identity-provider.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../../../../gateway/src/health/index.ts";
 import { createIssuedCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { frameFlag, frameType } from "../../../../../testing/src/http/http2-frames.ts";

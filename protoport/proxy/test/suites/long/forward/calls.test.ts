@@ -9,7 +9,7 @@ import {
   type Reading,
   ReadingSchema,
   WaterBedRequestSchema,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { type CompletedRequest, errorCodeOf } from "../../../../../gateway/src/index.ts";
 import { fieldValue, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";

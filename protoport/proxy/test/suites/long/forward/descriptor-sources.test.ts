@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import {
   createProxy,
   createUpstream,

@@ -1,4 +1,4 @@
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules, ProxyOptions } from "../../../../src/create-proxy.ts";
 import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { createClient, type Interceptor, type StreamResponse, type UnaryResponse } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { collect } from "../../../../../testing/src/collect.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { startProxy } from "../../../../../testing/src/gateway/proxy.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import type { CompletedRequest } from "../../../../../gateway/src/index.ts";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { CallEnd, ProxyOptions, UpstreamCallObserver } from "../../../../src/create-proxy.ts";
 import { createUpstream } from "../../../../src/upstreams/index.ts";
 import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { TrustedProxiesOptions } from "../../../../../gateway/src/http/trusted-proxies/index.ts";
 import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { frameFlag, headersFrame, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";

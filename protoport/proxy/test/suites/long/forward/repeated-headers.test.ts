@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ForwardRules } from "../../../../src/create-proxy.ts";
 import { compileForwardRules, noAddedFields } from "../../../../src/forward/forward-rules.ts";
 import type { Field } from "../../../../../testing/src/http/exchange.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { emptyMessage, grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
 import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/http/http2-frames.ts";

@@ -6,7 +6,7 @@ import {
   ReadingSchema,
   WaterBedRequestSchema,
   WatchReadingsRequestSchema,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
 import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { frameType } from "../../../../../testing/src/http/http2-frames.ts";

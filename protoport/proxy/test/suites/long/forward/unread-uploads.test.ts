@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { nodeEngine } from "../../../../../gateway/src/http/node/index.ts";
 import { frame, frameType } from "../../../../../testing/src/http/http2-frames.ts";
 import type { Field } from "../../../../../testing/src/http/exchange.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   file_greenhouse_v1_greenhouse,
   GreenhouseService,
-} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 import { createOpenApi, type GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";

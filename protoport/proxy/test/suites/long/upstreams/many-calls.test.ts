@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { type Server, Server as GrpcServer, ServerCredentials } from "@grpc/grpc-js";
 import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { frame, frameBytes, frameFlag, frameType } from "../../../../../testing/src/http/http2-frames.ts";

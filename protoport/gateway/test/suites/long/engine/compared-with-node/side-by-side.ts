@@ -15,7 +15,7 @@ import {
   GreenhouseService,
   ReadingSchema,
   WaterBedRequestSchema,
-} from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../../../src/index.ts";
 import type { Address, HttpVersion } from "../../../../../../testing/src/http/exchange.ts";
 import { isPeerAtLeast } from "../../../../../../testing/src/peer-version.ts";

@@ -2,7 +2,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import {
   GetReadingRequestSchema,
   WaterBedRequestSchema,
-} from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+} from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { encodeEnvelope } from "../../../../../../testing/src/gateway/envelope.ts";
 import type { Field, HttpRequest } from "../../../../../../testing/src/http/exchange.ts";
 import {

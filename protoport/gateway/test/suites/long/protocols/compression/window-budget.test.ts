@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Reading } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Reading } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { waitLimitMs, within } from "../../../../../../testing/src/deadline.ts";
 import type { Field, HttpResponse } from "../../../../../../testing/src/http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../../../../testing/src/gateway/greenhouse.ts";

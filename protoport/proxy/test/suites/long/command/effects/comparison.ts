@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { GreenhouseService } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { Health } from "../../../../../../gateway/src/health/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../../gateway/src/reflection/index.ts";
 import {

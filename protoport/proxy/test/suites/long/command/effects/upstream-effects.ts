@@ -1,6 +1,6 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
-import { GreenhouseService } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { frame, frameFlag, frameType } from "../../../../../../testing/src/http/http2-frames.ts";
 import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered, watered } from "../../../../../../testing/src/gateway/greenhouse-client.ts";

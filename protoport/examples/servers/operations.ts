@@ -1,5 +1,5 @@
 // The greenhouse with gRPC health and reflection, probes, a docs page, and metrics on a separate port:
-// npx node examples/servers/operations.ts 8080 9464
+// npx node protoport/examples/servers/operations.ts 8080 9464
 //   curl http://127.0.0.1:8080/readyz
 //   curl http://127.0.0.1:9464/metrics
 import { createGateway, createOpenApi } from "@protoport/gateway";

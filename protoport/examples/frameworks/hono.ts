@@ -1,4 +1,4 @@
-// The greenhouse in a Hono application: npx node examples/frameworks/hono.ts 8080
+// The greenhouse in a Hono application: npx node protoport/examples/frameworks/hono.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { serve } from "@hono/node-server";
 import { Hono } from "hono";

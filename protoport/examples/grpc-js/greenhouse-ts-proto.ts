@@ -1,4 +1,4 @@
-// The greenhouse with code of ts-proto, on the gateway: npx node examples/grpc-js/greenhouse-ts-proto.ts 8080
+// The greenhouse with code of ts-proto, on the gateway: npx node protoport/examples/grpc-js/greenhouse-ts-proto.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { status } from "@grpc/grpc-js";
 import { createGateway } from "@protoport/gateway";

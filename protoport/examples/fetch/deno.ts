@@ -1,4 +1,4 @@
-// The greenhouse on Deno: deno run --allow-net examples/fetch/deno.ts 8080
+// The greenhouse on Deno: deno run --allow-net protoport/examples/fetch/deno.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { gateway } from "./gateway.ts";
 

@@ -1,4 +1,4 @@
-// The same route guide on the gateway, over HTTP with JSON too: npx node examples/grpc-js/route-guide-on-gateway.js 8080
+// The same route guide on the gateway, over HTTP with JSON too: npx node protoport/examples/grpc-js/route-guide-on-gateway.js 8080
 //   curl --json '{"latitude":485000000,"longitude":20000000}' http://127.0.0.1:8080/routeguide.RouteGuide/GetFeature
 import { join } from "node:path";
 import grpc from "@grpc/grpc-js";

@@ -1,4 +1,4 @@
-// An agent of A2A: npx node examples/a2a/main.ts 8080
+// An agent of A2A: npx node protoport/examples/a2a/main.ts 8080
 import { gardener } from "./gardener.ts";
 import { serveAgent } from "./serve-agent.ts";
 

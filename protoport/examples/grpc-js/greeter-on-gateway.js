@@ -1,4 +1,4 @@
-// The same greeter on the gateway, over HTTP with JSON too: npx node examples/grpc-js/greeter-on-gateway.js 8080
+// The same greeter on the gateway, over HTTP with JSON too: npx node protoport/examples/grpc-js/greeter-on-gateway.js 8080
 //   curl --json '{"name":"Ada"}' http://127.0.0.1:8080/helloworld.Greeter/SayHello
 import { join } from "node:path";
 import grpc from "@grpc/grpc-js";

@@ -1,4 +1,4 @@
-// A controller for gRPC over all protocols, with a guard and a filter: npx node examples/frameworks/nest-grpc.ts 8080
+// A controller for gRPC over all protocols, with a guard and a filter: npx node protoport/examples/frameworks/nest-grpc.ts 8080
 //   curl -H "Authorization: Bearer gardener" http://127.0.0.1:8080/sensors/palm/reading
 import "reflect-metadata";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // The greenhouse on every core. This process listens, and hands over each connection to a worker, which runs the same
-// program: npx node examples/servers/workers.ts 8080
+// program: npx node protoport/examples/servers/workers.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { fork } from "node:child_process";
 import { availableParallelism } from "node:os";

@@ -1,4 +1,4 @@
-// The greenhouse in a Koa application: npx node examples/frameworks/koa.ts 8080
+// The greenhouse in a Koa application: npx node protoport/examples/frameworks/koa.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";

@@ -1,4 +1,4 @@
-// The route guide on the server of grpc-js: npx node examples/grpc-js/route-guide-on-grpc-js.js 50051
+// The route guide on the server of grpc-js: npx node protoport/examples/grpc-js/route-guide-on-grpc-js.js 50051
 import { join } from "node:path";
 import grpc from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";

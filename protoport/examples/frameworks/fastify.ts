@@ -1,4 +1,4 @@
-// The greenhouse in a Fastify application: npx node examples/frameworks/fastify.ts 8080
+// The greenhouse in a Fastify application: npx node protoport/examples/frameworks/fastify.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import cors from "@fastify/cors";
 import helmet from "@fastify/helmet";

@@ -1,4 +1,4 @@
-// The greenhouse in a NestJS application: npx node examples/frameworks/nest.ts 8080
+// The greenhouse in a NestJS application: npx node protoport/examples/frameworks/nest.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import "reflect-metadata";
 import { Body, Controller, Get, Module, Post } from "@nestjs/common";

@@ -1,5 +1,5 @@
 // The greenhouse on a port of the gateway, which detects HTTP/1.1 and HTTP/2, enforces limits, and drains without losing
-// calls: npx node examples/servers/listening.ts 8080
+// calls: npx node protoport/examples/servers/listening.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { createGateway } from "@protoport/gateway";
 import { routes } from "./greenhouse.ts";

@@ -1,6 +1,6 @@
-// Streams for pages and for curl: npx node examples/streams/main.ts 8080
+// Streams for pages and for curl: npx node protoport/examples/streams/main.ts 8080
 //   curl -N "http://127.0.0.1:8080/sensors/palm/readings?count=3"
-//   curl -T examples/streams/photos.ts http://127.0.0.1:8080/photos/palm
+//   curl -T protoport/examples/streams/photos.ts http://127.0.0.1:8080/photos/palm
 //   curl -r 3-8 http://127.0.0.1:8080/photos/palm
 // http://127.0.0.1:8080/readings.html shows readings as they arrive, http://127.0.0.1:8080/photo.html downloads a photo
 // with a progress bar. Any file can be a photo. They are stored in a temporary folder until the program stops.

@@ -1,4 +1,4 @@
-// The greenhouse in an Express application: npx node examples/frameworks/express.ts 8080
+// The greenhouse in an Express application: npx node protoport/examples/frameworks/express.ts 8080
 //   curl http://127.0.0.1:8080/sensors/palm/reading
 import { createServer } from "node:http";
 import cors from "cors";
