@@ -55,7 +55,7 @@ test.each([
   expect(waitingMaxDefault).toBe(numberIn(path, pattern));
 });
 
-test.each(["deploy/kubernetes/base/plantstore.yaml", "deploy/proxy/kubernetes/base/proxy.yaml"])(
+test.each(["deploy/kubernetes/base/plantstore.yaml", "protoport/deploy/kubernetes/base/proxy.yaml"])(
   "the memory limit in %s covers an idle process and its load",
   (path) => {
     const [idle, limit] = [/requests: {[^}]*memory: (\d+)Mi/, /limits: { memory: (\d+)Mi/].map((it) =>

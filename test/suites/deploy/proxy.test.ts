@@ -8,7 +8,7 @@ import { validateManifests } from "../../support/validate-manifests.ts";
 
 // The Kubernetes manifests and the proxy's scrape configuration.
 
-const folder = join(projectFolder, "deploy/proxy");
+const folder = join(projectFolder, "protoport/deploy");
 
 async function render(overlay: string): Promise<string> {
   return await buildStep("kustomize", ["build", join(folder, "kubernetes", overlay)]);

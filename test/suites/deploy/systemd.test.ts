@@ -12,7 +12,7 @@ import { createTempFolder } from "../../../protoport/testing/src/process/temp-fo
 const unit = join(projectFolder, "deploy/systemd/plantstore.service");
 const lines = readFileSync(unit, "utf8").split("\n");
 
-const units = [unit, join(projectFolder, "deploy/proxy/plantstore-proxy.service")];
+const units = [unit, join(projectFolder, "protoport/deploy/protoport.service")];
 
 test.each(units)("%s passes systemd-analyze verify", async (file) => {
   using folder = createTempFolder();
