@@ -11,17 +11,17 @@ import {
 } from "../protoport/auth/src/index.ts";
 import { createContextValues } from "@connectrpc/connect";
 import { benchAudience, benchIssuer, createBenchIssuer, type BenchIssuer } from "./auth-tokens.ts";
-import { h2loadLoad } from "./load/h2load.ts";
-import type { LoadShape } from "./load/load.ts";
-import { ownLoad } from "./load/own-load.ts";
-import { hasTool } from "./load/tool.ts";
-import { wrkLoad } from "./load/wrk.ts";
-import { numberFlags } from "./options.ts";
-import { grpcProbe, http1Probe } from "./probe.ts";
-import type { Subject } from "./scenarios.ts";
+import { h2loadLoad } from "../protoport/bench/load/h2load.ts";
+import type { LoadShape } from "../protoport/bench/load/load.ts";
+import { ownLoad } from "../protoport/bench/load/own-load.ts";
+import { hasTool } from "../protoport/bench/load/tool.ts";
+import { wrkLoad } from "../protoport/bench/load/wrk.ts";
+import { numberFlags } from "../protoport/bench/options.ts";
+import { grpcProbe, http1Probe } from "../protoport/bench/probe.ts";
+import type { Subject } from "../protoport/bench/scenarios.ts";
 import { benchToken } from "./servers/plants.ts";
-import { formatTable } from "./table.ts";
-import { compareByTurns, type Contender } from "./turns.ts";
+import { formatTable } from "../protoport/bench/table.ts";
+import { compareByTurns, type Contender } from "../protoport/bench/turns.ts";
 
 // `npx node bench/auth.ts [--rounds 3] [--turns 4]` measures a credential's cost, in `admit` and in a whole server.
 

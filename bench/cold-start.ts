@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { buildPrograms } from "./build.ts";
-import type { StartFigures } from "./figures.ts";
-import { usageOf } from "./native-process.ts";
-import { replyLimitMs } from "./running-server.ts";
-import { median } from "./summary.ts";
+import { buildPrograms } from "../protoport/bench/build.ts";
+import type { StartFigures } from "../protoport/bench/figures.ts";
+import { usageOf } from "../protoport/bench/native-process.ts";
+import { replyLimitMs } from "../protoport/bench/running-server.ts";
+import { median } from "../protoport/bench/summary.ts";
 
 /** Number of measured starts of each program. An additional first start fills the file and code caches. */
 const starts = 11;

@@ -1,6 +1,6 @@
 import { createCertificate } from "../protoport/testing/src/http/certificate.ts";
-import type { LoadShape, Variant } from "./load/load.ts";
-import { grpcProbe, http1Probe } from "./probe.ts";
+import type { LoadShape, Variant } from "../protoport/bench/load/load.ts";
+import { grpcProbe, http1Probe } from "../protoport/bench/probe.ts";
 import {
   grpcJs,
   grpcShape,
@@ -15,7 +15,7 @@ import {
   restShape,
   type Scenario,
   type Subject,
-} from "./scenarios.ts";
+} from "../protoport/bench/scenarios.ts";
 
 /** Number of requests that differ in id, trace and field order, like the requests of different callers. */
 const variedRequests = 100;

@@ -6,8 +6,8 @@ import {
   type CallFigures,
   type Figures,
   type ServerFigures,
-} from "./figures.ts";
-import { formatRows } from "./table.ts";
+} from "../protoport/bench/figures.ts";
+import { formatRows } from "../protoport/bench/table.ts";
 
 type Calls = NonNullable<Figures["calls"]>;
 

@@ -16,11 +16,11 @@ import {
   type ServerFigures,
   type StartFigures,
   type WorkerFigures,
-} from "./figures.ts";
+} from "../protoport/bench/figures.ts";
 import { type Costs, readCosts } from "./scale/costs.ts";
 import { checksTable, costsTable, plansTable } from "./scale/tables.ts";
 import { headlineTables, summaryTables } from "./summary-tables.ts";
-import { formatCalls, formatRows, latencies, megabytes, percent } from "./table.ts";
+import { formatCalls, formatRows, latencies, megabytes, percent } from "../protoport/bench/table.ts";
 
 const root = join(import.meta.dirname, "..");
 

@@ -18,7 +18,7 @@ const testDefinitions = [
 /** The buf modules of the entry for HttpArena, and its definition. */
 const arena = [
   "--config={version: v2, modules: [{path: protoport/protobuf/proto}, {path: bench/arena}]}",
-  "--path=bench/arena/benchmark.proto",
+  "--path=protoport/bench/arena/benchmark.proto",
 ];
 
 /** The generated files and folders, relative to the project's folder. */
@@ -26,7 +26,7 @@ const generated = [
   "protoport/gateway/src/protobuf/gen",
   "src/gen",
   "protoport/testing/src/gen",
-  "bench/arena/gen",
+  "protoport/bench/arena/gen",
   "openapi.json",
   "man/plantstore.1",
   "protoport/docs/reference/proxy-configuration.md",
@@ -60,7 +60,7 @@ function generate(folder: string): void {
   write(folder, "man/plantstore.1", run(process.execPath, ["tools/write-man-page.ts"]));
   const settings = run(process.execPath, ["tools/write-proxy-settings.ts"]);
   write(folder, "protoport/docs/reference/proxy-configuration.md", settings);
-  run("buf", ["generate", ...arena, "--template", "bench/arena/buf.gen.yaml", "-o", folder]);
+  run("buf", ["generate", ...arena, "--template", "protoport/bench/arena/buf.gen.yaml", "-o", folder]);
   const paths = testDefinitions.flatMap((path) => ["--path", path]);
   const workspace = ["--config", "protoport/testing/proto/buf.workspace.yaml", "--exclude-source-info"];
   const image = run("buf", ["build", ...workspace, "-o", "-", ...paths]);

@@ -10,11 +10,11 @@ import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { migratePlants } from "../../src/stores/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { percentilesOf } from "../load/load.ts";
+import { percentilesOf } from "../../protoport/bench/load/load.ts";
 import { startServer } from "../storage/subject.ts";
 import type { OpenResponse, OpenLoadOptions, OpenResult } from "./open-calls.ts";
 import { sendOpenLoad } from "./open-load.ts";
-import { probeReadiness } from "./probe-readiness.ts";
+import { probeReadiness } from "../../protoport/bench/overload/probe-readiness.ts";
 
 const { values } = parseArgs({
   options: {

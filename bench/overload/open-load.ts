@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { runAnywhere } from "../load/tool.ts";
+import { runAnywhere } from "../../protoport/bench/load/tool.ts";
 import type { OpenLoadOptions, OpenResult } from "./open-calls.ts";
 
 const program = fileURLToPath(new URL("open-client.ts", import.meta.url));

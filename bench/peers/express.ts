@@ -2,7 +2,7 @@ import express from "express";
 import { createServer } from "node:http";
 import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
-import { listen, serve } from "../servers/serve.ts";
+import { listen, serve } from "../../protoport/bench/servers/serve.ts";
 
 // Server on express 5, which checks the credential in a middleware and the id in the handler.
 const plants = createBenchPlants();

@@ -1,8 +1,8 @@
 import fastify from "fastify";
 import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
-import { listen, serve } from "../servers/serve.ts";
-import { certificate } from "../servers/tls.ts";
+import { listen, serve } from "../../protoport/bench/servers/serve.ts";
+import { certificate } from "../../protoport/bench/servers/tls.ts";
 
 // Server on fastify 5 in its fastest configuration, without a schema, and with callbacks instead of promises. A hook
 // checks the credential before the body is read.

@@ -3,7 +3,7 @@ import { Hono } from "hono";
 import { Server } from "node:http";
 import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
-import { listen, serve } from "../servers/serve.ts";
+import { listen, serve } from "../../protoport/bench/servers/serve.ts";
 
 // Server on hono 4 with its adapter for Node. The server checks the credential in a middleware and the id by the
 // route's pattern.

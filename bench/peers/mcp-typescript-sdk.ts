@@ -3,7 +3,7 @@ import { createAdaptorServer } from "@hono/node-server";
 import { createMcpHandler, fromJsonSchema, McpServer } from "@modelcontextprotocol/server";
 import { isAdmitted, messages } from "../servers/credential.ts";
 import { createBenchPlants } from "../servers/plants.ts";
-import { listen, serve } from "../servers/serve.ts";
+import { listen, serve } from "../../protoport/bench/servers/serve.ts";
 
 // Server on the official TypeScript SDK 2 with hono's adapter for Node, in its fastest configuration. The configuration
 // has no streams and no revisions that begin with `initialize`, and schemas are compiled once. The program creates an

@@ -1,6 +1,6 @@
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { nextMessage, stop } from "../running-server.ts";
+import { nextMessage, stop } from "../../protoport/bench/running-server.ts";
 import type { CallersOptions, CallersMessage } from "./callers.ts";
 
 /** The deletions in a turn, and their cost. */

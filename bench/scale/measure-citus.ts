@@ -2,7 +2,7 @@ import { migratePlants } from "../../src/stores/index.ts";
 import { citusBuild } from "../../test/suites/citus/build.ts";
 import { startCitus } from "../../test/suites/citus/citus-cluster.ts";
 import { runSql } from "../../test/support/plants/postgres-server.ts";
-import { type CitusFigures, type CitusPoint, measuredNow } from "../figures.ts";
+import { type CitusFigures, type CitusPoint, measuredNow } from "../../protoport/bench/figures.ts";
 import { cpuUsOfCitus } from "../storage/cpu.ts";
 import { leastOf, Plants } from "./load.ts";
 

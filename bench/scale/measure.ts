@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { writePages } from "../write-figures.ts";
 import { runSql, startPostgres, startStandby } from "../../test/support/plants/postgres-server.ts";
-import { type BatchFigures, measuredNow, recordFigures, type ScaleFigures } from "../figures.ts";
+import { type BatchFigures, measuredNow, recordFigures, type ScaleFigures } from "../../protoport/bench/figures.ts";
 import { cpuUsOf, cpuUsOfServer } from "../storage/cpu.ts";
 import { scattered } from "../storage/scattered.ts";
 import { createPlants } from "../storage/stores.ts";

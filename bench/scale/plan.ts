@@ -3,8 +3,8 @@
  * 1e8 --deletions 1e5 --days 90`, with `--cores 16 --memory 64 --disk 4 --network 10` (GB, TB, Gbit/s) for other
  * machines.
  */
-import { readFigures } from "../figures.ts";
-import { numberFlags } from "../options.ts";
+import { readFigures } from "../../protoport/bench/figures.ts";
+import { numberFlags } from "../../protoport/bench/options.ts";
 import { type Costs, coordinatorUsAt, readCosts, serverUsAt, walBytesAt, workersUsAt } from "./costs.ts";
 
 /** A store's constant load. */

@@ -1,4 +1,4 @@
-import { formatRows, percent } from "../table.ts";
+import { formatRows, percent } from "../../protoport/bench/table.ts";
 import { type Costs, citusPoint, serverUsAt, walBytesAt, workersUsAt } from "./costs.ts";
 import { type Load, type Plan, planFor } from "./plan.ts";
 

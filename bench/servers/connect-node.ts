@@ -5,7 +5,7 @@ import { createServer as createHttp2Server } from "node:http2";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { isAdmitted, messages } from "./credential.ts";
 import { createBenchPlants } from "./plants.ts";
-import { listen, serve } from "./serve.ts";
+import { listen, serve } from "../../protoport/bench/servers/serve.ts";
 
 // Server on connect-node's adapter, which checks the credential in an interceptor. HTTP_VERSION selects node:http or
 // node:http2.

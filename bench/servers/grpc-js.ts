@@ -2,8 +2,8 @@ import { Server, ServerCredentials, status, type handleUnaryCall } from "@grpc/g
 import { PlantServiceService, type DeletePlantRequest } from "../../src/gen/grpc-js/plantstore/v1/plant_service.ts";
 import { isAdmitted, messages } from "./credential.ts";
 import { createBenchPlants } from "./plants.ts";
-import { serve } from "./serve.ts";
-import { certificate } from "./tls.ts";
+import { serve } from "../../protoport/bench/servers/serve.ts";
+import { certificate } from "../../protoport/bench/servers/tls.ts";
 
 // Server on grpc-js with the ts-proto stubs. The handler checks the credential.
 const plants = createBenchPlants();

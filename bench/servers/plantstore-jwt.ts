@@ -2,7 +2,7 @@ import { openTokenVerifier, toStaticToken } from "../../protoport/auth/src/index
 import { createPlantServer } from "../../src/server/index.ts";
 import { benchAudience, benchIssuer } from "../auth-tokens.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
-import { serve } from "./serve.ts";
+import { serve } from "../../protoport/bench/servers/serve.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 // The plant store, which accepts the bench's static token, a static token with a JWT's length, and JWTs from the

@@ -6,7 +6,7 @@ import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 import { benchToken, callsPerMiss } from "./plants.ts";
-import { serve } from "./serve.ts";
+import { serve } from "../../protoport/bench/servers/serve.ts";
 
 // The plant store on an SQLite file. Each call is a durable deletion with its record. A plant can be deleted only once,
 // so a call deletes the next existing plant instead of the requested plant. With `LOG=on`, calls are logged.

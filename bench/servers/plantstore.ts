@@ -1,9 +1,9 @@
 import type { PlantServerOptions } from "../../src/index.ts";
 import type { ParseResult } from "../../protoport/auth/src/inputs/index.ts";
-import { importEntry } from "./package-code.ts";
+import { importEntry } from "../../protoport/bench/servers/package-code.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
-import { serve } from "./serve.ts";
-import { certificate } from "./tls.ts";
+import { serve } from "../../protoport/bench/servers/serve.ts";
+import { certificate } from "../../protoport/bench/servers/tls.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 // The plant store as it runs in production, with a store in memory and without a log. The server serves all protocols

@@ -1,4 +1,4 @@
-import { median } from "../summary.ts";
+import { median } from "../../protoport/bench/summary.ts";
 import { deleteScatteredPlants } from "./load.ts";
 import type { StoreLocation, StoreName } from "./stores.ts";
 import { type SubjectServer, startServer } from "./subject.ts";

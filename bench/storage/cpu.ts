@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CitusCluster } from "../../test/suites/citus/citus-cluster.ts";
 import type { PostgresServer } from "../../test/support/plants/postgres-server.ts";
-import { tickUs } from "../cores.ts";
+import { tickUs } from "../../protoport/bench/cores.ts";
 
 // Maximum time in ms until the server notices that a connection was closed. Before, the connection's process is in
 // neither sum.

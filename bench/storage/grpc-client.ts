@@ -1,5 +1,5 @@
 import { connect, type Socket } from "node:net";
-import { percentilesOf } from "../load/load.ts";
+import { percentilesOf } from "../../protoport/bench/load/load.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scattered } from "./scattered.ts";
 

@@ -8,8 +8,8 @@ import { fileURLToPath } from "node:url";
 import { migratePlants } from "../../src/stores/index.ts";
 import { configOf, runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
-import { numberFlags } from "../options.ts";
-import { median } from "../summary.ts";
+import { numberFlags } from "../../protoport/bench/options.ts";
+import { median } from "../../protoport/bench/summary.ts";
 import { cpuUsOfEnded, cpuUsOfServer } from "./cpu.ts";
 
 const { ids, records, rounds } = numberFlags({ ids: 500_000, records: 0, rounds: 3 });

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Percentiles } from "../load/load.ts";
-import { runAnywhere, runTool, withFolder } from "../load/tool.ts";
-import { readWrk } from "../load/wrk.ts";
+import type { Percentiles } from "../../protoport/bench/load/load.ts";
+import { runAnywhere, runTool, withFolder } from "../../protoport/bench/load/tool.ts";
+import { readWrk } from "../../protoport/bench/load/wrk.ts";
 import { benchToken } from "../servers/plants.ts";
 import { scatterStep } from "./scattered.ts";
 

@@ -6,11 +6,11 @@
 import { setInterval as every } from "node:timers/promises";
 import { Client } from "pg";
 import { configOf, startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { percentilesOf } from "../load/load.ts";
-import { numberFlags } from "../options.ts";
+import { percentilesOf } from "../../protoport/bench/load/load.ts";
+import { numberFlags } from "../../protoport/bench/options.ts";
 import { sendOpenLoad } from "../overload/open-load.ts";
 import { benchToken } from "../servers/plants.ts";
-import { median } from "../summary.ts";
+import { median } from "../../protoport/bench/summary.ts";
 import { createPlants } from "./stores.ts";
 import { startServer } from "./subject.ts";
 

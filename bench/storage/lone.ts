@@ -7,8 +7,8 @@ import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
-import { numberFlags } from "../options.ts";
-import { median } from "../summary.ts";
+import { numberFlags } from "../../protoport/bench/options.ts";
+import { median } from "../../protoport/bench/summary.ts";
 import { cpuUsOfServer } from "./cpu.ts";
 import { createStore, type StoreName } from "./stores.ts";
 

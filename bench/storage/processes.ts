@@ -5,9 +5,9 @@
  */
 import { availableParallelism } from "node:os";
 import { startPostgres } from "../../test/support/plants/postgres-server.ts";
-import { runAnywhere } from "../load/tool.ts";
-import { numberFlags } from "../options.ts";
-import { median } from "../summary.ts";
+import { runAnywhere } from "../../protoport/bench/load/tool.ts";
+import { numberFlags } from "../../protoport/bench/options.ts";
+import { median } from "../../protoport/bench/summary.ts";
 import { deleteScatteredPlants } from "./load.ts";
 import { createPlants } from "./stores.ts";
 import { startServer, type SubjectServer } from "./subject.ts";

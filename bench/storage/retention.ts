@@ -17,8 +17,8 @@ import { openDatabase } from "../../src/stores/sqlite/database.ts";
 import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
-import { numberFlags } from "../options.ts";
-import { median } from "../summary.ts";
+import { numberFlags } from "../../protoport/bench/options.ts";
+import { median } from "../../protoport/bench/summary.ts";
 import type { StoreLocation } from "./stores.ts";
 import { type Alone, measureAlone } from "./subject.ts";
 

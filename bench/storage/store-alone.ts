@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { percentilesOf } from "../load/load.ts";
+import { percentilesOf } from "../../protoport/bench/load/load.ts";
 import { scattered } from "./scattered.ts";
 import { isStoreName, type StoreLocation, stores } from "./stores.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { percentilesOf } from "../../bench/load/load.ts";
-import { summarise } from "../../bench/summary.ts";
+import { percentilesOf } from "../../protoport/bench/load/load.ts";
+import { summarise } from "../../protoport/bench/summary.ts";
 
 describe("summarise", () => {
   test.each([

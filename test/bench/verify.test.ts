@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { CallFigures, ServerFigures } from "../../bench/figures.ts";
-import type { Subject } from "../../bench/scenarios.ts";
-import { toCallFigures } from "../../bench/table.ts";
-import type { Turn } from "../../bench/turns.ts";
-import { differencesOf } from "../../bench/verify.ts";
+import type { CallFigures, ServerFigures } from "../../protoport/bench/figures.ts";
+import type { Subject } from "../../protoport/bench/scenarios.ts";
+import { toCallFigures } from "../../protoport/bench/table.ts";
+import type { Turn } from "../../protoport/bench/turns.ts";
+import { differencesOf } from "../../protoport/bench/verify.ts";
 
 const latencyUs = { p50: 1, p99: 2 };
 

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { libraryScenarios } from "../../bench/library-scenarios.ts";
-import { messageScenarios } from "../../bench/message-scenarios.ts";
-import { parseOptions } from "../../bench/options.ts";
-import { scenarios } from "../../bench/scenarios.ts";
+import { libraryScenarios } from "../../protoport/bench/library-scenarios.ts";
+import { messageScenarios } from "../../protoport/bench/message-scenarios.ts";
+import { parseOptions } from "../../protoport/bench/options.ts";
+import { scenarios } from "../../protoport/bench/scenarios.ts";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 

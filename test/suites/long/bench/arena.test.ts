@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import meta from "../../../../bench/arena/meta.json" with { type: "json" };
-import { type Entry, freePorts, rules, startEntry } from "../../../../bench/arena/validate.ts";
+import meta from "../../../../protoport/bench/arena/meta.json" with { type: "json" };
+import { type Entry, freePorts, rules, startEntry } from "../../../../protoport/bench/arena/validate.ts";
 
 let entry: Entry;
 beforeAll(async () => {

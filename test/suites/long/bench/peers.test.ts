@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { createFileRegistry, type DescMethod, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { library, plants } from "../../../../bench/native-peers.ts";
+import { library, plants } from "../../../../protoport/bench/native-peers.ts";
 import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
 

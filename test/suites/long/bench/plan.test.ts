@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { readFigures } from "../../../../bench/figures.ts";
+import { readFigures } from "../../../../protoport/bench/figures.ts";
 import {
   type Costs,
   coordinatorUsAt,

@@ -1,0 +1,80 @@
+import { isDeepStrictEqual } from "node:util";
+import { create, type JsonValue, toJson, toJsonString } from "@bufbuild/protobuf";
+import {
+  BookSchema,
+  ImportBooksRequestSchema,
+  ListBooksResponseSchema,
+} from "../testing/src/gen/library/v1/library_pb.ts";
+import { ownName } from "./figures.ts";
+import { ownWithHandlers } from "./library-scenarios.ts";
+import type { LoadShape } from "./load/load.ts";
+import type { Probe } from "./probe.ts";
+import { http1Load, installedPeers, type Scenario, server, type Subject } from "./scenarios.ts";
+import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
+
+const subjects: readonly Subject[] = [
+  server("node:http, plain JSON", "servers/library-node-http"),
+  server("node:http, protobuf-es", "servers/library-node-http", { LIBRARY_JSON: "protobuf-es" }),
+  server(ownName, "servers/library"),
+  ...installedPeers("library-fastify").flatMap((peer) => [
+    { ...peer, name: "fastify with schemas" },
+    { ...peer, name: "fastify, protobuf-es", environment: { LIBRARY_JSON: "protobuf-es" } },
+  ]),
+];
+
+const book = makeBook(0);
+const get = { httpMethod: "GET", header: {}, body: undefined };
+const post = { httpMethod: "POST", header: { "content-type": "application/json" } };
+const imported = create(ImportBooksRequestSchema, { books: makeBooks(booksMax) });
+
+/** Scenarios with typical messages as JSON over REST. The server or the client sends one book or a list of books. */
+export const bookScenarios: readonly Scenario[] = [
+  {
+    ...scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),
+    subjects: [...subjects, ownWithHandlers],
+  },
+  ...[10, booksMax].map((count) =>
+    scenario(
+      `rest-list-${String(count)}-books`,
+      `a list of ${String(count)} books`,
+      { ...get, path: `/v1/books?pageSize=${String(count)}` },
+      toJson(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: makeBooks(count) })),
+    ),
+  ),
+  scenario(
+    "rest-create-book",
+    "a book from the client and back",
+    { ...post, path: "/v1/books", body: Buffer.from(toJsonString(BookSchema, book)) },
+    toJson(BookSchema, book),
+  ),
+  scenario(
+    "rest-import-books",
+    `${String(booksMax)} books from the client`,
+    { ...post, path: "/v1/books:import", body: Buffer.from(toJsonString(ImportBooksRequestSchema, imported)) },
+    { count: booksMax },
+  ),
+];
+
+function scenario(
+  name: string,
+  title: string,
+  request: Omit<LoadShape, "connections" | "streams">,
+  response: JsonValue,
+): Scenario {
+  const shape = { ...request, connections: 16, streams: 1 };
+  const full = `${title} as JSON over REST, HTTP/1.1, 16 connections`;
+  return { name, title: full, shape, load: http1Load(shape), probe: responseProbe(shape, response), subjects };
+}
+
+/** Returns a probe that requires a response with this JSON value, in any order and spacing. */
+export function responseProbe(
+  { httpMethod: method, header: headers, body, path }: LoadShape,
+  expected: JsonValue,
+): Probe {
+  return async (port) => {
+    const response = await fetch(`http://127.0.0.1:${String(port)}${path}`, { method, headers, body: body ?? null });
+    const text = await response.text();
+    if (!response.ok || !isDeepStrictEqual(JSON.parse(text), expected))
+      throw new Error(`unexpected response: ${text.slice(0, 200)}`);
+  };
+}
