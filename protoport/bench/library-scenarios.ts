@@ -14,7 +14,7 @@ import type { LoadShape } from "./load/load.ts";
 import { library } from "./native-peers.ts";
 import { grpcResponseProbe } from "./probe.ts";
 import { http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
-import { buf } from "../../test/support/clients/client-recipe.ts";
+import { buf } from "../test/support/clients/client-recipe.ts";
 import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
 import { buildStep } from "../testing/src/process/build-step.ts";
 

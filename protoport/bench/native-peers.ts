@@ -1,7 +1,7 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { buildStep } from "../testing/src/process/build-step.ts";
-import { buf, testProtoFolder } from "../../test/support/clients/client-recipe.ts";
+import { buf, testProtoFolder } from "../test/support/clients/client-recipe.ts";
 import { projectFolder } from "../testing/src/process/child-program.ts";
 import { hasProgram, toolsFolder } from "../testing/src/process/tools-folder.ts";
 

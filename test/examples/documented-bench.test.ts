@@ -6,7 +6,7 @@ import { messageScenarios } from "../../protoport/bench/message-scenarios.ts";
 import { parseOptions } from "../../protoport/bench/options.ts";
 import { scenarios } from "../../protoport/bench/scenarios.ts";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
-import { blocksRunBy } from "../support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../protoport/test/support/docs/page-blocks.ts";
 
 // A measurement takes minutes and requires an idle machine, so the commands in protoport/docs/explanation/performance.md are only
 // parsed. Parsing throws for an unknown option.

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import { readPage } from "../support/docs/page-blocks.ts";
+import { readPage } from "../../protoport/test/support/docs/page-blocks.ts";
 import {
   cellsOf,
   missingDefinitions,
@@ -8,7 +8,7 @@ import {
   missingTests,
   type Reference,
   referencesIn,
-} from "../support/docs/references.ts";
+} from "../../protoport/test/support/docs/references.ts";
 
 // Each file that a table in docs/reference/specification.md names exists, and has the functions and tests named with
 // it.

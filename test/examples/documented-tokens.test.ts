@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createTokenText } from "../../protoport/auth/src/token-text.ts";
-import { readPage } from "../support/docs/page-blocks.ts";
+import { readPage } from "../../protoport/test/support/docs/page-blocks.ts";
 
 test("tokens match the pattern for secret scanners in docs/how-to/authentication.md", () => {
   const [, pattern = ""] = /`(plantstore_\[.*?)`/.exec(readPage("docs/how-to/authentication.md")) ?? [];

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pages } from "../support/docs/page-blocks.ts";
+import { pages } from "../../protoport/test/support/docs/page-blocks.ts";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 
 const columnsMax = 120;

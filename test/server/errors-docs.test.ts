@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { problems } from "../../protoport/gateway/src/http/errors/index.ts";
 import { situations } from "../contract/situations.ts";
-import { readPage } from "../support/docs/page-blocks.ts";
+import { readPage } from "../../protoport/test/support/docs/page-blocks.ts";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 import { projectFiles } from "../support/project-files.ts";
 import { allSourceFiles, sourcePath } from "../support/source-files.ts";

@@ -141,8 +141,8 @@ export const suites: readonly Suite[] = [
     whySeparate: "has dependencies that `npm ci` does not install",
     blocks: true,
     hasBuildLimit: true,
-    prepare: "tsc -p test/suites/a2a",
-    needs: ["npm test/suites/a2a", "python3", "python3-venv", "curl"],
+    prepare: "tsc -p protoport/test/suites/a2a",
+    needs: ["npm protoport/test/suites/a2a", "python3", "python3-venv", "curl"],
   },
   {
     kind: "files",
@@ -151,7 +151,7 @@ export const suites: readonly Suite[] = [
     occasion: "run",
     whySeparate: "installs clients of others",
     blocks: true,
-    needs: ["npm test/suites/google-clients", "python3", "python3-venv"],
+    needs: ["npm protoport/test/suites/google-clients", "python3", "python3-venv"],
   },
   {
     kind: "files",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { resultsPage } from "../../tools/write-results.ts";
-import { readPage } from "../support/docs/page-blocks.ts";
+import { readPage } from "../../protoport/test/support/docs/page-blocks.ts";
 
 const page = readPage("docs/reference/results.md");
 

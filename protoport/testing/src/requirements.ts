@@ -87,7 +87,7 @@ export const requirements = {
   // nice-grpc, Google's clients, Deno and Bun, the protobuf conformance runner, and frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
-  "npm test/suites/a2a": { found: "[ -d test/suites/a2a/node_modules ]", npm: "test/suites/a2a" },
+  "npm protoport/test/suites/a2a": { found: "[ -d protoport/test/suites/a2a/node_modules ]", npm: "protoport/test/suites/a2a" },
   "npm protoport/gateway/test/suites/mcp": {
     found: "[ -d protoport/gateway/test/suites/mcp/node_modules ]",
     npm: "protoport/gateway/test/suites/mcp",
@@ -96,9 +96,9 @@ export const requirements = {
     found: "[ -d protoport/grpc-handlers/test/suites/frameworks/nice-grpc/node_modules ]",
     npm: "protoport/grpc-handlers/test/suites/frameworks/nice-grpc",
   },
-  "npm test/suites/google-clients": {
-    found: "[ -d test/suites/google-clients/node_modules ]",
-    npm: "test/suites/google-clients",
+  "npm protoport/test/suites/google-clients": {
+    found: "[ -d protoport/test/suites/google-clients/node_modules ]",
+    npm: "protoport/test/suites/google-clients",
   },
   "npm protoport/gateway/test/suites/runtimes": {
     found: "[ -d protoport/gateway/test/suites/runtimes/node_modules ]",

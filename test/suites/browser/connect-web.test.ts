@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { situations, openSituationStore } from "../../support/plants/situation-store.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import type { Call, Client } from "./connect-web-page.ts";
-import { type ModuleServer, startModuleServer } from "./module-server.ts";
-import { openBrowser } from "./open-browser.ts";
+import { type ModuleServer, startModuleServer } from "../../../protoport/test/suites/browser/module-server.ts";
+import { openBrowser } from "../../../protoport/test/suites/browser/open-browser.ts";
 
 // The Connect client in a page on another origin, with a stub that protoc-gen-es generated.
 

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } fr
 import type { AdmitRequest } from "../../../protoport/gateway/src/index.ts";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
-import { auditAccess } from "./audit-access.ts";
-import { openBrowser } from "./open-browser.ts";
+import { auditAccess } from "../../../protoport/test/suites/browser/audit-access.ts";
+import { openBrowser } from "../../../protoport/test/suites/browser/open-browser.ts";
 
 // A user reads the description, authorizes, deletes a plant and sees the result.
 

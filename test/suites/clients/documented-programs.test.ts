@@ -11,9 +11,9 @@ import {
   type IdentityProvider,
   startIdentityProvider,
 } from "../../../protoport/testing/src/auth/identity-provider.ts";
-import { blocksRunBy, type PageBlock } from "../../support/docs/page-blocks.ts";
+import { blocksRunBy, type PageBlock } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
-import { generateGreetCode } from "../../support/package/greet-code.ts";
+import { generateGreetCode } from "../../../protoport/test/support/package/greet-code.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
 // Runs TypeScript blocks as programs in separate processes, after the code that their text assumes and before code that

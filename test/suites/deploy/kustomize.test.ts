@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import manifest from "../../../package.json" with { type: "json" };
 import { buildStep } from "../../../protoport/testing/src/process/build-step.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { validateManifests } from "../../support/validate-manifests.ts";
+import { validateManifests } from "../../../protoport/test/support/validate-manifests.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 async function render(databaseUrl: string, resources: readonly string[] = []): Promise<string> {

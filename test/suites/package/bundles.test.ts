@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descriptor-set.ts";
 import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
-import { greeterModule } from "../../support/package/greeter.ts";
-import { readPage } from "../../support/docs/page-blocks.ts";
-import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
-import { webEntries } from "../../support/package/web-entries.ts";
+import { greeterModule } from "../../../protoport/test/support/package/greeter.ts";
+import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { webEntries } from "../../../protoport/test/support/package/web-entries.ts";
 
 // Programs that esbuild bundles for browsers and workers, and for Node in CommonJS.
 

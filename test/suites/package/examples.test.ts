@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";

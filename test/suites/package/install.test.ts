@@ -5,16 +5,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
-import { blocksRunBy, readPage } from "../../support/docs/page-blocks.ts";
-import { documentedSize } from "../../support/package/documented-size.ts";
-import { greeterModule, greeterRules } from "../../support/package/greeter.ts";
+import { blocksRunBy, readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { documentedSize } from "../../../protoport/test/support/package/documented-size.ts";
+import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
 import {
   createUserProject,
   installedPackages,
   tarballsIn,
   type Tarballs,
   type UserProject,
-} from "../../support/package/user-project.ts";
+} from "../../../protoport/test/support/package/user-project.ts";
 
 // Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
 // serves.

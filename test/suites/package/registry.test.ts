@@ -4,8 +4,8 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 import { packageFolders } from "../../../tools/build/manifest.ts";
 import { type Publication, publicationsOf } from "../../../tools/release/artifacts.ts";
 import manifest from "../../../protoport/gateway/package.json" with { type: "json" };
-import { type LocalRegistry, publishPackages, startRegistry } from "../../support/package/local-registry.ts";
-import { createUserProject } from "../../support/package/user-project.ts";
+import { type LocalRegistry, publishPackages, startRegistry } from "../../../protoport/test/support/package/local-registry.ts";
+import { createUserProject } from "../../../protoport/test/support/package/user-project.ts";
 
 // Publishes the packages to a registry and installs them from it by their names, like after a release.
 

@@ -7,12 +7,12 @@ import gatewayManifest from "../../../protoport/gateway/package.json" with { typ
 import projectManifest from "../../../package.json" with { type: "json" };
 import { createCertificate } from "../../../protoport/testing/src/http/certificate.ts";
 import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
-import { readPage } from "../../support/docs/page-blocks.ts";
+import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { readOutcome } from "../../../protoport/testing/src/gateway/outcome.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
-import { greeterModule, greeterRules } from "../../support/package/greeter.ts";
-import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
-import { compilers } from "../../support/package/compilers.ts";
+import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
+import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { compilers } from "../../../protoport/test/support/package/compilers.ts";
 import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 
 // Tests each cell in the table in protoport/docs/reference/versions.md with the installed gateway on each runtime.

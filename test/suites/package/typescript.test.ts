@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compilers } from "../../support/package/compilers.ts";
-import { webEntries } from "../../support/package/web-entries.ts";
-import { createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+import { compilers } from "../../../protoport/test/support/package/compilers.ts";
+import { webEntries } from "../../../protoport/test/support/package/web-entries.ts";
+import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 
 // Compiles the types of all entries with each TypeScript version, each module resolution and the types of each
 // platform, with `skipLibCheck` off.

@@ -2,7 +2,7 @@ import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { buildStep } from "../../../../protoport/testing/src/process/build-step.ts";
 import type { ClientProgram } from "../../../support/clients/client-program.ts";
-import { layOutRecipe, openApiFile } from "../../../support/clients/client-recipe.ts";
+import { layOutRecipe, openApiFile } from "../../../../protoport/test/support/clients/client-recipe.ts";
 import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
 import { describeClient } from "../../../support/clients/describe-client.ts";
 
@@ -12,7 +12,7 @@ async function build(): Promise<ClientProgram> {
   const folder = layOutRecipe("openapi-fetch");
   // Uses the same generator versions as test/suites/openapi.
   for (const file of ["package.json", "package-lock.json"]) {
-    cpSync(join(projectFolder, "test/suites/generators", file), join(folder, file));
+    cpSync(join(projectFolder, "protoport/test/suites/generators", file), join(folder, file));
   }
   await buildStep("npm", ["ci", "--no-audit", "--no-fund", "--ignore-scripts"], { folder });
   await buildStep("node_modules/.bin/openapi-typescript", [openApiFile, "--output", "openapi.d.ts"], { folder });

@@ -1,0 +1,87 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pageBlocks } from "../../support/docs/page-blocks.ts";
+import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { openBrowser } from "./open-browser.ts";
+
+// Server streams in a page, which runs the guide's code.
+
+const blocks = pageBlocks.filter(({ page, language }) => page === "protoport/docs/reference/streams.md" && language === "js");
+const surroundings =
+  "const seen = []; const show = (m) => seen.push(m.sensor); const showError = (e) => seen.push(e.message);";
+
+let browser: Browser;
+let greenhouse: TestGreenhouse;
+let page: Page;
+let opened = 0;
+
+beforeAll(async () => {
+  const selector = "greenhouse.v1.GreenhouseService.WatchReadings";
+  greenhouse = await startGreenhouse(
+    {
+      async *watchReadings({ sensor }) {
+        opened += 1;
+        for (const name of ["a", "b\n", "ü"]) {
+          yield { sensor: name };
+          // Waits, so that each message is sent in a separate chunk.
+          await new Promise((resolve) => setTimeout(resolve, 5));
+        }
+        if (sensor === "broken") throw new ConnectError("wind", Code.Unavailable);
+      },
+    },
+    {
+      rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/{sensor}" } }] },
+      endpoints: [
+        {
+          path: "/",
+          open: true,
+          handle: () => ({ httpStatus: 200, header: { "content-type": "text/html" }, body: "<!doctype html>" }),
+        },
+      ],
+    },
+  );
+  browser = await openBrowser();
+  page = await browser.newPage();
+  await page.goto(`http://127.0.0.1:${String(greenhouse.address.port)}/`);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await greenhouse[Symbol.asyncDispose]();
+});
+
+/** Returns the guide's code block with this start, which requests a test case's path. */
+function codeOf(start: string, path: string): string {
+  const block = blocks.find(({ text }) => text.startsWith(start));
+  if (block === undefined) throw new Error(`the guide has no block that starts with ${start}`);
+  return block.text.replace("/v1/readings", path);
+}
+
+describe("the documented JSON Lines program", () => {
+  test.each([
+    { path: "/v1/readings", want: ["a", "b\n", "ü"] },
+    { path: "/v1/broken", want: ["a", "b\n", "ü", "Error: wind"] },
+  ])("reads the stream $path completely", async ({ path, want }) => {
+    const code = codeOf("const response = await fetch", path);
+    const program = `(async () => { ${surroundings} try { ${code} } catch (e) { seen.push(String(e)); } return seen; })()`;
+    expect(await page.evaluate(program)).toEqual(want);
+  });
+});
+
+describe("the documented program for server-sent events", () => {
+  test.each([
+    { path: "/v1/readings", want: ["a", "b\n", "ü"] },
+    { path: "/v1/broken", want: ["a", "b\n", "ü", "wind"] },
+  ])("reads the stream $path completely in one request", async ({ path, want }) => {
+    opened = 0;
+    const code = codeOf("const events = new EventSource", path);
+    const closed = "await new Promise((done) => setInterval(() => events.readyState === 2 && done(), 10));";
+    // The pause is longer than a browser waits before it reconnects.
+    const quiet = "await new Promise((done) => setTimeout(done, 3500));";
+    expect(await page.evaluate(`(async () => { ${surroundings} ${code} ${closed} ${quiet} return seen; })()`)).toEqual(
+      want,
+    );
+    expect(opened).toBe(1);
+  });
+});

@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { readProxyConfiguration } from "../../../proxy/src/settings/index.ts";
+import { buildStep } from "../../../testing/src/process/build-step.ts";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { validateManifests } from "../../support/validate-manifests.ts";
+
+// The Kubernetes manifests and the proxy's scrape configuration.
+
+const folder = join(projectFolder, "protoport/deploy");
+
+async function render(overlay: string): Promise<string> {
+  return await buildStep("kustomize", ["build", join(folder, "kubernetes", overlay)]);
+}
+
+test.each(["gateway", "sidecar"])("the overlay %s and its proxy settings are valid", async (overlay) => {
+  const rendered = await render(overlay);
+  await validateManifests(`${overlay}.yaml`, rendered);
+  const settings = readFileSync(join(folder, `kubernetes/${overlay}/proxy.yaml`), "utf8");
+  const { upstreams, admin } = readProxyConfiguration({ name: "proxy.yaml", text: settings }).settings;
+  expect([upstreams.length, admin.port]).toEqual([1, 9464]);
+  expect(rendered).toContain("registry.example/plantstore-proxy:0.1.0");
+  expect(rendered).toContain("  namespace: orders");
+});
+
+test("a manifest with an unknown field or a wrong type is refused", async () => {
+  const rendered = await render("gateway");
+  await expect(validateManifests("field.yaml", rendered.replace("replicas: 3", "replica: 3"))).rejects.toThrow(
+    "replica",
+  );
+  await expect(validateManifests("type.yaml", rendered.replace("replicas: 3", 'replicas: "3"'))).rejects.toThrow(
+    "integer",
+  );
+});
+
+test("the gateway resolves its headless service every two seconds", async () => {
+  expect(await render("gateway")).toMatch(/clusterIP: None/);
+  const text = readFileSync(join(folder, "kubernetes/gateway/proxy.yaml"), "utf8");
+  const [upstream] = readProxyConfiguration({ name: "proxy.yaml", text }).settings.upstreams;
+  expect(upstream).toMatchObject({ addresses: ["dns:orders:50051"], resolveEveryMs: 2_000 });
+});
+
+test("the sidecar starts before the service and stops after it", async () => {
+  expect(await render("sidecar")).toMatch(/initContainers:(?:\n {6}.*)*\n {8}restartPolicy: Always/);
+});

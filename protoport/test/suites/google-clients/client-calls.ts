@@ -1,0 +1,170 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type DescService,
+  type FileRegistry,
+  getOption,
+  type JsonObject,
+  type JsonValue,
+} from "@bufbuild/protobuf";
+import { http } from "../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
+import { type HttpRule, HttpRuleSchema } from "../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
+import { clientServices, configRules } from "./definition.ts";
+import { MessageSampler } from "./sample-message.ts";
+
+/** How a client returns results: a response, a stream, the items on all pages, or a long-running operation. */
+export type CallKind = "unary" | "stream" | "pages" | "operation";
+
+/** A client's call, and the messages that it sends and gets. */
+export interface ClientCall {
+  /** The service to which the client belongs. */
+  readonly client: DescService;
+  readonly method: DescMethod;
+  readonly kind: CallKind;
+  /** The rule's path for which the request has values. */
+  readonly path: string;
+  readonly request: JsonObject;
+  /** The handler's responses: one, a stream, pages, or an operation while it runs and when it is done. */
+  readonly responses: readonly JsonObject[];
+  /**
+   * The types of a client's results, in order. The last type also applies to further results. Excludes items that are
+   * not messages.
+   */
+  readonly resultTypes: readonly DescMessage[];
+  /** What a client returns: each response, each item on all pages, or an operation's response and metadata. */
+  readonly results: readonly JsonValue[];
+}
+
+/** How many messages a stream has, and how many pages a list has. */
+const manyResponses = 3;
+
+/**
+ * Returns calls to every RPC that a client offers, with each path in its rule. Google's REST clients offer no client
+ * streams.
+ */
+export function createCalls(definition: FileRegistry): readonly ClientCall[] {
+  return clientServices(definition).flatMap(({ service, mixin }) => {
+    const sampler = new MessageSampler();
+    return [...service.methods, ...mixin.methods]
+      .filter(({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming")
+      .flatMap((method) => {
+        const paths = pathsOf(method, service);
+        return sampleResults(method, definition, sampler).flatMap((results) =>
+          paths.map(({ path, body }) => {
+            const request = sampleRequest(method.input, path, body, sampler);
+            return { client: service, method, path, request, ...results };
+          }),
+        );
+      });
+  });
+}
+
+interface Path {
+  readonly path: string;
+  readonly body: string;
+}
+
+/** Returns an RPC's paths. For shared services, returns the rules with the version of the client's service. */
+function pathsOf(method: DescMethod, client: DescService): readonly Path[] {
+  const external = configRules.find(({ selector }) => selector === `${method.parent.typeName}.${method.name}`);
+  const rule: HttpRule = external === undefined ? getOption(method, http) : create(HttpRuleSchema, external);
+  const paths = [rule, ...rule.additionalBindings].flatMap(({ pattern, body }) =>
+    typeof pattern.value === "string" ? [{ path: pattern.value, body }] : [],
+  );
+  const version = /v\d\w*/.exec(client.typeName)?.[0];
+  return paths.filter(({ path }) => path.startsWith(`/${version}/`));
+}
+
+/** Returns a request with values for a path's variables, and without fields that a query cannot contain. */
+function sampleRequest(input: DescMessage, path: string, body: string, sampler: MessageSampler): JsonObject {
+  const inQuery = (field: DescField): boolean => body !== "*" && body !== field.name;
+  const isSent = (field: DescField): boolean =>
+    field.name !== "page_token" && !(inQuery(field) && (field.fieldKind === "map" || isListOfMessages(field)));
+  const request = sampler.sample(input, isSent);
+  for (const [, name = "", template = "*"] of path.matchAll(/\{([\w.]+)(?:=([^}]*))?\}/g)) {
+    const segments = template
+      .split("/")
+      .map((segment, at) => segment.replace("**", "a b").replace("*", `example.com:é ~${at}`));
+    setField(request, name.split(".").map(camelCase), segments.join("/"));
+  }
+  return request;
+}
+
+function isListOfMessages(field: DescField): boolean {
+  return field.fieldKind === "list" && field.listKind === "message";
+}
+
+function setField(message: JsonObject, [name = "", ...rest]: readonly string[], value: string): void {
+  if (rest.length === 0) {
+    message[name] = value;
+    return;
+  }
+  const inner = message[name];
+  if (typeof inner === "object" && inner !== null && !Array.isArray(inner)) setField(inner, rest, value);
+}
+
+function camelCase(name: string): string {
+  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+type Results = Pick<ClientCall, "kind" | "responses" | "resultTypes" | "results">;
+
+/** Returns an RPC's results. A server stream has one result with messages and one without. */
+function sampleResults(method: DescMethod, definition: FileRegistry, sampler: MessageSampler): readonly Results[] {
+  const { input, output } = method;
+  const responses = (): JsonObject[] => Array.from({ length: manyResponses }, () => sampler.sample(output));
+  if (method.methodKind === "server_streaming") {
+    return [responses(), []].map((all) => ({ kind: "stream", responses: all, resultTypes: [output], results: all }));
+  }
+  const items = output.fields.find(({ fieldKind }) => fieldKind === "list");
+  if (items !== undefined && "pageToken" in input.field && "nextPageToken" in output.field) {
+    const pages = responses().map((page, at) => ({ ...page, nextPageToken: nextPageToken(at + 1) }));
+    const results = pages.flatMap((page: JsonObject) => page[items.jsonName] ?? []);
+    return [
+      { kind: "pages", responses: pages, resultTypes: items.message === undefined ? [] : [items.message], results },
+    ];
+  }
+  const types = operationTypes(method, definition);
+  if (types !== undefined) return [sampleOperation(method, types, sampler)];
+  const response = sampler.sample(output);
+  return [{ kind: "unary", responses: [response], resultTypes: [output], results: [response] }];
+}
+
+/** Returns an operation that is running at first, and done when the client asks for it. */
+function sampleOperation(method: DescMethod, types: readonly DescMessage[], sampler: MessageSampler): Results {
+  const results = types.map((type) => sampler.sample(type));
+  const [response = {}, metadata = {}] = types.map(({ typeName }, at): JsonObject => ({
+    "@type": `type.googleapis.com/${typeName}`,
+    ...results[at],
+  }));
+  const parent = method.parent.typeName.startsWith("google.firestore.") ? "databases" : "locations";
+  const name = `projects/p/${parent}/x/operations/${method.name}`;
+  return {
+    kind: "operation",
+    responses: [
+      { name, metadata },
+      { name, metadata, done: true, response },
+    ],
+    resultTypes: types,
+    results,
+  };
+}
+
+/** Returns the token for a page number. The token is empty for the first page, and after the last page. */
+export function nextPageToken(at: number): string {
+  return at === 0 || at === manyResponses ? "" : `page ${at}+/=`;
+}
+
+/** Returns the types of a long-running operation's response and metadata. */
+function operationTypes(method: DescMethod, definition: FileRegistry): readonly DescMessage[] | undefined {
+  const info = definition.getExtension("google.longrunning.operation_info");
+  if (info?.message === undefined || method.output.typeName !== "google.longrunning.Operation") return undefined;
+  if (method.parent.typeName === "google.longrunning.Operations") return undefined;
+  const { responseType, metadataType } = Object(getOption(method, info));
+  return [responseType, metadataType].flatMap((name: string) => {
+    const type = definition.getMessage(name.includes(".") ? name : `${method.parent.file.proto.package}.${name}`);
+    return type === undefined ? [] : [type];
+  });
+}

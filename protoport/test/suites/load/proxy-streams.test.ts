@@ -1,0 +1,79 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createClient } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGrpcTransport } from "../../../proxy/src/client/index.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { waitLimitMs, within } from "../../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { startNode } from "../../../testing/src/process/command-line.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+const streamCount = 10_000;
+
+test(
+  `a GET through the proxy succeeds while ${streamCount} streams are open`,
+  { timeout: 10 * waitLimitMs },
+  async () => {
+    const upstream = createTestGateway({
+      routes: (router) => {
+        router.service(GreenhouseService, {
+          getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }),
+          // One reading, and no more until the caller cancels.
+          async *watchReadings({ sensor }, { signal }) {
+            yield { sensor };
+            await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          },
+        });
+      },
+    });
+    await using closing = new AsyncDisposableStack();
+    closing.defer(() => upstream.close());
+    const { port } = await upstream.listen({ host: "127.0.0.1", port: 0 });
+    const folder = closing.use(createTempFolder());
+    const descriptors = folder.file("set.binpb");
+    writeFileSync(descriptors, descriptorSetOf(GreenhouseService.file));
+    const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
+    const words = [
+      "--upstream",
+      `http://127.0.0.1:${port}`,
+      "--descriptors",
+      descriptors,
+      "--port",
+      "0",
+      "--admin-port",
+      "0",
+    ];
+    const proxy = closing.use(startNode([main, ...words], projectFolder));
+    const [, admin = ""] = await proxy.find(/^health and metrics at (\S+)/m);
+    const [, baseUrl = ""] = await proxy.find(/^(\S+) serves/m);
+    const transport = closing.use(createGrpcTransport({ baseUrl }));
+    const client = createClient(GreenhouseService, transport);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const opened = Array.from({ length: streamCount }, async (_, at) => {
+      const readings = client.watchReadings({ sensor: String(at) }, { signal })[Symbol.asyncIterator]();
+      const first = await readings.next();
+      // Reads the next message, because otherwise the client does not detect the stream's end.
+      readings.next().catch(() => undefined);
+      return first.value?.sensor === String(at);
+    });
+    const outcomes = await within(Promise.all(opened), "all streams", 5 * waitLimitMs);
+    expect(outcomes.filter((isOpen) => !isOpen)).toHaveLength(0);
+    const response = await within(fetch(`${baseUrl}/sensors/a/reading`), "a GET");
+    expect([response.status, await response.json()]).toEqual([200, { sensor: "a", degreesCelsius: 21 }]);
+    const metrics = await (await fetch(`${admin}/metrics`)).text();
+    const upstreamMetrics = metrics.split("\n").filter((line) => /^gateway_upstream_(?!connections)/.test(line));
+    const label = `upstream="http://127.0.0.1:${port}"`;
+    expect(upstreamMetrics).toEqual([
+      `gateway_upstream_requests_active{${label}} ${streamCount}`,
+      `gateway_upstream_requests_waiting{${label}} 0`,
+      ...["queue_full", "queue_timeout", "unsent_bytes"].map(
+        (reason) => `gateway_upstream_refusals_total{${label},reason="${reason}"} 0`,
+      ),
+    ]);
+    controller.abort();
+  },
+);

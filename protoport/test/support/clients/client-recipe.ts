@@ -1,0 +1,43 @@
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { toolsFolder } from "../../../testing/src/process/tools-folder.ts";
+
+/** The definition from which clients are generated. */
+export const protoFolder: string = join(projectFolder, "proto");
+
+/** Google's definitions that the others import. */
+export const googleProtoFolder: string = join(projectFolder, "protoport/gateway/proto");
+
+/** The definitions for tests. */
+export const testProtoFolder: string = join(projectFolder, "protoport/testing/proto");
+
+/** Arguments to buf's `generate` and `build` that select the clients' definition. */
+export const definitions: readonly string[] = [
+  projectFolder,
+  `--config=${join(testProtoFolder, "buf.workspace.yaml")}`,
+  `--path=${join(protoFolder, "plantstore")}`,
+  `--path=${join(testProtoFolder, "streams")}`,
+];
+
+/** The REST API's description as users get it. */
+export const openApiFile: string = join(projectFolder, "openapi.json");
+
+/** This project's buf, which runs the plugins for all languages. */
+export const buf: string = join(projectFolder, "node_modules/.bin/buf");
+
+/**
+ * Copies a client's recipe, `test/suites/clients/<name>/`, to a folder outside the checkout, where its code is
+ * generated and compiled, and returns that folder. Keeps the output from earlier runs, so that compilers skip unchanged
+ * files.
+ */
+export function layOutRecipe(name: string): string {
+  const folder = toolsFolder(`client-${name}`);
+  cpSync(recipeFolder(name), folder, { recursive: true, preserveTimestamps: true });
+  return folder;
+}
+
+/** Returns the path to a client's recipe. */
+export function recipeFolder(name: string): string {
+  return join(projectFolder, "test/suites/clients", name);
+}

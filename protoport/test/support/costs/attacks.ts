@@ -1,0 +1,125 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Address, Field } from "../../../testing/src/http/exchange.ts";
+import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
+import {
+  dataFrame,
+  type Frame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+} from "../../../testing/src/http/http2-frames.ts";
+import type { MeasuredServer } from "./measured-server.ts";
+import type { RawClient } from "./raw-client.ts";
+
+/** The flag on a request's last frame. */
+export const last: number = frameFlag.endStream;
+
+/** Returns the numbers that a client uses for its first streams: all odd ones (RFC 9113 §5.1.1). */
+export function streamIds(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => 2 * i + 1);
+}
+
+/** Creates frames from their indices. */
+export function times(count: number, frameOf: (i: number) => Frame): Frame[] {
+  return Array.from({ length: count }, (_, i) => frameOf(i));
+}
+
+/** Opens connections one after the other, and sends something on each. */
+export async function openEach(
+  count: number,
+  open: (address: Address) => Promise<RawClient>,
+  address: Address,
+  say: (client: RawClient) => void = () => {},
+): Promise<RawClient[]> {
+  const clients: RawClient[] = [];
+  for (let i = 0; i < count; i++) {
+    const client = await open(address);
+    say(client);
+    clients.push(client);
+  }
+  return clients;
+}
+
+/** How many streams a wave has, well below a connection's limit. */
+const waveStreamsMax = 100;
+
+/** Sends frames in waves of streams, each after the server has handled the previous wave as far as possible. */
+export async function sendInWaves(
+  server: MeasuredServer,
+  client: RawClient,
+  ids: readonly number[],
+  framesOf: (streamId: number) => readonly Frame[],
+  waveStreams: number = waveStreamsMax,
+): Promise<void> {
+  for (let from = 0; from < ids.length; from += waveStreams) {
+    client.send(...ids.slice(from, from + waveStreams).flatMap(framesOf));
+    await server.ask("quiet");
+  }
+}
+
+/** Sends frames in separate writes, so that the server reads most of them separately. */
+export async function trickle(client: RawClient, frames: readonly Frame[]): Promise<void> {
+  for (const each of frames) {
+    client.write(frameBytes(each));
+    await nextTurn();
+  }
+}
+
+/** The largest header list that the server accepts (RFC 9113 §6.5.2). */
+const listBytesMax = 16 * 1024;
+
+/**
+ * Fills a header up to the limit with small fields, which take more memory than their text. The fields differ from
+ * stream to stream, because equal header blocks are decoded only once.
+ */
+export function filled(header: readonly Field[], streamId: number): Field[] {
+  const usedBytes = header.reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
+  const more = Array.from({ length: Math.trunc((listBytesMax - usedBytes) / 42) }, (_, i): Field => [
+    `f${String(i).padStart(3, "0")}`,
+    String(streamId).padStart(6, "0"),
+  ]);
+  return [...header, ...more];
+}
+
+/** Returns an HTTP/1.1 request whose header has the largest allowed size. */
+export function filledRequest(line: string, ...header: readonly Field[]): string {
+  const lines = filled([["host", "x"], ...header], 1).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${line} HTTP/1.1\r\n${lines.join("")}\r\n`;
+}
+
+/** Returns the header of a greenhouse call over HTTP/2, before its body. */
+export function greenhouseCall(streamId: number, rpc: string, ...more: readonly Field[]): Frame {
+  return headersFrame(streamId, [...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more]);
+}
+
+/** Returns a body in DATA frames with `sizeBytes` each. `flags` apply to the last frame. */
+export function bodyFrames(streamId: number, body: Buffer, sizeBytes: number = 16_384, flags: number = 0): Frame[] {
+  const count = Math.ceil(body.byteLength / sizeBytes);
+  return times(count, (i) =>
+    dataFrame(streamId, body.subarray(i * sizeBytes, (i + 1) * sizeBytes), i === count - 1 ? flags : 0),
+  );
+}
+
+/** Returns a header block's frames without its end. */
+export function endlessBlock(streamId: number, block: Buffer): Frame[] {
+  return bodyFrames(streamId, block).map(({ payload }, i) =>
+    frame(i === 0 ? frameType.headers : frameType.continuation, 0, streamId, payload),
+  );
+}
+
+/** MCP messages with many unknown names, and the maximum CPU time per KiB, in ordinary calls. */
+export const mcpMessages: readonly { what: string; atMost: string; wrap: (names: string) => string }[] = [
+  {
+    what: "the arguments of an MCP tool",
+    atMost: "14",
+    wrap: (names) =>
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"kitchensink_v1_KitchenSink_Plain","arguments":{${names}}}}`,
+  },
+  {
+    what: "the `_meta` of an MCP message",
+    atMost: "4",
+    wrap: (names) => `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{${names}}}}`,
+  },
+];

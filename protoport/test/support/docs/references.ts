@@ -1,0 +1,104 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+
+// Table cells in the docs that refer to code and tests, such as [rest.test.ts](../test/rest.test.ts) "an id has one
+// spelling".
+
+/** A file that a cell refers to, with the functions or test titles that follow it. */
+export interface Reference {
+  readonly file: string;
+  readonly names: readonly string[];
+}
+
+/** A row's cells without the outer bars. */
+export function cellsOf(line: string): readonly string[] {
+  return line.slice(2, -2).split(" | ");
+}
+
+/**
+ * Returns the files that a page's cell refers to, with the names that match a pattern, such as `/"([^"]+)"/g` for
+ * titles.
+ */
+export function referencesIn(page: string, cell: string, name: RegExp): readonly Reference[] {
+  return cell.split("<br>").flatMap((part) => {
+    const [, target = "", names = ""] = /^\[[^\]]+\]\(([^)]+)\)(.*)$/.exec(part) ?? [];
+    const file = relative(projectFolder, join(projectFolder, dirname(page), target));
+    return target === "" ? [] : [{ file, names: [...names.matchAll(name)].map(([, each = ""]) => each) }];
+  });
+}
+
+/** Returns the files among these references that do not exist. */
+export function missingFiles(references: readonly Reference[]): readonly string[] {
+  return references.map(({ file }) => file).filter((file) => !existsSync(join(projectFolder, file)));
+}
+
+/** Returns the names in these references that their files do not define as a function, a type, an RPC or the like. */
+export function missingDefinitions(references: readonly Reference[]): readonly string[] {
+  return references.flatMap(({ file, names }) => names.filter((name) => !defines(file, name)));
+}
+
+/** Returns the titles in these references that their test files do not have. */
+export function missingTests(references: readonly Reference[]): readonly string[] {
+  return references.flatMap(({ file, names }) => names.filter((title) => !hasTest(file, title)));
+}
+
+function read(file: string): string {
+  return readFileSync(join(projectFolder, file), "utf8");
+}
+
+/** Returns whether a file in any project language defines this name. */
+function defines(file: string, name: string): boolean {
+  const kinds = "function|const|class|interface|type|rpc|service|message|func|fn";
+  return new RegExp(`\\b(?:${kinds}) ${name}\\b`).test(read(file));
+}
+
+/** Returns a test file and what it imports from `test/`, which may contain some test cases. */
+function sourcesOf(file: string): readonly string[] {
+  const files = new Set([file]);
+  for (const each of files) {
+    for (const [, specifier = ""] of read(each).matchAll(/ from "(\.[^"]+\.ts)"/g)) {
+      const imported = join(dirname(each), specifier);
+      if (imported.startsWith("test/")) files.add(imported);
+    }
+  }
+  return [...files].map(read);
+}
+
+/** Letters that a title needs in addition to placeholders, so that it does not match nearly any text. */
+const fixedLettersMin = 6;
+
+/**
+ * Returns patterns that match the titles in a test file. They are its strings, in which a vitest placeholder matches
+ * any text. Placeholders at the end are optional.
+ */
+function titlesIn(source: string): readonly RegExp[] {
+  const strings = source.matchAll(/"((?:[^"\\\n]|\\.)+)"|`((?:[^`\\]|\\.)+)`/g);
+  return Array.from(strings, ([, quoted, template]) => quoted ?? template ?? "").flatMap((text) => {
+    const withoutEnd = text.replace(/(?:[,:] [^,:]*\$[\w.]+)+$/, "");
+    return [...new Set([text, withoutEnd])].flatMap(toPattern);
+  });
+}
+
+function toPattern(title: string): readonly RegExp[] {
+  const parts = title.split(/\$\{[^}]*\}|\$[\w.]+|%[sdj]/);
+  if (parts.length > 1 && parts.join("").replaceAll(/[^a-z]/gi, "").length < fixedLettersMin) return [];
+  return [new RegExp(`^${parts.map(escaped).join(".+")}$`)];
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+}
+
+/** The patterns for each source that was read. */
+const patterns = new Map<string, readonly RegExp[]>();
+
+function patternsOf(source: string): readonly RegExp[] {
+  let known = patterns.get(source);
+  if (known === undefined) patterns.set(source, (known = titlesIn(source)));
+  return known;
+}
+
+function hasTest(file: string, title: string): boolean {
+  return sourcesOf(file).some((source) => patternsOf(source).some((pattern) => pattern.test(title)));
+}

@@ -1,0 +1,26 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { pageBlocks } from "../docs/page-blocks.ts";
+
+/**
+ * Writes `proto/greet.proto`, the definition in the gateway's README, to a folder, and generates `gen/greet_pb.ts` from
+ * it with the tutorial's buf configuration. The packages' READMEs use these files.
+ */
+export function generateGreetCode(folder: string): void {
+  using project = createTempFolder();
+  for (const { page, language, text } of pageBlocks) {
+    const isDefinition = page === "protoport/gateway/README.md" && language === "proto";
+    if (!isDefinition && !(page === "protoport/docs/tutorials/first-service.md" && language === "yaml")) continue;
+    const name = /^(?:\/\/|#) (\S+)\n/.exec(text)?.[1] ?? "";
+    mkdirSync(dirname(project.file(name)), { recursive: true });
+    writeFileSync(project.file(name), text);
+  }
+  const imports = "protoport/gateway/proto/google";
+  const installed = project.file("node_modules/@protoport/gateway/proto/google");
+  cpSync(join(projectFolder, imports), installed, { recursive: true });
+  execFileSync("buf", ["generate"], { cwd: project.path });
+  for (const name of ["gen", "proto"]) cpSync(project.file(name), join(folder, name), { recursive: true });
+}

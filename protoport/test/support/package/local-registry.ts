@@ -1,0 +1,85 @@
+import { execFileSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { buildStep } from "../../../testing/src/process/build-step.ts";
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+import { packageFolders, readManifest } from "../../../../tools/build/manifest.ts";
+import { publicationsOf } from "../../../../tools/release/artifacts.ts";
+import { createUserProject } from "./user-project.ts";
+
+/** A registry on this machine for publishing packages, which redirects npm to the real one for all others. */
+export interface LocalRegistry extends Disposable {
+  /** The published packages' names, in order. */
+  readonly names: () => readonly string[];
+  /** Runs a command in a folder, whose npm uses this registry. */
+  readonly run: (command: string, folder: string) => Promise<string>;
+}
+
+/** Starts a {@link LocalRegistry} without packages. */
+export async function startRegistry(): Promise<LocalRegistry> {
+  /** The published documents by package name, and their tarballs by path. */
+  const packages = new Map<string, unknown>();
+  const files = new Map<string, Buffer>();
+  const upstream = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" }).trim();
+
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent(request.url ?? "").slice(1);
+    const found = packages.get(path);
+    const file = files.get(path);
+    if (request.method === "PUT") void receive(request).then(() => response.writeHead(201).end("{}"));
+    else if (file !== undefined) response.end(file);
+    else if (found !== undefined) response.end(JSON.stringify(found));
+    else if (path.includes("plantstore")) response.writeHead(404).end("{}");
+    else response.writeHead(307, { location: new URL(request.url ?? "", upstream).href }).end();
+  });
+
+  async function receive(request: IncomingMessage): Promise<void> {
+    const published = JSON.parse(await text(request));
+    const attached: Readonly<Record<string, { readonly data: string }>> = published["_attachments"];
+    packages.set(published.name, published);
+    for (const [name, { data }] of Object.entries(attached))
+      files.set(`${published.name}/-/${name}`, Buffer.from(data, "base64"));
+  }
+
+  const home = createUserProject();
+  const url = await listenOnLoopback(server);
+  // npm requires a credential to publish.
+  home.write(".npmrc", `registry=${url}/\n${url.replace("http:", "")}/:_authToken=any\ncache=${home.path}/cache\n`);
+  // `npm run --silent` would also silence the npm under test.
+  const environment = { npm_config_userconfig: join(home.path, ".npmrc"), npm_config_loglevel: "notice" };
+  return {
+    names: () => [...packages.keys()],
+    run: (command, folder) => buildStep("bash", ["-c", command], { folder, environment }),
+    [Symbol.dispose]() {
+      server.close();
+      rmSync(home.path, { recursive: true });
+    },
+  };
+}
+
+/** What npm prints while it publishes a package. */
+export interface PrintedPublication {
+  readonly id: string;
+  readonly printed: string;
+}
+
+/**
+ * Publishes the built packages with the release commands, but without provenance, for which npm requires a supported
+ * CI.
+ */
+export async function publishPackages({ run }: LocalRegistry): Promise<readonly PrintedPublication[]> {
+  const { path } = createUserProject();
+  const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`).join(" ");
+  await run(`npm pack --silent --pack-destination ${path} ${folders}`, projectFolder);
+  const { version } = readManifest(join(projectFolder, "package.json"));
+  const publications: PrintedPublication[] = [];
+  for (const { id, publish } of publicationsOf(version, path)) {
+    const printed = await run(publish.join(" ").replace(" --provenance", ""), projectFolder);
+    publications.push({ id, printed });
+  }
+  rmSync(path, { recursive: true });
+  return publications;
+}

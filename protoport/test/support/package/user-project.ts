@@ -1,0 +1,100 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import manifest from "../../../../package.json" with { type: "json" };
+import { projectFolder } from "../../../testing/src/process/child-program.ts";
+
+/** A user's project: a folder with installed packages and programs. */
+export interface UserProject {
+  readonly path: string;
+  /** Writes a file, and creates its folders. */
+  write(name: string, text: string): void;
+  /** Runs a command, and returns its output. Throws with its output when it fails. */
+  run(file: string, ...args: readonly string[]): string;
+  /** Runs a command that may fail, and returns its output. */
+  tryToRun(file: string, ...args: readonly string[]): string;
+  /** Runs a program, and returns its output. */
+  runProgram(text: string): string;
+}
+
+/** The tarballs for the packages that programs use, by the names under which they are installed. */
+export type Tarballs = ReturnType<typeof tarballsIn>;
+
+/** A key in {@link Tarballs}. */
+export type PackageName = keyof Tarballs;
+
+/** Returns the tarballs that this suite's script has packed. */
+export function packed(): Tarballs {
+  return tarballsIn(join(projectFolder, "dist"));
+}
+
+/** Returns the tarballs in a folder. */
+export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${LibraryName}` | "plantstore", string>> {
+  const files = readdirSync(folder);
+  const tarball = (name: string): string =>
+    join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
+  return {
+    "@protoport/gateway": tarball("plantstore-gateway"),
+    "@protoport/gateway/engine": tarball("plantstore-http-engine"),
+    "@protoport/docs-page": tarball("plantstore-docs-page"),
+    "@protoport/rest-client": tarball("plantstore-rest-client"),
+    "@protoport/auth": tarball("plantstore-auth"),
+    "@protoport/telemetry": tarball("plantstore-telemetry"),
+    "@protoport/frameworks": tarball("plantstore-frameworks"),
+    "@protoport/grpc-handlers": tarball("plantstore-grpc-handlers"),
+    "@protoport/proxy": tarball("plantstore-proxy"),
+    plantstore: tarball("plantstore"),
+  };
+}
+
+type LibraryName =
+  | "gateway"
+  | "http-engine"
+  | "docs-page"
+  | "rest-client"
+  | "auth"
+  | "telemetry"
+  | "frameworks"
+  | "grpc-handlers"
+  | "proxy";
+
+/** buf's package, which pages run with npx, in this repository's version. */
+export const buf: string = `@bufbuild/buf@${manifest.devDependencies["@bufbuild/buf"]}`;
+
+/** Creates an empty ESM project. */
+export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {
+  const path = mkdtempSync(join(tmpdir(), "user-"));
+  const write = (name: string, text: string): void => {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), text);
+  };
+  // Removes the variables that vitest sets for its processes.
+  const environment = { ...process.env, NODE_OPTIONS: "", NODE_ENV: "", NO_COLOR: "1" };
+  const run = (file: string, ...args: readonly string[]): string =>
+    execFileSync(file, args, { cwd: path, env: environment, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  write("package.json", JSON.stringify({ name: "user", private: true, type: "module", dependencies }));
+  return {
+    path,
+    write,
+    run,
+    tryToRun(file, ...args) {
+      const { stdout, stderr } = spawnSync(file, args, { cwd: path, env: environment, encoding: "utf8" });
+      return stdout + stderr;
+    },
+    runProgram(text) {
+      write("program.mjs", text);
+      return run(process.execPath, "program.mjs");
+    },
+  };
+}
+
+/** Returns the names of all packages that a project has installed, sorted. */
+export function installedPackages({ path }: UserProject): string[] {
+  const files = readdirSync(join(path, "node_modules"), { recursive: true, encoding: "utf8" });
+  const manifests = files.filter((name) => /(?:^|node_modules\/)(?:@[^/.]+\/)?[^/@.][^/]*\/package\.json$/.test(name));
+  const names = manifests.map(
+    (name): string => JSON.parse(readFileSync(join(path, "node_modules", name), "utf8")).name,
+  );
+  return names.toSorted();
+}
