@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { projectFolder as project } from "./build/manifest.ts";
+import { projectFolder as project } from "../protoport/tools/build/manifest.ts";
 
 // `npm run generate` writes the `gen/` folders in src, test and bench, openapi.json, the man page and the proxy's
 // settings table. With `-- --check`, the program writes the files to a temporary folder instead, and fails if the
@@ -58,7 +58,7 @@ function generate(folder: string): void {
   write(folder, "src/gen/comments.ts", run(process.execPath, ["tools/write-comments.ts"], definition));
   write(folder, "openapi.json", run(process.execPath, ["src/command/main.ts", "openapi"]));
   write(folder, "man/plantstore.1", run(process.execPath, ["tools/write-man-page.ts"]));
-  const settings = run(process.execPath, ["tools/write-proxy-settings.ts"]);
+  const settings = run(process.execPath, ["protoport/tools/write-proxy-settings.ts"]);
   write(folder, "protoport/docs/reference/proxy-configuration.md", settings);
   run("buf", ["generate", ...arena, "--template", "protoport/bench/arena/buf.gen.yaml", "-o", folder]);
   const paths = testDefinitions.flatMap((path) => ["--path", path]);

@@ -2,10 +2,10 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { writeDeclarations } from "./record-responses/declarations.ts";
-import { recordMalformedHttp } from "./record-responses/malformed-http.ts";
+import { recordMalformedHttp } from "../protoport/tools/record-responses/malformed-http.ts";
 import { type OpenRequestSet, requestSets } from "./record-responses/request-sets.ts";
 import { countTests } from "./record-responses/test-counts.ts";
-import { openTransports, type Transport } from "./record-responses/transports.ts";
+import { openTransports, type Transport } from "../protoport/tools/record-responses/transports.ts";
 
 // `node tools/record-responses.ts FOLDER` records everything that a refactoring must not change.
 //

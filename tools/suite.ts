@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { type RequirementSpec, type Requirement, requirements } from "../protoport/testing/src/requirements.ts";
 import { isFileSuite, type Occasion, type Suite } from "../protoport/testing/src/suite.ts";
 import { suites } from "../test/suites/suites.ts";
-import { projectFolder } from "./build/manifest.ts";
+import { projectFolder } from "../protoport/tools/build/manifest.ts";
 
 // Runs test suites in test/suites/suites.ts:
 //

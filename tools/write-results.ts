@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder as project } from "./build/manifest.ts";
+import { projectFolder as project } from "../protoport/tools/build/manifest.ts";
 
 // `npm run results -- FOLDER` writes the results of conformance suites and fuzzers to docs/reference/results.md.
 //

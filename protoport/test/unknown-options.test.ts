@@ -38,7 +38,7 @@ import {
 import { KitchenSink, SinkSchema } from "../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { descriptorSetOf } from "../testing/src/gateway/descriptor-set.ts";
 import { projectFolder } from "../testing/src/process/child-program.ts";
-import { gatewayParts } from "../../tools/build/manifest.ts";
+import { gatewayParts } from "../tools/build/manifest.ts";
 import { allSourceFiles, sourceFolders, sourcePath } from "../../test/support/source-files.ts";
 
 // The public API refuses unknown names in every options object. Its types are read from the sources; add new ones here.

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { renderHttp1 } from "../../tools/record-responses/http1.ts";
-import { renderBytes } from "../../tools/record-responses/render.ts";
+import { renderHttp1 } from "../../protoport/tools/record-responses/http1.ts";
+import { renderBytes } from "../../protoport/tools/record-responses/render.ts";
 
 const head = "HTTP/1.1 200 OK\r\ndate: Thu, 01 Jan 2026 00:00:00 GMT\r\n";
 const shownHead = "HTTP/1.1 200 OK\ndate: (masked)\n";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../protoport/gateway/package.json" with { type: "json" };
-import { publishedAddresses } from "../../tools/build/manifest.ts";
+import { publishedAddresses } from "../../protoport/tools/build/manifest.ts";
 import { publicationsOf, withoutFiles } from "../../tools/release/artifacts.ts";
 import {
   filesWithNames,

@@ -8,7 +8,7 @@ import { situations } from "../../test/contract/situations.ts";
 import { openSituationStore } from "../../test/support/plants/situation-store.ts";
 import { authorized, testVerifier } from "../../test/support/server/plant-server.ts";
 import { wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
-import type { NamedRequest } from "./named-request.ts";
+import type { NamedRequest } from "../../protoport/tools/record-responses/named-request.ts";
 
 /** Plants that still exist after their deletion, so that each transport finds the same plants. */
 class Perennials extends Set<bigint> {

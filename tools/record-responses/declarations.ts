@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, globSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../build/manifest.ts";
+import { projectFolder } from "../../protoport/tools/build/manifest.ts";
 
 /** Builds the packages and copies the declarations for all their entries into a folder. */
 export function writeDeclarations(folder: string): void {

@@ -13,9 +13,9 @@ import { allCases } from "../../protoport/testing/src/transcoding/all-cases.ts";
 import { echoOptions } from "../../protoport/testing/src/transcoding/echo-backend.ts";
 import { bodyOf, headerOf } from "../../protoport/conformance/runner/response.ts";
 import { contractOptions, contractRequests } from "./contract.ts";
-import { malformedCalls } from "./malformed-calls.ts";
-import type { NamedRequest } from "./named-request.ts";
-import { streamingOptions, streamRequests } from "./streams.ts";
+import { malformedCalls } from "../../protoport/tools/record-responses/malformed-calls.ts";
+import type { NamedRequest } from "../../protoport/tools/record-responses/named-request.ts";
+import { streamingOptions, streamRequests } from "../../protoport/tools/record-responses/streams.ts";
 
 /** A gateway and the requests to send to it. Dispose of the gateway after its servers. */
 export interface OpenRequestSet extends AsyncDisposable {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { isFileSuite } from "../../protoport/testing/src/suite.ts";
 import { suites } from "../../test/suites/suites.ts";
-import { projectFolder } from "../build/manifest.ts";
+import { projectFolder } from "../../protoport/tools/build/manifest.ts";
 
 /** The members of vitest's report that are read here. */
 interface Report {

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageFolders, projectFolder as project, readManifest } from "../build/manifest.ts";
+import { packageFolders, projectFolder as project, readManifest } from "../../protoport/tools/build/manifest.ts";
 
 /**
  * The folder for a release's files, which are a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS.

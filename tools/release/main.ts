@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { projectFolder as project, readManifest } from "../build/manifest.ts";
+import { projectFolder as project, readManifest } from "../../protoport/tools/build/manifest.ts";
 import { makeArtifacts, type Publication, publicationsOf, releaseFolder } from "./artifacts.ts";
 import {
   filesWithNames,

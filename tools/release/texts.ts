@@ -1,6 +1,6 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { gatewayParts, packageFolders, projectFolder as project } from "../build/manifest.ts";
+import { gatewayParts, packageFolders, projectFolder as project } from "../../protoport/tools/build/manifest.ts";
 
 /** The packages' package.json files, relative to the project's folder. Dependencies come first. */
 export const manifests: readonly string[] = [

@@ -1,4 +1,4 @@
-import { projectFolder } from "../build/manifest.ts";
+import { projectFolder } from "../../protoport/tools/build/manifest.ts";
 import { subjectsOf } from "./other-projects.ts";
 import { pageFiles, pageTexts, sourceFiles, sourceTexts, testFiles, testTitles, toolFiles } from "./project-texts.ts";
 

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { forbiddenPhrases, wordingErrors } from "./check.ts";
-import { projectFolder } from "../build/manifest.ts";
+import { projectFolder } from "../../protoport/tools/build/manifest.ts";
 import { drawTexts } from "./draw-texts.ts";
 import { subjectsOf, textsOfProjects } from "./other-projects.ts";
 import { wordingFigures } from "./figures.ts";

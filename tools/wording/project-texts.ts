@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../build/manifest.ts";
+import { projectFolder } from "../../protoport/tools/build/manifest.ts";
 import { lineTextsOf, pageTextsOf, type Text, textsOf, titlesOf } from "./texts-of.ts";
 
 /** A text with its file, relative to the project's folder. */

@@ -20,7 +20,7 @@ import * as auth from "../../../protoport/auth/src/index.ts";
 import * as inputs from "../../../protoport/auth/src/inputs/index.ts";
 import * as operations from "../../../protoport/telemetry/src/logs/index.ts";
 import * as server from "../../../src/index.ts";
-import { packageFolders } from "../../../tools/build/manifest.ts";
+import { packageFolders } from "../../../protoport/tools/build/manifest.ts";
 import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 
 // The packages as npm would publish them, installed by npm in an empty project from the tarballs and the registry.

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { packageFolders } from "../../../tools/build/manifest.ts";
+import { packageFolders } from "../../../protoport/tools/build/manifest.ts";
 import { type Publication, publicationsOf } from "../../../tools/release/artifacts.ts";
 import manifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import { type LocalRegistry, publishPackages, startRegistry } from "../../../protoport/test/support/package/local-registry.ts";

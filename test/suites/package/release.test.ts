@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../../protoport/gateway/package.json" with { type: "json" };
-import { packageFolders } from "../../../tools/build/manifest.ts";
+import { packageFolders } from "../../../protoport/tools/build/manifest.ts";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { manifests } from "../../../tools/release/texts.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";

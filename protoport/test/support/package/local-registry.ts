@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { buildStep } from "../../../testing/src/process/build-step.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { packageFolders, readManifest } from "../../../../tools/build/manifest.ts";
+import { packageFolders, readManifest } from "../../../tools/build/manifest.ts";
 import { publicationsOf } from "../../../../tools/release/artifacts.ts";
 import { createUserProject } from "./user-project.ts";
 

@@ -16,7 +16,7 @@ async function load(name: string, versions: Readonly<Record<string, string>>): P
   mkdirSync(folder.file("node"));
   const manifest = { name, engines: { node: enginesOf("protoport/gateway/package.json") }, peerDependencies: {} };
   writeFileSync(folder.file("package.json"), JSON.stringify(manifest));
-  copyFileSync(join(projectFolder, "tools/build/requirements.cjs"), folder.file("node/requirements.cjs"));
+  copyFileSync(join(projectFolder, "protoport/tools/build/requirements.cjs"), folder.file("node/requirements.cjs"));
   writeFileSync(
     folder.file("program.cjs"),
     `Object.defineProperty(process, "versions", { value: ${JSON.stringify(versions)} });

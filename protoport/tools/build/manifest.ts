@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 /** The project's folder. */
-export const projectFolder: string = resolve(import.meta.dirname, "../..");
+export const projectFolder: string = resolve(import.meta.dirname, "../../..");
 
 /** The members of a package.json that the build reads. */
 export interface Manifest {

@@ -1,7 +1,7 @@
-import { WaterBedRequestSchema } from "../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
-import { Dice } from "../../protoport/testing/src/dice.ts";
-import { encodeMessage, rpcRequest, wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
+import { WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { Field, HttpRequest } from "../../testing/src/http/exchange.ts";
+import { Dice } from "../../testing/src/dice.ts";
+import { encodeMessage, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 import { streamRequests } from "./streams.ts";
 

@@ -1,5 +1,5 @@
-import { type Address, fieldValue, type HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
+import { type Address, fieldValue, type HttpRequest } from "../../testing/src/http/exchange.ts";
+import { type Http1Connection, openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { maskField, renderBytes } from "./render.ts";
 
 /** Records HTTP/1.1 responses on a single connection, for as long as the server keeps the connection open. */

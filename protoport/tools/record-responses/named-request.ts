@@ -1,4 +1,4 @@
-import type { HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
+import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 
 /** A request with the name under which its response is recorded. */
 export interface NamedRequest extends HttpRequest {

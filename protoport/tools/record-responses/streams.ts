@@ -7,16 +7,16 @@ import {
   type Reading,
   ReadingSchema,
   WatchReadingsRequestSchema,
-} from "../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { GatewayOptions } from "../../protoport/gateway/src/index.ts";
+} from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import type { GatewayOptions } from "../../gateway/src/index.ts";
 import {
   greenhouse,
   perform,
   readMaxBytes,
-} from "../../protoport/gateway/test/suites/long/engine/compared-with-node/side-by-side.ts";
-import type { Field } from "../../protoport/testing/src/http/exchange.ts";
-import { encodeEnvelope } from "../../protoport/testing/src/gateway/envelope.ts";
-import { type WireFormat, wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
+} from "../../gateway/test/suites/long/engine/compared-with-node/side-by-side.ts";
+import type { Field } from "../../testing/src/http/exchange.ts";
+import { encodeEnvelope } from "../../testing/src/gateway/envelope.ts";
+import { type WireFormat, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 import type { NamedRequest } from "./named-request.ts";
 
 /** Options for the greenhouse's gateway, without interceptors. A sensor's name determines what the handler does. */

@@ -1,5 +1,5 @@
-import { HpackDecoder } from "../../protoport/gateway/src/engine/http2/hpack/decoder.ts";
-import type { Address, Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
+import { HpackDecoder } from "../../gateway/src/engine/http2/hpack/decoder.ts";
+import type { Address, Field, HttpRequest } from "../../testing/src/http/exchange.ts";
 import {
   dataFrame,
   type Frame,
@@ -9,7 +9,7 @@ import {
   frameType,
   headersFrame,
   openFrames,
-} from "../../protoport/testing/src/http/http2-frames.ts";
+} from "../../testing/src/http/http2-frames.ts";
 import { renderBytes, renderFields } from "./render.ts";
 
 /** Maximum frame size that every server accepts (RFC 9113 §4.2). */

@@ -1,8 +1,8 @@
-import { createGateway } from "../../protoport/gateway/src/index.ts";
-import { createHttpEngine } from "../../protoport/gateway/src/engine/index.ts";
-import { type Address, type Field } from "../../protoport/testing/src/http/exchange.ts";
-import { openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
-import { Dice } from "../../protoport/testing/src/dice.ts";
+import { createGateway } from "../../gateway/src/index.ts";
+import { createHttpEngine } from "../../gateway/src/engine/index.ts";
+import { type Address, type Field } from "../../testing/src/http/exchange.ts";
+import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
+import { Dice } from "../../testing/src/dice.ts";
 import { renderHttp1 } from "./http1.ts";
 import { Http2Recorder } from "./http2.ts";
 import { renderBytes } from "./render.ts";

@@ -1,6 +1,6 @@
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { writePageScript } from "../../protoport/docs-page/src/page-script.ts";
+import { writePageScript } from "../../docs-page/src/page-script.ts";
 import { bundle } from "./bundle.ts";
 import { writeNodeCommands, writeNodeEntries } from "./entries.ts";
 import {

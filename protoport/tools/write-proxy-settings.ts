@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { settingTable } from "../protoport/proxy/src/settings/index.ts";
+import { settingTable } from "../proxy/src/settings/index.ts";
 import { projectFolder } from "./build/manifest.ts";
 
 // Prints protoport/docs/reference/proxy-configuration.md with its current text and a new settings table. `npm run generate`

@@ -1,9 +1,9 @@
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
-import type { Gateway } from "../../protoport/gateway/src/index.ts";
-import type { HttpRequest } from "../../protoport/testing/src/http/exchange.ts";
-import { exchangeFetch, canFetchSend } from "../../protoport/testing/src/http/fetch.ts";
-import { startOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
+import type { Gateway } from "../../gateway/src/index.ts";
+import type { HttpRequest } from "../../testing/src/http/exchange.ts";
+import { exchangeFetch, canFetchSend } from "../../testing/src/http/fetch.ts";
+import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { Http1Recorder } from "./http1.ts";
 import { Http2Recorder } from "./http2.ts";
 import { renderBytes, renderFields } from "./render.ts";
