@@ -44,7 +44,7 @@ const exported: ReadonlySet<string> = new Set(
 /** Returns the file of a specifier: a path in the same package, or an export of another package. */
 function fileOf(specifier: string, importer: string): string {
   if (!specifier.startsWith(".")) {
-    const [, name = "", subpath = ""] = /^@plantstore\/([^/]+)(.*)$/.exec(specifier) ?? [];
+    const [, name = "", subpath = ""] = /^@protoport\/([^/]+)(.*)$/.exec(specifier) ?? [];
     const file = manifests.get(name)?.exports[`.${subpath}`];
     if (file === undefined) throw new Error(`${importer} imports ${specifier}, which is no export`);
     return file.replace("./src", name);
@@ -55,7 +55,7 @@ function fileOf(specifier: string, importer: string): string {
 
 function importsOf(file: string): string[] {
   const text = readFileSync(sourcePath(file), "utf8");
-  const specifiers = [...text.matchAll(/(?:from|import|import\()\s*"((?:\.|@plantstore\/)[^"]+)"/g)];
+  const specifiers = [...text.matchAll(/(?:from|import|import\()\s*"((?:\.|@protoport\/)[^"]+)"/g)];
   return specifiers.map(([, specifier = ""]) => fileOf(specifier, file));
 }
 
@@ -87,9 +87,9 @@ test.each(Object.keys(sourceFolders))(
       .flatMap((file) => importsOf(file).map((path) => path.split("/")[0] ?? ""))
       .filter((other) => other !== name && !other.endsWith("package.json"));
     const declared = Object.keys(manifests.get(name)?.dependencies ?? {}).filter((each) =>
-      each.startsWith("@plantstore/"),
+      each.startsWith("@protoport/"),
     );
-    expect([...new Set(imported)].map((other) => `@plantstore/${other}`).toSorted()).toEqual(declared.toSorted());
+    expect([...new Set(imported)].map((other) => `@protoport/${other}`).toSorted()).toEqual(declared.toSorted());
   },
 );
 
@@ -105,7 +105,7 @@ test.each(Object.keys(sourceFolders))("%s depends only on packages in lower line
   expect(line).toBeGreaterThanOrEqual(0);
   const lower = new Set(layers.slice(line + 1).flat());
   const { dependencies = {} } = manifests.get(name) ?? {};
-  const own = Object.keys(dependencies).flatMap((each) => /^@plantstore\/(.*)$/.exec(each)?.[1] ?? []);
+  const own = Object.keys(dependencies).flatMap((each) => /^@protoport\/(.*)$/.exec(each)?.[1] ?? []);
   expect(own.filter((other) => !lower.has(other))).toEqual([]);
 });
 
@@ -129,7 +129,7 @@ test("source files import only entry points of allowed modules", () => {
 /** Returns the files that a file loads at run time, without type imports. */
 function loadedBy(file: string): string[] {
   const text = readFileSync(sourcePath(file), "utf8");
-  const specifiers = text.matchAll(/^(?:import|export) (?!type )[^;]*?from "((?:\.|@plantstore\/)[^"]+)"/gm);
+  const specifiers = text.matchAll(/^(?:import|export) (?!type )[^;]*?from "((?:\.|@protoport\/)[^"]+)"/gm);
   return [...specifiers].map(([, specifier = ""]) => fileOf(specifier, file)).filter((path) => path.endsWith(".ts"));
 }
 
@@ -283,7 +283,7 @@ const pages = [
   "protoport/docs/explanation/architecture.md",
   ...Object.keys(sourceFolders)
     .filter((name) => name !== "plantstore")
-    .map((name) => `packages/${name}/src/README.md`),
+    .map((name) => `protoport/${name}/src/README.md`),
 ].map((page) => ({ page, text: readFileSync(join(root, page), "utf8") }));
 
 const listed = /^(\| `([a-z0-9/-]+)\/` \|.*\| )(\d+)(?= \|$)/gm;
@@ -313,5 +313,5 @@ const named = [...(pages[0]?.text ?? "").matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9
   .filter((file) => !file.startsWith("plantstore/"));
 
 test.each([...new Set(named)])("%s in protoport/docs/explanation/architecture.md exists", (file) => {
-  expect([root, join(root, "packages")].some((folder) => existsSync(join(folder, file)))).toBe(true);
+  expect([root, join(root, "protoport")].some((folder) => existsSync(join(folder, file)))).toBe(true);
 });

@@ -6,15 +6,15 @@ import { projectFiles } from "./support/project-files.ts";
 
 // The packages serve any service, so their sources, tests and documentation do not mention the plant store.
 
-const names = readdirSync(join(projectFolder, "packages")).join("|");
+const names = readdirSync(join(projectFolder, "protoport")).join("|");
 
-/** The packages' scope, and names derived from it: `plantstore-proxy-0.1.0.tgz`, `plantstore.auth.v1`. */
-const allowed = new RegExp(`@plantstore\\b|\\bplantstore[-./](?:${names})\\b`, "g");
+/** The packages' scope, and names derived from it: `protoport-proxy-0.1.0.tgz`, `protoport.auth.v1`. */
+const allowed = new RegExp(`@protoport\\b|\\bplantstore[-./](?:${names})\\b`, "g");
 
 /** Plants, PlantService, PLANTSTORE_URL, deletePlant; not "transplant". */
 const plant = /(?<![a-z])plant|Plant|PLANT/;
 
-const files = projectFiles("packages");
+const files = projectFiles("protoport");
 
 function linesWith(file: string, pattern: RegExp): string[] {
   const lines = readFileSync(join(projectFolder, file), "utf8").split("\n");
@@ -23,7 +23,7 @@ function linesWith(file: string, pattern: RegExp): string[] {
   );
 }
 
-test("no file in packages/ mentions plants", () => {
+test("no file in protoport/ mentions plants", () => {
   expect(files.length).toBeGreaterThan(500);
   expect(files.filter((file) => plant.test(file.replaceAll(allowed, "")))).toEqual([]);
   expect(files.flatMap((file) => linesWith(file, plant))).toEqual([]);

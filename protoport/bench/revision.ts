@@ -32,9 +32,9 @@ export function checkOut(revision: string): Revision {
 /** Links the installed packages, and the project's packages to the checkout's sources. */
 function linkPackages(installed: string, checkout: string): void {
   const to = join(checkout, "node_modules");
-  mkdirSync(join(to, "@plantstore"), { recursive: true });
+  mkdirSync(join(to, "@protoport"), { recursive: true });
   for (const name of readdirSync(installed)) {
-    if (name !== "@plantstore" && name !== "plantstore") symlinkSync(join(installed, name), join(to, name));
+    if (name !== "@protoport" && name !== "plantstore") symlinkSync(join(installed, name), join(to, name));
   }
   for (const folder of packagesOf(checkout)) {
     const { name }: { name: string } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
@@ -42,9 +42,9 @@ function linkPackages(installed: string, checkout: string): void {
   }
 }
 
-/** Returns the folders of a checkout's packages. Before packages/ existed, packages were in src/. */
+/** Returns the folders of a checkout's packages. Before protoport/ existed, packages were in src/. */
 function packagesOf(checkout: string): string[] {
-  const packages = globSync(join(checkout, "packages/*/package.json"));
+  const packages = globSync(join(checkout, "protoport/*/package.json"));
   return (packages.length > 0 ? packages : globSync(join(checkout, "src/*/package.json"))).map((file) => dirname(file));
 }
 

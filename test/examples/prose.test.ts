@@ -35,7 +35,7 @@ test.each(texts)("%s runs TypeScript files with npx node", (page) => {
   expect(text.match(/(?<!npx )\bnode (?:src|tools|test|bench|examples)\/\S*/g)).toBeNull();
 });
 
-const readmes = globSync("packages/*/README.md", { cwd: projectFolder });
+const readmes = globSync("protoport/*/README.md", { cwd: projectFolder });
 
 test.each(readmes)("%s has at most 600 words", (page) => {
   expect(readFileSync(join(projectFolder, page), "utf8").split(/\s+/).length).toBeLessThanOrEqual(600);

@@ -46,7 +46,7 @@ function codesIn(text: string): readonly string[] {
   return [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
 }
 
-const tests = ["test", "packages"]
+const tests = ["test", "protoport"]
   .flatMap((folder) => projectFiles(folder))
   .filter((file) => file.endsWith(".test.ts") || file.endsWith("situations.ts"))
   .map((file) => readFileSync(join(projectFolder, file), "utf8"))

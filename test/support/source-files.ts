@@ -24,7 +24,7 @@ export const sourceFolders: Readonly<Record<string, string>> = {
       "telemetry",
       "frameworks",
       "grpc-handlers",
-    ].map((name) => [name, `packages/${name}/src`]),
+    ].map((name) => [name, `protoport/${name}/src`]),
   ),
 };
 

@@ -46,7 +46,7 @@ test.each(manifests)("a release changes the versions in %s and nothing else", (f
   const text = readFileSync(join(projectFolder, file), "utf8");
   const { version, dependencies = {}, ...others } = JSON.parse(text);
   const released = JSON.parse(releaseManifest(text, version, "9.9.9"));
-  const own = Object.keys(dependencies).filter((dependency) => dependency.startsWith("@plantstore/"));
+  const own = Object.keys(dependencies).filter((dependency) => dependency.startsWith("@protoport/"));
   const expected = { ...dependencies, ...Object.fromEntries(own.map((dependency) => [dependency, "9.9.9"])) };
   const { dependencies: releasedDependencies = {}, ...rest } = released;
   expect(rest).toEqual({ ...others, version: "9.9.9" });
@@ -100,7 +100,7 @@ test("packages are published after their dependencies", () => {
 test("a prerelease gets the npm tag next", () => {
   const [first] = publicationsOf("1.0.0-rc.1", "/a");
   expect(first?.publish.join(" ")).toBe(
-    "npm publish --provenance --access public --tag next /a/plantstore-gateway-1.0.0-rc.1.tgz",
+    "npm publish --provenance --access public --tag next /a/protoport-gateway-1.0.0-rc.1.tgz",
   );
 });
 

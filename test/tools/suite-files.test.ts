@@ -14,7 +14,7 @@ function filesOf(suite: FileSuite): string[] {
   return globSync(include, { cwd: projectFolder, exclude });
 }
 
-const testFiles = globSync("{test,packages/*/test}/**/*.test.ts", {
+const testFiles = globSync("{test,protoport/*/test}/**/*.test.ts", {
   cwd: projectFolder,
   exclude: ["**/node_modules/**"],
 });
@@ -71,7 +71,7 @@ function sourceOf(file: string): { folder: string; name: string } {
 }
 
 test("a test named like a source file is in the matching folder", () => {
-  const sources = Map.groupBy(globSync("{src,packages/*/src}/**/*.ts", { cwd: projectFolder }), (source) =>
+  const sources = Map.groupBy(globSync("{src,protoport/*/src}/**/*.ts", { cwd: projectFolder }), (source) =>
     basename(source, ".ts"),
   );
   const misplaced = testFiles.filter((file) => {

@@ -105,7 +105,7 @@ async function killerOf(mutant: Mutant, copy: ProjectCopy): Promise<string | und
   return undefined;
 }
 
-const sources = globSync(["src/**/*.ts", "packages/*/src/**/*.ts"]).filter(
+const sources = globSync(["src/**/*.ts", "protoport/*/src/**/*.ts"]).filter(
   (file) => !/\/gen\/|docs-page\/src\/files\/|\/citus\/|^packages\/(?:testing|conformance)\//.test(file),
 );
 const selected = sources

@@ -24,7 +24,7 @@ async function rejectedInOneRun(folder: string, mutants: readonly Mutant[]): Pro
   const unchanged = new Map(mutants.map(({ file }) => [file.replace(/\.ts$/, ".mutant-none.ts"), file]));
   for (const [path, { source }] of mutated) writeFileSync(join(folder, path), source);
   for (const [path, file] of unchanged) writeFileSync(join(folder, path), readFileSync(join(folder, file)));
-  const include = ["src/**/*.mutant-*.ts", "packages/*/src/**/*.mutant-*.ts"];
+  const include = ["src/**/*.mutant-*.ts", "protoport/*/src/**/*.mutant-*.ts"];
   writeFileSync(join(folder, "tsconfig.mutants.json"), JSON.stringify({ extends: "./tsconfig.json", include }));
   const options = { cwd: folder, maxBuffer: 2 ** 28 };
   const output = await new Promise<string>((resolve, reject) =>

@@ -4,13 +4,13 @@ import { gatewayParts, packageFolders, projectFolder as project } from "../../pr
 
 /** The packages' package.json files, relative to the project's folder. Dependencies come first. */
 export const manifests: readonly string[] = [
-  ...gatewayParts.map((name) => name.replace("@plantstore", "packages")),
+  ...gatewayParts.map((name) => name.replace("@protoport", "protoport")),
   ...packageFolders.values(),
 ].map((folder) => join(folder, "package.json"));
 
 /** The pages and deploy/ files that may contain a version, relative to the project's folder. */
 export const filesWithNames: readonly string[] = globSync(
-  ["README.md", "packages/*/README.md", "docs/**/*.md", "deploy/**/*.{md,yaml}"],
+  ["README.md", "protoport/*/README.md", "docs/**/*.md", "deploy/**/*.{md,yaml}"],
   { cwd: project },
 );
 
@@ -55,7 +55,7 @@ export function releaseNotes(changelog: string, version: string): string {
 
 /** Returns a package.json with a new version for the packages that are released together. */
 export function releaseManifest(text: string, before: string, version: string): string {
-  const own = new RegExp(`("(?:version|@plantstore/[\\w-]+)": )"${before.replaceAll(".", "\\.")}"`, "g");
+  const own = new RegExp(`("(?:version|@protoport/[\\w-]+)": )"${before.replaceAll(".", "\\.")}"`, "g");
   return text.replaceAll(own, `$1"${version}"`);
 }
 
@@ -65,7 +65,7 @@ export function releaseNames(text: string, before: string, version: string): str
   const names = [
     "-0.0.0.tgz",
     "plantstore:0.0.0",
-    "plantstore-proxy:0.0.0",
+    "protoport:0.0.0",
     "newTag: 0.0.0",
     "plantstore-migrate-0-0-0",
   ].map((name) => [before, version].map((of) => name.replace("0.0.0", of).replace("0-0-0", of.replaceAll(".", "-"))));

@@ -26,7 +26,7 @@ function filesOf(...patterns: readonly string[]): string[] {
 
 /** Returns the source files of the plant store and the packages. */
 export function sourceFiles(): string[] {
-  return filesOf("src/**/*.ts", "packages/!(testing)/src/**/*.ts", "protoport/conformance/runner/**/*.ts");
+  return filesOf("src/**/*.ts", "protoport/!(testing)/src/**/*.ts", "protoport/conformance/runner/**/*.ts");
 }
 
 /** Returns the files with tools and benchmarks. */
@@ -36,12 +36,12 @@ export function toolFiles(): string[] {
 
 /** Returns the test files and the files that they share. */
 export function testFiles(): string[] {
-  return filesOf("test/**/*.ts", "packages/*/test/**/*.ts", "protoport/testing/src/**/*.ts");
+  return filesOf("test/**/*.ts", "protoport/*/test/**/*.ts", "protoport/testing/src/**/*.ts");
 }
 
 /** Returns the documentation's pages. */
 export function pageFiles(): string[] {
-  return filesOf("*.md", "docs/**/*.md", "deploy/**/*.md", "bench/*.md", "packages/**/README.md", "src/README.md");
+  return filesOf("*.md", "docs/**/*.md", "deploy/**/*.md", "bench/*.md", "protoport/**/README.md", "src/README.md");
 }
 
 /**

@@ -9,7 +9,7 @@ export interface BearerAuthOptions {
   /** Returns the scope or scopes that a token needs for a procedure, if any. Called once per procedure. */
   readonly requiredScope?: ((procedure: string) => string | readonly string[] | undefined) | undefined;
   /**
-   * All the server's services. RPCs require the scopes in their option `plantstore.auth.v1.required_scopes`.
+   * All the server's services. RPCs require the scopes in their option `protoport.auth.v1.required_scopes`.
    * `requiredScope` is called for RPCs without the option. If any RPC in a service has the option, all RPCs in the
    * service must have the option or be open. Calls to services in neither `services` nor `open` fail with `Internal`.
    */

@@ -3,7 +3,7 @@ import type { DescMethod, DescService, UnknownField } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { withCode } from "@protoport/gateway/http";
 
-/** The field number of the extension `plantstore.auth.v1.required_scopes`, whose file a descriptor set may lack. */
+/** The field number of the extension `protoport.auth.v1.required_scopes`, whose file a descriptor set may lack. */
 const extensionNumber = 57386;
 
 /** The field number of `RequiredScopes.scopes`. */
@@ -13,7 +13,7 @@ const scopesNumber = 1;
 const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /**
- * Returns the scopes that an RPC's option `plantstore.auth.v1.required_scopes` lists, or `[]` if the RPC accepts every
+ * Returns the scopes that an RPC's option `protoport.auth.v1.required_scopes` lists, or `[]` if the RPC accepts every
  * valid token. Returns `undefined` if the RPC does not have the option. Use the scopes in `createResourceMetadata` and
  * `createMcp`.
  *
@@ -26,7 +26,7 @@ export function requiredScopesOf({ proto: { options }, parent, name }: DescMetho
   if (!scopes.includes(undefined)) return [...new Set(scopes.flatMap((each) => each ?? []))];
   throw withCode(
     new TypeError(
-      `the option ${extensionNumber} of ${parent.typeName}.${name} must be a plantstore.auth.v1.RequiredScopes that ` +
+      `the option ${extensionNumber} of ${parent.typeName}.${name} must be a protoport.auth.v1.RequiredScopes that ` +
         "contains only scopes",
     ),
     "ERR_OPTIONS",
@@ -77,7 +77,7 @@ export function readRequiredScopes(
     const missing = described.filter(({ scopes, procedure }) => scopes === undefined && !isOpen(procedure));
     if (described.some(({ scopes }) => scopes !== undefined) && missing.length > 0)
       throw servicesProblem(
-        `${missing.map(({ name }) => name).join(", ")} must have the option plantstore.auth.v1.required_scopes, as other ` +
+        `${missing.map(({ name }) => name).join(", ")} must have the option protoport.auth.v1.required_scopes, as other ` +
           "RPCs of the service do; {} accepts every valid token",
       );
     for (const { name, procedure, scopes } of described) {

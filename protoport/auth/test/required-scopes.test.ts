@@ -18,7 +18,7 @@ import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
 import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
 
-// The RPC option plantstore.auth.v1.required_scopes. A token's text is its scopes, separated by "+".
+// The RPC option protoport.auth.v1.required_scopes. A token's text is its scopes, separated by "+".
 
 const verifier: TokenVerifier = {
   verify: ({ text }) => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(text.split("+")) }),
@@ -221,7 +221,7 @@ describe("createBearerAuth", () => {
       scopes: { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
       problem:
         "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
-        "option plantstore.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token",
+        "option protoport.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token",
     },
     {
       name: "two scopes in one string",
@@ -280,7 +280,7 @@ describe("createBearerAuth", () => {
     const refusal = expect.objectContaining({
       code: "ERR_OPTIONS",
       message:
-        "the option 57386 of greenhouse.v1.GreenhouseService.WaterBed must be a plantstore.auth.v1.RequiredScopes that " +
+        "the option 57386 of greenhouse.v1.GreenhouseService.WaterBed must be a protoport.auth.v1.RequiredScopes that " +
         "contains only scopes",
     });
     expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(refusal);

@@ -23,7 +23,7 @@ export function pictureOf(measured: readonly Measured[]): string {
     for (const { name, failed, faults } of bars) {
       y += rowHeight;
       const length = Math.max(1, Math.round((failed / most) * barWidth));
-      const kind = name.startsWith("@plantstore/") ? "bar ours" : "bar";
+      const kind = name.startsWith("@protoport/") ? "bar ours" : "bar";
       parts.push(
         `<text x="${nameWidth - 10}" y="${y}" text-anchor="end">${name.replace(", before grpc-go", "")}</text>`,
         `<rect class="${kind}" x="${nameWidth}" y="${y - 12}" width="${length}" height="15" rx="2"/>`,

@@ -37,28 +37,28 @@ const proxy = [
 /** The servers in the table. */
 export const servers: readonly Server[] = [
   {
-    id: "plantstore-gateway",
+    id: "protoport-gateway",
     name: "@protoport/gateway",
     without: [],
     build: [],
     start: ["node", "protoport/gateway/test/suites/long/transcoding/serve.ts", "PORT", "own"],
   },
   {
-    id: "plantstore-gateway-mounted",
+    id: "protoport-gateway-mounted",
     name: "@protoport/gateway in node:http",
     without: [],
     build: [],
     start: ["node", "protoport/gateway/test/suites/long/transcoding/serve.ts", "PORT", "mounted"],
   },
   {
-    id: "plantstore-gateway-fetch",
+    id: "protoport-gateway-fetch",
     name: "@protoport/gateway over Fetch",
     without: [],
     build: [],
     start: ["node", "protoport/gateway/test/suites/long/transcoding/serve.ts", "PORT", "fetch"],
   },
   {
-    id: "plantstore-gateway-proxy",
+    id: "protoport-gateway-proxy",
     name: "@protoport/gateway before grpc-go",
     without: [],
     ...go,

@@ -20,7 +20,7 @@ test("the documented base file and plugin options are accepted", async () => {
   writeFileSync(folder.file("base.yaml"), base);
   const { opt, local }: { readonly opt: readonly string[]; readonly local: readonly string[] } =
     parse(plugin).plugins[0];
-  expect(local.slice(1)).toEqual(["plantstore-proxy", "protoc-gen-openapi"]);
+  expect(local.slice(1)).toEqual(["protoport", "protoc-gen-openapi"]);
   const flags = opt.map((option) => `--${option}`);
   const { exitCode, printed } = await runOpenApi(
     folder.file("set.binpb"),

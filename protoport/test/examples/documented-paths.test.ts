@@ -13,7 +13,7 @@ const otherPath = /^(?:gen\/greet_pb\.ts|proto\/greet\.proto|google\/.*|proto\/s
 
 /** Folders in which a path may begin: the page's, and those with sources. */
 function startsOf(page: string): string[] {
-  return ["", `${dirname(page)}/`, "src/", "packages/*/src/", "packages/", "examples/"];
+  return ["", `${dirname(page)}/`, "src/", "protoport/*/src/", "protoport/", "examples/"];
 }
 
 const texts = [...pages, "CONTRIBUTING.md", "RELEASING.md", "bench/README.md", "deploy/README.md"];

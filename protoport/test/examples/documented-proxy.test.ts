@@ -15,7 +15,7 @@ const [yaml = "", session = "", program = ""] = ["yaml", "console", "ts"].map(
   (language) => blocks.find((block) => block.language === language)?.text ?? "",
 );
 const [, command = "", serves = "", url = "", body = ""] =
-  /^\$ npx @plantstore\/proxy (.*)\n.*? (serves .*)\n\$ curl (.*)\n(.*)$/.exec(session) ?? [];
+  /^\$ npx @protoport\/proxy (.*)\n.*? (serves .*)\n\$ curl (.*)\n(.*)$/.exec(session) ?? [];
 
 const folder = createTempFolder();
 const upstream = createGateway({

@@ -129,7 +129,7 @@ function isPath(specifier: string): boolean {
 
 /** Returns whether a specifier names one of this project's packages. */
 function isSibling(specifier: string): boolean {
-  return specifier.startsWith("@plantstore/");
+  return specifier.startsWith("@protoport/");
 }
 
 function packageOf(specifier: string): string {
@@ -167,7 +167,7 @@ function importBuiltSiblings(included: readonly string[]): Plugin {
       if (!isSibling(specifier) || included.includes(packageOf(specifier))) return null;
       const published = publishedSpecifier(specifier);
       const name = packageOf(published);
-      const source = readPackage(name.replace("@plantstore/", "")).exports[published.replace(name, ".")];
+      const source = readPackage(name.replace("@protoport/", "")).exports[published.replace(name, ".")];
       if (source === undefined) throw new Error(`${specifier} is not exported by ${name}`);
       return { id: `${name}/lib/${builtPath(source.replace(/^\.\//, ""))}.js`, external: true };
     },

@@ -33,7 +33,7 @@ export const packageFolders: ReadonlyMap<string, string> = new Map([
     "grpc-handlers",
     "proxy",
     "conformance",
-  ].map((name) => [name, `packages/${name}`] as const),
+  ].map((name) => [name, `protoport/${name}`] as const),
   ["plantstore", "."],
 ]);
 
@@ -47,24 +47,24 @@ export const gatewayParts: readonly string[] = [
   "mcp",
   "validation",
   "command-line",
-].map((name) => `@plantstore/${name}`);
+].map((name) => `@protoport/${name}`);
 
 /**
  * Returns the published name of an import. The gateway has a subpath for each entry of the packages that it contains.
  */
 export function publishedSpecifier(specifier: string): string {
   const isOfPart = gatewayParts.some((part) => specifier === part || specifier.startsWith(`${part}/`));
-  return isOfPart ? specifier.replace("@plantstore/", "@protoport/gateway/") : specifier;
+  return isOfPart ? specifier.replace("@protoport/", "@protoport/gateway/") : specifier;
 }
 
 /**
- * Reads a package's manifest in packages/ by the folder name. The gateway's manifest includes the entries of the
+ * Reads a package's manifest in protoport/ by the folder name. The gateway's manifest includes the entries of the
  * packages that it contains.
  */
 export function readPackage(name: string): Manifest {
-  const manifest = readManifest(join(projectFolder, "packages", name, "package.json"));
+  const manifest = readManifest(join(projectFolder, "protoport", name, "package.json"));
   if (name !== "gateway") return manifest;
-  const entries = gatewayParts.map((part) => part.replace("@plantstore/", "")).flatMap(entriesOfPart);
+  const entries = gatewayParts.map((part) => part.replace("@protoport/", "")).flatMap(entriesOfPart);
   // MCP and validation each have a gateway entry, with the same exports.
   return { ...manifest, exports: { ...manifest.exports, ...Object.fromEntries(entries), ...manifest.exports } };
 }

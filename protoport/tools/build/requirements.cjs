@@ -66,7 +66,7 @@ refuse([
 if (name === "@protoport/gateway" && bun === undefined && deno === undefined && !isWithin(node, engines.node)) {
   process.emitWarning(
     `node:http2 of Node ${node} has known vulnerabilities (CVE-2026-56846, CVE-2026-56848): use Node ${engines.node}`,
-    { code: "PLANTSTORE_OLD_NODE" },
+    { code: "PROTOPORT_OLD_NODE" },
   );
 }
 

@@ -39,11 +39,11 @@ export async function bundleTypes(
     name: "declarations-of-parts",
     resolveId: {
       order: "pre",
-      filter: { id: /^@plantstore\// },
+      filter: { id: /^@protoport\// },
       handler: (specifier: string): string | { readonly id: string; readonly external: true } => {
         const part = gatewayParts.find((each) => included.includes(each) && `${specifier}/`.startsWith(`${each}/`));
         if (part === undefined) return { id: publishedSpecifier(specifier), external: true };
-        const name = part.replace("@plantstore/", "");
+        const name = part.replace("@protoport/", "");
         const source = readPackage(name).exports[specifier.replace(part, ".")] ?? "";
         return join(declarations, "..", name, source.replace(/\.ts$/, ".d.ts"));
       },

@@ -34,7 +34,7 @@ test.each(webEntries)("%s can be bundled for browsers", (entry) => {
 test("protoport/docs/how-to/packages.md lists exactly the entries for browsers", () => {
   const [, section = ""] =
     /## Browsers, workers and bundles\n([^]*?)\n\nA program/.exec(readPage("protoport/docs/how-to/packages.md")) ?? [];
-  const listed = [...section.matchAll(/`((?:@plantstore|plantstore)?\/[^`]+)`/g)].map(([, name = ""]) => name);
+  const listed = [...section.matchAll(/`((?:@protoport|plantstore)?\/[^`]+)`/g)].map(([, name = ""]) => name);
   const entries = listed
     .filter((name) => name !== "@protoport/gateway")
     .map((name) => (name.startsWith("/") ? `@protoport/gateway${name}` : name));

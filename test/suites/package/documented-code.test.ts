@@ -12,7 +12,7 @@ const blocks = pageBlocks.filter(
   ({ language, page, text }) =>
     language === "ts" &&
     page !== "protoport/docs/tutorials/first-service.md" &&
-    !/"@plantstore\/(?:frameworks\/|grpc-handlers\/nestjs)/.test(text),
+    !/"@protoport\/(?:frameworks\/|grpc-handlers\/nestjs)/.test(text),
 );
 
 // The declarations that the text around the blocks assumes.

@@ -163,7 +163,7 @@ test("each package has the documented dependencies", () => {
       .split("\n")
       .find((line) => line.startsWith(`| \`${name}\` |`));
     const documented = row?.split(" | ").at(-2)?.replaceAll("`", "");
-    const names = Object.keys(manifest.dependencies ?? {}).map((each) => each.replace("@plantstore/", ""));
+    const names = Object.keys(manifest.dependencies ?? {}).map((each) => each.replace("@protoport/", ""));
     expect(documented?.split(", ").toSorted(), name).toEqual(names.length === 0 ? ["–"] : names.toSorted());
   }
 });

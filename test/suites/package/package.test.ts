@@ -121,7 +121,7 @@ describe.each([
 
   test("depends on the other packages with the same version", () => {
     const manifest = JSON.parse(user.run("cat", join("node_modules", name, "package.json")));
-    const others = Object.entries(manifest.dependencies).filter(([other]) => other.startsWith("@plantstore/"));
+    const others = Object.entries(manifest.dependencies).filter(([other]) => other.startsWith("@protoport/"));
     expect(others).toEqual(others.map(([other]) => [other, manifest.version]));
   });
 });
@@ -182,7 +182,7 @@ test("the gateway's Fetch entry imports no Node modules", () => {
 function publishedModules(): string[] {
   const libraries = [...packageFolders].filter(([name]) => name !== "rest-client" && name !== "conformance");
   return libraries.flatMap(([name, folder]) => {
-    const lib = join(user.path, "node_modules", name === "plantstore" ? name : `@plantstore/${name}`, "lib");
+    const lib = join(user.path, "node_modules", name === "plantstore" ? name : `@protoport/${name}`, "lib");
     return readdirSync(lib, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".js"))
       .flatMap((file) => [...readFileSync(join(lib, file), "utf8").matchAll(/^\/\/ (\S+\.ts)$/gm)])

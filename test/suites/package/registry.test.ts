@@ -37,7 +37,7 @@ test("npm publishes the packages with the release commands, without warnings", a
     expect(printed, id).not.toContain("npm warn publish");
   }
   for (const publication of publications) expect(await find(publication)).toBe(`${manifest.version}\n`);
-  const names = [...packageFolders.keys()].map((name) => (name === "plantstore" ? name : `@plantstore/${name}`));
+  const names = [...packageFolders.keys()].map((name) => (name === "plantstore" ? name : `@protoport/${name}`));
   expect(registry.names()).toEqual(names);
 });
 
@@ -48,7 +48,7 @@ test("npm install --global installs the plant store and its man page", async () 
 });
 
 test("npx runs the proxy by the package's name", async () => {
-  expect(await npx("@protoport/proxy --help")).toMatch(/^plantstore-proxy: /);
+  expect(await npx("@protoport/proxy --help")).toMatch(/^protoport: /);
 });
 
 test("npx runs the transcoding suite by the package's name", async () => {

@@ -145,7 +145,7 @@ describe("a release of the checkout's version", () => {
 
   // Excludes the plant store and the REST transport, whose comments contain bundled packages' paths.
   test("builds byte-identical tarballs in another folder", () => {
-    for (const name of ["plantstore-gateway", "plantstore-auth"]) {
+    for (const name of ["protoport-gateway", "protoport-auth"]) {
       const file = `${name}-${current}.tgz`;
       expect(
         readFileSync(join(copy.folder, "dist/release", file)).equals(readFileSync(join(projectFolder, "dist", file))),
@@ -169,7 +169,7 @@ describe("a release of the checkout's version", () => {
 });
 
 const ids = [...packageFolders.keys()].map((name) =>
-  name === "plantstore" ? `${name}@${current}` : `@plantstore/${name}@${current}`,
+  name === "plantstore" ? `${name}@${current}` : `@protoport/${name}@${current}`,
 );
 
 interface Publication {

@@ -80,12 +80,12 @@ export async function openProduction(): Promise<Production> {
 }
 
 /**
- * Writes executable files `plantstore` and `plantstore-proxy`, which node can run as well, and returns the PATH for
+ * Writes executable files `plantstore` and `protoport`, which node can run as well, and returns the PATH for
  * them.
  */
 export function installCommands(folder: TempFolder): string {
   mkdirSync(folder.file("bin"));
-  const programs = { plantstore: "src/command/main.ts", "plantstore-proxy": "protoport/proxy/src/command/main.ts" };
+  const programs = { plantstore: "src/command/main.ts", "protoport": "protoport/proxy/src/command/main.ts" };
   for (const [name, file] of Object.entries(programs)) {
     const main = JSON.stringify(join(projectFolder, file));
     writeFileSync(folder.file(`bin/${name}`), `#!/usr/bin/env node\nimport(${main});\n`, { mode: 0o755 });

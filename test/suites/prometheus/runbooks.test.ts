@@ -24,7 +24,7 @@ listen: { port: 0, tls: { cert: cert.pem, key: key.pem } }
 admin: { port: 9464 }
 upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: set.binpb }]
 EOF
-plantstore-proxy --config proxy.yaml > proxy.log 2>&1 &
+protoport --config proxy.yaml > proxy.log 2>&1 &
 PROXY=$!
 until grep -q serves proxy.log; do sleep 0.1; done`;
 
@@ -72,7 +72,7 @@ describe("runbooks", () => {
   ])("the commands for $alert print the expected output for a healthy server", async ({ alert, prints }) => {
     const commands = blocksOf(alert)
       .map((block) => (alert.startsWith("Gateway") ? ofProxy(block) : block))
-      .map((block) => block.replaceAll("npx @protoport/proxy", "plantstore-proxy"));
+      .map((block) => block.replaceAll("npx @protoport/proxy", "protoport"));
     expect(commands).toHaveLength(prints.length);
     for (const [index, block] of commands.entries())
       expect(await production.read(block)).toMatch(prints[index] ?? /^$/);

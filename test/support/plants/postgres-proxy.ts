@@ -24,7 +24,7 @@ export async function startPostgresProxy(
   port = 5432,
 ): Promise<PostgresProxy> {
   const socketName = `.s.PGSQL.${port}`;
-  const folder = mkdtempSync(join(tmpdir(), "plantstore-proxy-"));
+  const folder = mkdtempSync(join(tmpdir(), "protoport-"));
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
     const server = connect(join(serverFolder, socketName));

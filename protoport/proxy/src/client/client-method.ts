@@ -135,4 +135,4 @@ export class MessageMethod extends ClientMethod<Message> {
   }
 }
 
-const userAgent = "grpc-node-plantstore-gateway";
+const userAgent = "grpc-node-protoport-gateway";

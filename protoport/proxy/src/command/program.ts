@@ -64,7 +64,7 @@ const schemaCommand: CommandOf<Terminal> = {
 };
 
 const program: Program<Terminal> = {
-  name: "plantstore-proxy",
+  name: "protoport",
   about: "REST, Connect and gRPC-Web in front of gRPC services in any language.",
   version: packageVersion(),
   commands: [serveCommand, checkCommand, openApiCommand, pluginCommand, schemaCommand],

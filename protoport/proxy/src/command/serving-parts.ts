@@ -91,7 +91,7 @@ async function openMcp(
 ): Promise<ProtocolExtension | undefined> {
   if (tools === undefined) return undefined;
   const { createMcp } = await import("@protoport/gateway/mcp");
-  const serverInfo = { name: "plantstore-proxy", version: packageVersion() };
+  const serverInfo = { name: "protoport", version: packageVersion() };
   return createMcp({ tools, path: mcpPath, serverInfo, ...(validation && { validation }) });
 }
 

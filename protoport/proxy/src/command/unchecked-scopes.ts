@@ -10,7 +10,7 @@ import type { ServingParts } from "./serving-parts.ts";
 /** The settings and the access checks that determine which scopes are checked. */
 type CheckedScopes = Pick<ServingParts, "settings" | "accessChecks">;
 
-/** RPCs whose option `plantstore.auth.v1.required_scopes` requires more than the settings require. */
+/** RPCs whose option `protoport.auth.v1.required_scopes` requires more than the settings require. */
 interface UncheckedRpcs {
   /** RPCs whose option names scopes that the settings do not require. */
   readonly restricted: readonly DescMethod[];
@@ -87,7 +87,7 @@ type Admitted = Awaited<ReturnType<Admit>>;
 
 /** Returns the problems with `authentication.scopes`, each without the setting's name at the beginning. */
 function problemsOf(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
-  const option = "the option plantstore.auth.v1.required_scopes";
+  const option = "the option protoport.auth.v1.required_scopes";
   const unchecked = findUncheckedRpcs(services, parts);
   const restricted = unchecked.restricted.map(selectorOf).join(", ");
   const undefinedRpcs = unchecked.undefined.map(selectorOf).join(", ");

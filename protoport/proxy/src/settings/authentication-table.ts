@@ -104,7 +104,7 @@ export const authenticationType: SettingType<AuthenticationSection> = mapping<Au
     about:
       "Scopes that RPCs require, by their names (`package.Service.Method`, `package.*`); the most specific name applies; " +
       "separate several with a space. Tokens of `tokens` have every scope. RPCs whose option " +
-      "`plantstore.auth.v1.required_scopes` names other scopes are refused.",
+      "`protoport.auth.v1.required_scopes` names other scopes are refused.",
   },
   forward: { type: boolean, fallback: true, about: "Whether the upstream gets the `Authorization` of the caller." },
 });

@@ -6,7 +6,7 @@ import { proxyConfigurationType } from "./setting-table.ts";
 export function proxyConfigurationSchema(): JsonSchema {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
-    title: "Configuration of plantstore-proxy",
+    title: "Configuration of protoport",
     ...proxyConfigurationType.schema,
   };
 }

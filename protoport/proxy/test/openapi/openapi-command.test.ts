@@ -5,6 +5,6 @@ test("openapi reports an unknown format once, with a hint to --help", async () =
   expect(await runOpenApi("set.binpb", "--format", "xml")).toEqual({
     exitCode: 2,
     printed: "",
-    errors: "plantstore-proxy: --format must be json or yaml, got \"xml\"\nTry 'plantstore-proxy openapi --help'.",
+    errors: "protoport: --format must be json or yaml, got \"xml\"\nTry 'protoport openapi --help'.",
   });
 });

@@ -30,12 +30,12 @@ const imports: Readonly<Record<string, string>> = {
 
 /** Returns the import map for this project's package entries, which the REST transport and generated code import. */
 function packageImports(): Readonly<Record<string, string>> {
-  const entries = readdirSync(join(projectFolder, "packages")).flatMap((folder) => {
-    const manifest = readFileSync(join(projectFolder, "packages", folder, "package.json"), "utf8");
+  const entries = readdirSync(join(projectFolder, "protoport")).flatMap((folder) => {
+    const manifest = readFileSync(join(projectFolder, "protoport", folder, "package.json"), "utf8");
     const { name, exports = {} }: { name: string; exports?: Readonly<Record<string, string>> } = JSON.parse(manifest);
     return Object.entries(exports).map(([entry, file]) => [
       `${name}${entry.slice(1)}`,
-      `/packages/${folder}${file.slice(1)}`,
+      `/protoport/${folder}${file.slice(1)}`,
     ]);
   });
   return Object.fromEntries(entries);

@@ -20,7 +20,7 @@ test.each(["gateway", "sidecar"])("the overlay %s and its proxy settings are val
   const settings = readFileSync(join(folder, `kubernetes/${overlay}/proxy.yaml`), "utf8");
   const { upstreams, admin } = readProxyConfiguration({ name: "proxy.yaml", text: settings }).settings;
   expect([upstreams.length, admin.port]).toEqual([1, 9464]);
-  expect(rendered).toContain("registry.example/plantstore-proxy:0.1.0");
+  expect(rendered).toContain("registry.example/protoport:0.1.0");
   expect(rendered).toContain("  namespace: orders");
 });
 

@@ -65,7 +65,7 @@ import { routes } from ${urlOf(join(projectFolder, "protoport/examples/servers/g
 /** Replaces the packages that a block imports by their files. */
 function inCheckout(block: string): string {
   return block
-    .replace(/"@plantstore\/frameworks\/(\w+)"/, (_specifier, name: string) =>
+    .replace(/"@protoport\/frameworks\/(\w+)"/, (_specifier, name: string) =>
       urlOf(join(projectFolder, `protoport/frameworks/src/${name}.ts`)),
     )
     .replace(/"(@nestjs\/[\w-]+)"/, (_specifier, name: string) => urlOf(framework.resolve(name)));

@@ -20,7 +20,7 @@ function urlOf(path: string): string {
 /** Replaces the packages that a block imports by their files, and its ports. */
 function inCheckout(block: string, port: number): string {
   return block
-    .replaceAll(/"@plantstore\/grpc-handlers\/(\w+)"/g, (_specifier, name: string) =>
+    .replaceAll(/"@protoport\/grpc-handlers\/(\w+)"/g, (_specifier, name: string) =>
       urlOf(join(projectFolder, `protoport/grpc-handlers/src/${name}.ts`)),
     )
     .replaceAll(/"(@nestjs\/[\w-]+)"/g, (_specifier, name: string) => urlOf(framework.resolve(name)))

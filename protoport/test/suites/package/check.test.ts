@@ -32,7 +32,7 @@ test("the documented check command exits with 0 on a valid definition", () => {
 
 /** Runs the command, and returns its output with the exit code on the last line. */
 function check(words: string, node = process.execPath): string {
-  return user.tryToRun("bash", "-c", `exec 2>&1; ${node} node_modules/.bin/plantstore-proxy check ${words}; echo $?`);
+  return user.tryToRun("bash", "-c", `exec 2>&1; ${node} node_modules/.bin/protoport check ${words}; echo $?`);
 }
 
 test("check exits with 1 and prints all problems in a definition", () => {
@@ -51,7 +51,7 @@ test.each([
     words: "buf.yaml",
     says: "buf.yaml is not a binary descriptor set: it is text.",
   },
-  { name: "missing arguments", words: "", says: "usage: plantstore-proxy check SET" },
+  { name: "missing arguments", words: "", says: "usage: protoport check SET" },
 ])("check with $name exits with 2 and prints a message", ({ words, says }) => {
   const output = check(words);
   expect(output).toContain(says);

@@ -89,7 +89,7 @@ describe.each(pages)("%s", (page) => {
       if (!name.startsWith("client")) programs.use(await startServer(project, { words: [name], port }));
     }
     for (const command of commands.filter((each) => each.startsWith("npx "))) {
-      const words = command.replace("npx @protoport/proxy", "node_modules/.bin/plantstore-proxy").split(" ");
+      const words = command.replace("npx @protoport/proxy", "node_modules/.bin/protoport").split(" ");
       const port = ports.get("8080") ?? "";
       programs.use(await startServer(project, { words: [...words, "--port", port], port }));
     }

@@ -15,8 +15,8 @@ test("the transcoding suite has no dependencies, and contains its contract and c
   const documented = documentedSize("@protoport/conformance");
   expect(Math.abs(statSync(join(user.path, tarball)).size / documented - 1)).toBeLessThan(0.15);
   user.run("npm", "install", "--no-audit", "--no-fund", `./${tarball}`);
-  const scope = join(user.path, "node_modules/@plantstore");
-  expect(readdirSync(join(user.path, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["@plantstore"]);
+  const scope = join(user.path, "node_modules/@protoport");
+  expect(readdirSync(join(user.path, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["@protoport"]);
   expect(readdirSync(join(scope, "conformance")).toSorted()).toEqual([
     "LICENSE",
     "README.md",

@@ -40,7 +40,7 @@ const packagePages = [
   "frameworks",
   "grpc-handlers",
   "proxy",
-].map((name) => `packages/${name}/README.md`);
+].map((name) => `protoport/${name}/README.md`);
 
 /** Covers all blocks. The first row that matches a block applies. */
 export const blockRules: readonly BlockRule[] = [

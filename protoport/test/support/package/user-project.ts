@@ -30,20 +30,20 @@ export function packed(): Tarballs {
 }
 
 /** Returns the tarballs in a folder. */
-export function tarballsIn(folder: string): Readonly<Record<`@plantstore/${LibraryName}` | "plantstore", string>> {
+export function tarballsIn(folder: string): Readonly<Record<`@protoport/${LibraryName}` | "plantstore", string>> {
   const files = readdirSync(folder);
   const tarball = (name: string): string =>
     join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
   return {
-    "@protoport/gateway": tarball("plantstore-gateway"),
+    "@protoport/gateway": tarball("protoport-gateway"),
     "@protoport/gateway/engine": tarball("plantstore-http-engine"),
-    "@protoport/docs-page": tarball("plantstore-docs-page"),
-    "@protoport/rest-client": tarball("plantstore-rest-client"),
-    "@protoport/auth": tarball("plantstore-auth"),
-    "@protoport/telemetry": tarball("plantstore-telemetry"),
-    "@protoport/frameworks": tarball("plantstore-frameworks"),
-    "@protoport/grpc-handlers": tarball("plantstore-grpc-handlers"),
-    "@protoport/proxy": tarball("plantstore-proxy"),
+    "@protoport/docs-page": tarball("protoport-docs-page"),
+    "@protoport/rest-client": tarball("protoport-rest-client"),
+    "@protoport/auth": tarball("protoport-auth"),
+    "@protoport/telemetry": tarball("protoport-telemetry"),
+    "@protoport/frameworks": tarball("protoport-frameworks"),
+    "@protoport/grpc-handlers": tarball("protoport-grpc-handlers"),
+    "@protoport/proxy": tarball("protoport"),
     plantstore: tarball("plantstore"),
   };
 }

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { proxyCommand } from "../../../proxy/src/command/program.ts";
 import { within } from "../deadline.ts";
 
-/** `plantstore-proxy` in this process. Dispose of the command with `await using`, which requires the exit code 0. */
+/** `protoport` in this process. Dispose of the command with `await using`, which requires the exit code 0. */
 export class ProxyCommand implements AsyncDisposable {
   /** The lines on standard output. */
   readonly printed: string[] = [];

@@ -90,7 +90,7 @@ export function restrictedServices(): readonly DescService[] {
 }
 
 /**
- * The greenhouse with `plantstore.auth.v1.required_scopes` as an unknown field, as without the option's file.
+ * The greenhouse with `protoport.auth.v1.required_scopes` as an unknown field, as without the option's file.
  *
  * @param scopes - each RPC's scopes by its name. An RPC that is not listed does not have the option
  */

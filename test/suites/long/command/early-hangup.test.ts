@@ -63,12 +63,12 @@ test.each<{
     start: (folder, environment) => startCommandLine(["check"], folder.path, environment),
   },
   {
-    command: "plantstore-proxy --check",
+    command: "protoport --check",
     module: "/command/program.ts",
     start: (folder, environment) => startProxy(["--check", ...configured], folder, environment),
   },
   {
-    command: "plantstore-proxy schema",
+    command: "protoport schema",
     module: "/command/program.ts",
     start: (folder, environment) => startProxy(["schema"], folder, environment),
   },

@@ -28,7 +28,7 @@ require("./node/requirements.cjs");`,
   return stdout + stderr;
 }
 
-const warning = /^PLANTSTORE_OLD_NODE node:http2 of Node [0-9.]+ has known vulnerabilities .*: use Node [^\n]*\n$/;
+const warning = /^PROTOPORT_OLD_NODE node:http2 of Node [0-9.]+ has known vulnerabilities .*: use Node [^\n]*\n$/;
 
 test.each(["22.15.0", "22.23.1", "23.11.1", "24.18.0", "25.9.0", "26.5.0"])(
   "Node %s prints one warning when it loads the gateway",
@@ -60,7 +60,7 @@ test.each(["20.20.2", "22.14.0", "23.7.0"])("Node %s cannot load a package", asy
 });
 
 describe("the field engines", () => {
-  const manifests = globSync("packages/*/package.json", { cwd: projectFolder });
+  const manifests = globSync("protoport/*/package.json", { cwd: projectFolder });
 
   test.each(manifests)("in %s excludes vulnerable node:http2 versions", (manifest) => {
     const libraries = enginesOf("protoport/gateway/package.json");

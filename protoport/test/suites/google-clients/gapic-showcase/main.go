@@ -4,7 +4,7 @@
 // lock while handlers run, so that CreateSession never returns. Release the lock in server/observer.go. Then run:
 //
 //	gapic-showcase run
-//	plantstore-proxy --upstream dns:localhost:7469 --reflection --rest-profile google --rules rules.yaml
+//	protoport --upstream dns:localhost:7469 --reflection --rest-profile google --rules rules.yaml
 //	go run ./cmd/judge rest http://127.0.0.1:8080
 //
 // `go run ./cmd/judge grpc 127.0.0.1:7469` makes the calls over gRPC. rules.yaml contains the `http` part of

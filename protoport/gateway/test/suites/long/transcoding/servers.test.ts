@@ -26,10 +26,10 @@ test.each([...servers, ...backends])("the known failures of $name are ids of exi
 // An Express guard on a path must not be passed by percent-encoding, so a mounted gateway matches literals as sent.
 const mountedFailures = ["path.equivalent.letter", "path.equivalent.version", "path.equivalent.literal-in-variable"];
 
-test.each(servers.filter(({ id }) => id.startsWith("plantstore-gateway")))(
+test.each(servers.filter(({ id }) => id.startsWith("protoport-gateway")))(
   "$name has no known failures, except encoded literals when mounted",
   ({ id }) => {
-    expect(knownFailing(id)).toEqual(id === "plantstore-gateway-mounted" ? mountedFailures : []);
+    expect(knownFailing(id)).toEqual(id === "protoport-gateway-mounted" ? mountedFailures : []);
   },
 );
 

@@ -88,7 +88,7 @@ test("check lists grpc-gateway options that a description does not use", async (
   );
 });
 
-test("plantstore-proxy runs check, and prints usage for wrong arguments", async () => {
+test("protoport runs check, and prints usage for wrong arguments", async () => {
   const file = join(projectFolder, "protoport/proxy/src/command/main.ts");
   expect(await runProgram(process.execPath, [file, "check", orders])).toMatchObject({
     exitCode: 0,
@@ -97,7 +97,7 @@ test("plantstore-proxy runs check, and prints usage for wrong arguments", async 
   for (const args of [[], ["check"], ["chekc"]]) {
     expect(await runProgram(process.execPath, [file, ...args])).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringMatching(/^plantstore-proxy: .*\nTry 'plantstore-proxy.* --help'\.\n$/),
+      stderr: expect.stringMatching(/^protoport: .*\nTry 'protoport.* --help'\.\n$/),
     });
   }
 });
@@ -169,7 +169,7 @@ test("--rules rejects JSON with duplicate members", async () => {
   expect([exitCode, errorOutput]).toEqual([2, expect.stringContaining("cannot read the HTTP rules of ")]);
 });
 
-describe("plantstore-proxy check", () => {
+describe("protoport check", () => {
   const set = descriptorSetOf(file_orders_v1_orders);
   const alone = create(FileDescriptorSetSchema, { file: [file_orders_v1_orders.proto] });
   const options = create(MethodOptionsSchema);
@@ -251,13 +251,13 @@ describe("plantstore-proxy check", () => {
   test.each([
     { name: "a folder", args: ["/"], message: "cannot read /: EISDIR" },
     { name: "a missing file", args: ["nowhere.binpb"], message: "cannot read nowhere.binpb: ENOENT" },
-    { name: "a missing file argument", args: [], message: "usage: plantstore-proxy check SET " },
-    { name: "two file arguments", args: [orders, orders], message: "usage: plantstore-proxy check SET " },
+    { name: "a missing file argument", args: [], message: "usage: protoport check SET " },
+    { name: "two file arguments", args: [orders, orders], message: "usage: protoport check SET " },
     { name: "an unknown flag", args: [orders, "--strict"], message: 'unknown flag "--strict" of "check"' },
     {
       name: "an unknown --rest option",
       args: [orders, "--rest", "loose"],
-      message: "plantstore-proxy: --rest must be one of lenient, ",
+      message: "protoport: --rest must be one of lenient, ",
     },
     {
       name: "an unknown --rest-profile",

@@ -602,12 +602,12 @@ Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
   ]);
 });
 
-describe("plantstore-proxy serve", () => {
+describe("protoport serve", () => {
   const set = write("set.binpb", descriptorSetOf(file_orders_v1_orders));
   const local = ["--upstream", "http://127.0.0.1:1"];
   test.each<{ args: readonly string[]; message: string; exitCode?: number }>([
-    { args: [], message: "--upstream or --config is missing\nTry 'plantstore-proxy serve --help'." },
-    { args: ["x"], message: "usage: plantstore-proxy serve [--config FILE]" },
+    { args: [], message: "--upstream or --config is missing\nTry 'protoport serve --help'." },
+    { args: ["x"], message: "usage: protoport serve [--config FILE]" },
     { args: ["--nope"], message: 'unknown flag "--nope" of "serve"' },
     { args: ["--prot", "1"], message: 'unknown flag "--prot" of "serve", did you mean "--port"?' },
     { args: ["--porrt", "1"], message: 'unknown flag "--porrt" of "serve", did you mean "--port"?' },

@@ -32,7 +32,7 @@ async function start(...services: readonly DescService[]): Promise<ReflectedUpst
 /** Returns the arguments in the page's example command, with these addresses. */
 function documentedArgs(first: string, second: string): readonly string[] {
   const page = readFileSync(join(projectFolder, "protoport/docs/how-to/proxy.md"), "utf8");
-  const block = /```sh\nnpx @plantstore\/proxy ([^`]+)```/.exec(page)?.[1] ?? "";
+  const block = /```sh\nnpx @protoport\/proxy ([^`]+)```/.exec(page)?.[1] ?? "";
   const words = block.replaceAll("\\\n", " ").replaceAll("'", "").trim().split(/\s+/);
   return words.map((word) => word.replace("dns:shelves:50051", first).replace("dns:orders:50051", second));
 }
@@ -108,7 +108,7 @@ test.each([
   {
     name: "a --service flag for an unknown address",
     flags: ["--service", "dns:c:3=c.*"],
-    want: ['plantstore-proxy: --service must have the address of an upstream before "=", got "dns:c:3"'],
+    want: ['protoport: --service must have the address of an upstream before "=", got "dns:c:3"'],
   },
 ])("two upstreams with reflection and $name are refused", async ({ flags, want }) => {
   const { exitCode, errors } = await run([...both, ...flags]);

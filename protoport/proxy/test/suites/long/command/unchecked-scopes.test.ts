@@ -14,7 +14,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 import { proxyCommand } from "../../../../src/command/program.ts";
 
-// The proxy compares the option plantstore.auth.v1.required_scopes with authentication.scopes.
+// The proxy compares the option protoport.auth.v1.required_scopes with authentication.scopes.
 
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
@@ -64,7 +64,7 @@ async function runCheck(): Promise<CheckResult> {
 
 const token = "a-token-of-sufficient-length";
 const authentication = ["authentication:", `  tokens: [{ file: ${write("token", token)} }]`];
-const option = "the option plantstore.auth.v1.required_scopes";
+const option = "the option protoport.auth.v1.required_scopes";
 const namesOf = (rpcs: readonly string[]): string => rpcs.map((name) => `${served}.${name}`).join(", ");
 const restrictedProblem = (...rpcs: readonly string[]): string =>
   `authentication.scopes must require the scopes that ${option} names for ${namesOf(rpcs)}`;

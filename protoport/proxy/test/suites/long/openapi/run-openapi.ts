@@ -1,6 +1,6 @@
 import { proxyCommand } from "../../../../src/command/program.ts";
 
-/** Runs `plantstore-proxy openapi` in this process. */
+/** Runs `protoport openapi` in this process. */
 export async function runOpenApi(
   ...args: readonly string[]
 ): Promise<{ exitCode: number; printed: string; errors: string }> {

@@ -21,7 +21,7 @@ export interface RunningProxy extends AsyncDisposable {
 }
 
 /**
- * Runs `plantstore-proxy --config FILE` until it serves, ends, or waits for descriptors. By default, it listens on free
+ * Runs `protoport --config FILE` until it serves, ends, or waits for descriptors. By default, it listens on free
  * loopback ports, reads descriptors by reflection, and stops immediately.
  */
 export async function runProxy(addresses: readonly string[], settings: TestSettings): Promise<RunningProxy> {
