@@ -11,7 +11,7 @@ const expected = lines.filter((line) => line !== "" && !line.startsWith("#")).ma
 
 const files = (report.testResults ?? []).map(({ name, status, message, assertionResults }) => {
   // `.ci/lift-packages` runs tests in another folder.
-  const file = name.replace(`${process.cwd()}/`, "").replace(/^\/.*?\/(?=(?:test|packages)\/)/, "");
+  const file = name.replace(`${process.cwd()}/`, "").replace(/^\/.*?\/(?=(?:test|protoport)\/)/, "");
   const tests = assertionResults.map((test) => ({ ...test, name: `${file} ${test.fullName}` }));
   return { name: file, status, message, tests };
 });

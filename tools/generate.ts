@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { projectFolder as project } from "../protoport/tools/build/manifest.ts";
 
-// `npm run generate` writes the `gen/` folders in src, test and bench, openapi.json, the man page and the proxy's
+// `npm run generate` writes the `gen/` folders in src and test, openapi.json, the man page and the proxy's
 // settings table. With `-- --check`, the program writes the files to a temporary folder instead, and fails if the
 // project's files differ.
 
@@ -15,18 +15,11 @@ const testDefinitions = [
   "protoport/conformance/proto/transcoding",
 ];
 
-/** The buf modules of the entry for HttpArena, and its definition. */
-const arena = [
-  "--config={version: v2, modules: [{path: protoport/protobuf/proto}, {path: bench/arena}]}",
-  "--path=protoport/bench/arena/benchmark.proto",
-];
-
 /** The generated files and folders, relative to the project's folder. */
 const generated = [
   "protoport/gateway/src/protobuf/gen",
   "src/gen",
   "protoport/testing/src/gen",
-  "protoport/bench/arena/gen",
   "openapi.json",
   "man/plantstore.1",
   "protoport/docs/reference/proxy-configuration.md",
@@ -60,7 +53,7 @@ function generate(folder: string): void {
   write(folder, "man/plantstore.1", run(process.execPath, ["tools/write-man-page.ts"]));
   const settings = run(process.execPath, ["protoport/tools/write-proxy-settings.ts"]);
   write(folder, "protoport/docs/reference/proxy-configuration.md", settings);
-  run("buf", ["generate", ...arena, "--template", "protoport/bench/arena/buf.gen.yaml", "-o", folder]);
+
   const paths = testDefinitions.flatMap((path) => ["--path", path]);
   const workspace = ["--config", "protoport/testing/proto/buf.workspace.yaml", "--exclude-source-info"];
   const image = run("buf", ["build", ...workspace, "-o", "-", ...paths]);

@@ -59,7 +59,7 @@ export function filePatternsOf({ name, repeats }: FileSuite): {
   const installed = "**/node_modules/**";
   if (repeats !== undefined)
     return { include: repeats.map((path) => path.replace(/\/$/, "/**/*.test.ts")), exclude: [installed] };
-  const tests = "{test,protoport/*/test}";
+  const tests = "{test,protoport/test,protoport/*/test}";
   return name === "unit"
     ? { include: [`${tests}/**/*.test.ts`], exclude: [installed, `${tests}/suites/**`] }
     : { include: [`${tests}/suites/${name}/**/*.test.ts`], exclude: [installed] };
