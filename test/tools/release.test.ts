@@ -3,11 +3,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import manifest from "../../protoport/gateway/package.json" with { type: "json" };
 import { publishedAddresses } from "../../protoport/tools/build/manifest.ts";
-import { publicationsOf, withoutFiles } from "../../tools/release/artifacts.ts";
+import { publicationsOf } from "../../protoport/tools/build/publications.ts";
+import { withoutFiles } from "../../tools/release/artifacts.ts";
 import {
   filesWithNames,
   isVersion,
   manifests,
+  packageNames,
   releaseChangelog,
   releaseManifest,
   releaseNames,
@@ -56,7 +58,9 @@ test.each(manifests)("a release changes the versions in %s and nothing else", (f
 /** Returns the lines that name this project's artifacts in a version. */
 function linesWith(version: string, texts: readonly string[]): string[] {
   const pattern = new RegExp(`(?<![\\d.])${version.replaceAll(".", "[.-]")}(?![\\d-])`);
-  return texts.flatMap((text) => text.split("\n")).filter((line) => line.includes("plantstore") && pattern.test(line));
+  return texts
+    .flatMap((text) => text.split("\n"))
+    .filter((line) => /plantstore|protoport/.test(line) && pattern.test(line));
 }
 
 test("a release updates tarball and image names in pages and deploy/", () => {
@@ -79,10 +83,10 @@ test("the SBOM contains no tarball paths from the build machine", () => {
 });
 
 test("packages are published after their dependencies", () => {
-  const commands = publicationsOf("1.0.0", "/a").map(({ publish }) => publish.join(" "));
+  const commands = publicationsOf(packageNames(), "1.0.0", "/a").map(({ publish }) => publish.join(" "));
   const names = [
     "gateway",
-    "http-engine",
+    "command-line",
     "docs-page",
     "rest-client",
     "auth",
@@ -91,14 +95,14 @@ test("packages are published after their dependencies", () => {
     "grpc-handlers",
     "proxy",
     "conformance",
-  ].map((name) => `plantstore-${name}`);
+  ].map((name) => `protoport-${name}`);
   expect(commands).toEqual(
     [...names, "plantstore"].map((name) => `npm publish --provenance --access public /a/${name}-1.0.0.tgz`),
   );
 });
 
 test("a prerelease gets the npm tag next", () => {
-  const [first] = publicationsOf("1.0.0-rc.1", "/a");
+  const [first] = publicationsOf(packageNames(), "1.0.0-rc.1", "/a");
   expect(first?.publish.join(" ")).toBe(
     "npm publish --provenance --access public --tag next /a/protoport-gateway-1.0.0-rc.1.tgz",
   );

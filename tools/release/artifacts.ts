@@ -3,7 +3,9 @@ import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { packageFolders, projectFolder as project, readManifest } from "../../protoport/tools/build/manifest.ts";
+import { projectFolder as project, protoportPackages } from "../../protoport/tools/build/manifest.ts";
+import { tarballName } from "../../protoport/tools/build/publications.ts";
+import { packageNames } from "./texts.ts";
 
 /**
  * The folder for a release's files, which are a tarball for each package, sbom.json, RELEASE_NOTES.md and SHA256SUMS.
@@ -14,17 +16,7 @@ export const releaseFolder: string = join(project, "dist/release");
 const outputLimitBytes = 16 * 1024 * 1024;
 
 /** The folders in dist/ that become packages. Dependencies come first. */
-const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`);
-
-/** Returns the package names, in the order of `folders`. */
-function packageNames(): string[] {
-  return [...packageFolders.values()].map((folder) => readManifest(join(project, folder, "package.json")).name);
-}
-
-/** Returns the name of the tarball that npm packs for a package. */
-function tarballName(name: string, version: string): string {
-  return `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
-}
+const folders = [...protoportPackages, "plantstore"].map((name) => `./dist/${name}`);
 
 /** Writes a release's files from the output of `npm run build`. */
 export function makeArtifacts(version: string, notes: string): void {
@@ -77,35 +69,4 @@ export function withoutFiles(bill: string): string {
     Array.isArray(value) ? value.filter((each) => !String(each?.url).startsWith("file:")) : value,
   );
   return `${JSON.stringify(others, null, 2)}\n`;
-}
-
-type Command = readonly [program: string, ...args: string[]];
-
-/** The commands that publish one package in a release. */
-export interface Publication {
-  /** The package's name and version, such as `plantstore@0.2.0`. */
-  readonly id: string;
-  /** A command that prints the version if the registry has it. Otherwise, the command prints nothing or fails. */
-  readonly find: Command;
-  /** A command that publishes the tarball with its provenance. */
-  readonly publish: Command;
-}
-
-/**
- * Returns the commands that publish a version's packages. Dependencies come first.
- *
- * @param folder - the folder with the tarballs. The default is {@link releaseFolder}
- */
-export function publicationsOf(version: string, folder: string = releaseFolder): Publication[] {
-  // npm requires a tag for a version that is not to be installed by default.
-  const tag = version.includes("-") ? ["--tag", "next"] : [];
-  return packageNames().map((name) => {
-    const id = `${name}@${version}`;
-    const tarball = join(folder, tarballName(name, version));
-    return {
-      id,
-      find: ["npm", "view", id, "version"],
-      publish: ["npm", "publish", "--provenance", "--access", "public", ...tag, tarball],
-    };
-  });
 }

@@ -3,11 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { projectFolder as project, readManifest } from "../../protoport/tools/build/manifest.ts";
-import { makeArtifacts, type Publication, publicationsOf, releaseFolder } from "./artifacts.ts";
+import { type Publication, publicationsOf } from "../../protoport/tools/build/publications.ts";
+import { makeArtifacts, releaseFolder } from "./artifacts.ts";
 import {
   filesWithNames,
   isVersion,
   manifests,
+  packageNames,
   releaseChangelog,
   releaseManifest,
   releaseNames,
@@ -97,7 +99,7 @@ function writeRelease(version: string, contents: ReadonlyMap<string, string>, sk
 
 /** Publishes the packages that npm does not have yet, so that an interrupted release can be continued. */
 function publish(version: string): void {
-  for (const publication of publicationsOf(version)) {
+  for (const publication of publicationsOf(packageNames(), version, releaseFolder)) {
     const [program, ...args] = publication.publish;
     if (isPublished(publication, version)) console.log(`${publication.id} is already published, skipped`);
     else execFileSync(program, args, { cwd: project, stdio: "inherit" });

@@ -1,16 +1,21 @@
 import { globSync } from "node:fs";
 import { join } from "node:path";
-import { gatewayParts, packageFolders, projectFolder as project } from "../../protoport/tools/build/manifest.ts";
+import { projectFolder as project, protoportPackages, readManifest } from "../../protoport/tools/build/manifest.ts";
 
 /** The packages' package.json files, relative to the project's folder. Dependencies come first. */
 export const manifests: readonly string[] = [
-  ...gatewayParts.map((name) => name.replace("@protoport", "protoport")),
-  ...packageFolders.values(),
-].map((folder) => join(folder, "package.json"));
+  ...protoportPackages.map((name) => `protoport/${name}/package.json`),
+  "package.json",
+];
+
+/** Returns the names of the published packages: Protoport's list, then the plant store's. */
+export function packageNames(): string[] {
+  return manifests.map((file) => readManifest(join(project, file)).name);
+}
 
 /** The pages and deploy/ files that may contain a version, relative to the project's folder. */
 export const filesWithNames: readonly string[] = globSync(
-  ["README.md", "protoport/*/README.md", "docs/**/*.md", "deploy/**/*.{md,yaml}"],
+  ["README.md", "protoport/*/README.md", "{.,protoport}/docs/**/*.md", "{.,protoport}/deploy/**/*.{md,yaml}"],
   { cwd: project },
 );
 
@@ -62,12 +67,8 @@ export function releaseManifest(text: string, before: string, version: string): 
 /** Returns a page or a file in deploy/ with the tarballs and a new version's image. */
 export function releaseNames(text: string, before: string, version: string): string {
   // Some names in Kubernetes must not contain dots.
-  const names = [
-    "-0.0.0.tgz",
-    "plantstore:0.0.0",
-    "protoport:0.0.0",
-    "newTag: 0.0.0",
-    "plantstore-migrate-0-0-0",
-  ].map((name) => [before, version].map((of) => name.replace("0.0.0", of).replace("0-0-0", of.replaceAll(".", "-"))));
+  const names = ["-0.0.0.tgz", "plantstore:0.0.0", "protoport:0.0.0", "newTag: 0.0.0", "plantstore-migrate-0-0-0"].map(
+    (name) => [before, version].map((of) => name.replace("0.0.0", of).replace("0-0-0", of.replaceAll(".", "-"))),
+  );
   return names.reduce((changed, [from = "", to = ""]) => changed.replaceAll(from, to), text);
 }

@@ -3,7 +3,7 @@ import { isBuiltin } from "node:module";
 import { dirname, join, relative, resolve } from "node:path";
 import { build, type OutputChunk, type Plugin } from "rolldown";
 import type { Entry } from "./entries.ts";
-import { type Manifest, projectFolder, publishedSpecifier, readPackage } from "./manifest.ts";
+import { type Manifest, projectFolder, readPackage } from "./manifest.ts";
 
 /** The options for {@link bundle}. */
 export interface BundleOptions {
@@ -107,18 +107,18 @@ function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk
 /** The gateway's chunks. All chunks run without node, because the gateway over Fetch loads them too. */
 const sharedChunks = [
   // The modules for an HTTP engine. They do not depend on RPC.
-  { name: "http", test: /\/http\/src\/(?:index\.ts$|(?:errors|exchange|fetch|options)\/)/ },
+  { name: "http", test: /\/gateway\/src\/http\/(?:index\.ts$|(?:errors|exchange|fetch|options)\/)/ },
   // The modules that every call needs.
   {
     name: "calls",
-    test: /\/(?:gateway\/src\/fetch|protobuf\/src\/(?:descriptors|errors|messages)|protocols\/src(?!\/compression\/)|serve\/src)\/(?!.*(?:entry|index)\.ts$)/,
+    test: /\/gateway\/src\/(?:fetch|protobuf\/(?:descriptors|errors|messages)|protocols(?!\/compression\/)|serve)\/(?!.*(?:entry|index)\.ts$)/,
   },
 ];
 
 /** Returns a source file's path in the bundle's folder, without its extension. */
 function builtPath(source: string): string {
   return source
-    .replace(/^(?:packages|\.\.)\//, "")
+    .replace(/^(?:protoport|\.\.)\//, "")
     .replace(/(^|\/)src\//, "$1")
     .replace(/\.ts$/, "");
 }
@@ -153,7 +153,7 @@ function allowDeclaredImports({ dependencies, peerDependencies }: Manifest, incl
 }
 
 function packageFolderOf(file: string): string {
-  return /^.*\/packages\/[^/]+/.exec(file)?.[0] ?? projectFolder;
+  return /^.*\/protoport\/[^/]+/.exec(file)?.[0] ?? projectFolder;
 }
 
 /**
@@ -165,9 +165,8 @@ function importBuiltSiblings(included: readonly string[]): Plugin {
     name: "import built siblings",
     resolveId(specifier) {
       if (!isSibling(specifier) || included.includes(packageOf(specifier))) return null;
-      const published = publishedSpecifier(specifier);
-      const name = packageOf(published);
-      const source = readPackage(name.replace("@protoport/", "")).exports[published.replace(name, ".")];
+      const name = packageOf(specifier);
+      const source = readPackage(name.replace("@protoport/", "")).exports[specifier.replace(name, ".")];
       if (source === undefined) throw new Error(`${specifier} is not exported by ${name}`);
       return { id: `${name}/lib/${builtPath(source.replace(/^\.\//, ""))}.js`, external: true };
     },

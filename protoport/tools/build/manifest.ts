@@ -20,60 +20,23 @@ export interface Manifest {
   readonly peerDependenciesMeta?: Readonly<Record<string, object>>;
 }
 
-/** The packages' folders in the checkout, by the folder names in dist/. Dependencies come first. */
-export const packageFolders: ReadonlyMap<string, string> = new Map([
-  ...[
-    "gateway",
-    "http-engine",
-    "docs-page",
-    "rest-client",
-    "auth",
-    "telemetry",
-    "frameworks",
-    "grpc-handlers",
-    "proxy",
-    "conformance",
-  ].map((name) => [name, `protoport/${name}`] as const),
-  ["plantstore", "."],
-]);
-
-/** The checkout's packages that the published gateway contains. Dependencies come first. */
-export const gatewayParts: readonly string[] = [
-  "http",
-  "protobuf",
-  "protocols",
-  "serve",
-  "openapi",
-  "mcp",
-  "validation",
+/** Protoport's published packages, by the names of their folders in protoport/ and dist/. Dependencies come first. */
+export const protoportPackages: readonly string[] = [
+  "gateway",
   "command-line",
-].map((name) => `@protoport/${name}`);
+  "docs-page",
+  "rest-client",
+  "auth",
+  "telemetry",
+  "frameworks",
+  "grpc-handlers",
+  "proxy",
+  "conformance",
+];
 
-/**
- * Returns the published name of an import. The gateway has a subpath for each entry of the packages that it contains.
- */
-export function publishedSpecifier(specifier: string): string {
-  const isOfPart = gatewayParts.some((part) => specifier === part || specifier.startsWith(`${part}/`));
-  return isOfPart ? specifier.replace("@protoport/", "@protoport/gateway/") : specifier;
-}
-
-/**
- * Reads a package's manifest in protoport/ by the folder name. The gateway's manifest includes the entries of the
- * packages that it contains.
- */
+/** Reads a package's manifest in protoport/ by the folder name. */
 export function readPackage(name: string): Manifest {
-  const manifest = readManifest(join(projectFolder, "protoport", name, "package.json"));
-  if (name !== "gateway") return manifest;
-  const entries = gatewayParts.map((part) => part.replace("@protoport/", "")).flatMap(entriesOfPart);
-  // MCP and validation each have a gateway entry, with the same exports.
-  return { ...manifest, exports: { ...manifest.exports, ...Object.fromEntries(entries), ...manifest.exports } };
-}
-
-/** Returns a part's entries as the gateway's exports. */
-function entriesOfPart(part: string): readonly (readonly [string, string])[] {
-  return Object.entries(readPackage(part).exports).map(
-    ([subpath, source]) => [`./${part}${subpath.slice(1)}`, source.replace(".", `../${part}`)] as const,
-  );
+  return readManifest(join(projectFolder, "protoport", name, "package.json"));
 }
 
 /** A package.json's members that concern only the checkout and are not published. */
@@ -97,12 +60,9 @@ function isSource(entry: readonly [string | undefined, string]): entry is [strin
   return entry[0] !== undefined;
 }
 
-/**
- * Returns a source file's path in the published package. The file belongs to the package, or to a part of the gateway.
- */
+/** Returns a source file's path in the published package. */
 function pathOf(source: string): string | undefined {
-  const [, part = "", path] = /^\.(?:\.\/([\w-]+\/))?\/?src\/(.*)\.ts$/.exec(source) ?? [];
-  return path === undefined ? undefined : part + path;
+  return /^\.\/src\/(.*)\.ts$/.exec(source)?.[1];
 }
 
 /**
@@ -148,8 +108,6 @@ export function publishedAddresses(repository: string | undefined, directory: st
 
 /** The build options that affect a published package.json. */
 export interface Publishing {
-  /** The packages that are bundled into the package's code, and that are therefore not dependencies. */
-  readonly included: readonly string[];
   /** The folder from which commands are started. */
   readonly commandFolder: string;
   /** Folders in `lib/` that cannot be imported. */
@@ -164,11 +122,8 @@ export interface Publishing {
 export function publishedManifest(
   manifest: Manifest,
   folder: string,
-  { included, commandFolder, unexported }: Publishing,
+  { commandFolder, unexported }: Publishing,
 ): object {
-  const dependencies = Object.entries(manifest.dependencies ?? {})
-    .filter(([name]) => !included.includes(name))
-    .map(([name, version]) => [gatewayParts.includes(name) ? "@protoport/gateway" : name, version]);
   const exported = Object.entries(manifest.exports).map(([subpath, source]) => [subpath, builtExport(source)]);
   // The path has no "./", which npm would remove with a warning.
   const commands = Object.entries(manifest.bin ?? {}).map(([name, source]) => [
@@ -179,7 +134,7 @@ export function publishedManifest(
   const code = [["./lib/*", "./lib/*"], ...unexported.map((name) => [`./lib/${name}/*`, null])];
   return {
     ...publishedMembers(manifest, folder),
-    dependencies: Object.fromEntries(dependencies),
+    dependencies: manifest.dependencies ?? {},
     exports: Object.fromEntries([...exported, ...code]),
     ...membersBeforeExports(manifest.exports),
     ...(commands.length > 0 && { bin: Object.fromEntries(commands) }),

@@ -20,7 +20,7 @@ import * as auth from "../../../protoport/auth/src/index.ts";
 import * as inputs from "../../../protoport/auth/src/inputs/index.ts";
 import * as operations from "../../../protoport/telemetry/src/logs/index.ts";
 import * as server from "../../../src/index.ts";
-import { packageFolders } from "../../../protoport/tools/build/manifest.ts";
+import { protoportPackages } from "../../../protoport/tools/build/manifest.ts";
 import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
 
 // The packages as npm would publish them, installed by npm in an empty project from the tarballs and the registry.
@@ -61,7 +61,10 @@ describe.each([
     name: "@protoport/docs-page",
     has: [...everywhere, "lib/files/page.html", "lib/files/page.js", "lib/files/LICENSE-marked"],
   },
-  { name: "@protoport/gateway/engine", has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"] },
+  {
+    name: "@protoport/gateway/engine",
+    has: [...everywhere, "lib/http2-client/index.js", "lib/http2-client/index.d.ts"],
+  },
   { name: "@protoport/rest-client", has: everywhere },
   { name: "@protoport/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
   { name: "@protoport/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
@@ -178,11 +181,13 @@ test("the gateway's Fetch entry imports no Node modules", () => {
   expect(files.size).toBeGreaterThan(1);
 });
 
-/** Returns the source files whose code is in the published packages, except in the REST client and in programs. */
+/** Returns the source files whose code is in the published packages, except in programs. */
 function publishedModules(): string[] {
-  const libraries = [...packageFolders].filter(([name]) => name !== "rest-client" && name !== "conformance");
-  return libraries.flatMap(([name, folder]) => {
-    const lib = join(user.path, "node_modules", name === "plantstore" ? name : `@protoport/${name}`, "lib");
+  const libraries = [...protoportPackages.filter((name) => name !== "conformance"), "plantstore"];
+  return libraries.flatMap((name) => {
+    const isPlantStore = name === "plantstore";
+    const folder = isPlantStore ? "." : `protoport/${name}`;
+    const lib = join(user.path, "node_modules", isPlantStore ? name : `@protoport/${name}`, "lib");
     return readdirSync(lib, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".js"))
       .flatMap((file) => [...readFileSync(join(lib, file), "utf8").matchAll(/^\/\/ (\S+\.ts)$/gm)])

@@ -1,10 +1,15 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { packageFolders } from "../../../protoport/tools/build/manifest.ts";
-import { type Publication, publicationsOf } from "../../../tools/release/artifacts.ts";
+import { protoportPackages } from "../../../protoport/tools/build/manifest.ts";
+import { type Publication, publicationsOf } from "../../../protoport/tools/build/publications.ts";
+import { packageNames } from "../../../tools/release/texts.ts";
 import manifest from "../../../protoport/gateway/package.json" with { type: "json" };
-import { type LocalRegistry, publishPackages, startRegistry } from "../../../protoport/test/support/package/local-registry.ts";
+import {
+  type LocalRegistry,
+  publishPackages,
+  startRegistry,
+} from "../../../protoport/test/support/package/local-registry.ts";
 import { createUserProject } from "../../../protoport/test/support/package/user-project.ts";
 
 // Publishes the packages to a registry and installs them from it by their names, like after a release.
@@ -17,7 +22,7 @@ const npm = (command: string, folder: string = user.path): Promise<string> => re
 const npx = (words: string): Promise<string> => npm(`npm_config_cache=cache npx --yes ${words}`);
 
 beforeAll(async () => {
-  registry = await startRegistry();
+  registry = await startRegistry(/protoport|plantstore/);
 });
 afterAll(() => {
   registry[Symbol.dispose]();
@@ -30,15 +35,14 @@ function find({ find: words }: Publication): Promise<string> {
 }
 
 test("npm publishes the packages with the release commands, without warnings", async () => {
-  const publications = publicationsOf(manifest.version);
+  const publications = publicationsOf(packageNames(), manifest.version, projectFolder);
   for (const publication of publications) await expect(find(publication)).rejects.toThrow("E404");
-  for (const { id, printed } of await publishPackages(registry)) {
+  for (const { id, printed } of await publishPackages(registry, [...protoportPackages, "plantstore"])) {
     expect(printed, id).toContain(`@${manifest.version}\n`);
     expect(printed, id).not.toContain("npm warn publish");
   }
   for (const publication of publications) expect(await find(publication)).toBe(`${manifest.version}\n`);
-  const names = [...packageFolders.keys()].map((name) => (name === "plantstore" ? name : `@protoport/${name}`));
-  expect(registry.names()).toEqual(names);
+  expect(registry.names()).toEqual(packageNames());
 });
 
 test("npm install --global installs the plant store and its man page", async () => {

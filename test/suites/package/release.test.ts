@@ -3,9 +3,9 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import manifest from "../../../protoport/gateway/package.json" with { type: "json" };
-import { packageFolders } from "../../../protoport/tools/build/manifest.ts";
+import { protoportPackages } from "../../../protoport/tools/build/manifest.ts";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
-import { manifests } from "../../../tools/release/texts.ts";
+import { manifests, packageNames } from "../../../tools/release/texts.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
 import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
@@ -94,7 +94,7 @@ describe("npm run release", () => {
   });
 });
 
-const names = [...packageFolders.keys()].map((name) => (name === "plantstore" ? name : `plantstore-${name}`));
+const names = [...protoportPackages.map((name) => `protoport-${name}`), "plantstore"];
 const artifacts = (version: string): string[] =>
   ["RELEASE_NOTES.md", "SHA256SUMS", "sbom.json", ...names.map((name) => `${name}-${version}.tgz`)].toSorted();
 
@@ -168,9 +168,7 @@ describe("a release of the checkout's version", () => {
   });
 });
 
-const ids = [...packageFolders.keys()].map((name) =>
-  name === "plantstore" ? `${name}@${current}` : `@protoport/${name}@${current}`,
-);
+const ids = packageNames().map((name) => `${name}@${current}`);
 
 interface Publication {
   readonly name: string;
@@ -187,7 +185,7 @@ test.each<Publication>([
   { name: "publishes each tarball with provenance, after its dependencies", exitCode: 0, sent: names },
   {
     name: "stops after a package that npm refuses",
-    refused: "publish*http-engine",
+    refused: "publish*docs-page",
     exitCode: 1,
     sent: names.slice(0, 2),
   },

@@ -166,7 +166,8 @@ test("protoport/docs/reference/versions.md lists exactly the tested versions", (
     ...["Node", "Bun", "Deno"].map((name) => [name, ...ends(versionsOf(name))]),
     ["TypeScript", ...ends(compilers)],
   ];
-  const section = readPage("protoport/docs/reference/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
+  const section =
+    readPage("protoport/docs/reference/versions.md").split("## What is tested\n\n")[1]?.split("\n\n")[0] ?? "";
   const shown = section
     .trim()
     .split("\n")

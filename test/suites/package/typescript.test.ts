@@ -13,6 +13,7 @@ const webProgram = `
 import { createFetchGateway, type FetchGateway } from "@protoport/gateway/fetch";
 import { createMcp } from "@protoport/gateway/mcp";
 import { openValidation } from "@protoport/gateway/validation";
+import { createGateway, type Gateway } from "@protoport/gateway";
 import { createRestTransport } from "@protoport/rest-client";
 import { PlantService } from "plantstore/connect";
 export const transport = createRestTransport({ baseUrl: "https://plants.example" });
@@ -38,7 +39,6 @@ export const gateway: number = createFetchGateway({ routes: () => {} });
 
 const nodeProgram = `
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
-import { createGateway, type Gateway } from "@protoport/gateway";
 import { createBearerAuth } from "@protoport/auth";
 import { createPlantStub } from "plantstore/client";
 import { PlantService } from "plantstore/connect";

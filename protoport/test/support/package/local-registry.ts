@@ -6,8 +6,8 @@ import { text } from "node:stream/consumers";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { buildStep } from "../../../testing/src/process/build-step.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { packageFolders, readManifest } from "../../../tools/build/manifest.ts";
-import { publicationsOf } from "../../../../tools/release/artifacts.ts";
+import { protoportPackages, readManifest } from "../../../tools/build/manifest.ts";
+import { publicationsOf } from "../../../tools/build/publications.ts";
 import { createUserProject } from "./user-project.ts";
 
 /** A registry on this machine for publishing packages, which redirects npm to the real one for all others. */
@@ -18,8 +18,12 @@ export interface LocalRegistry extends Disposable {
   readonly run: (command: string, folder: string) => Promise<string>;
 }
 
-/** Starts a {@link LocalRegistry} without packages. */
-export async function startRegistry(): Promise<LocalRegistry> {
+/**
+ * Starts a {@link LocalRegistry} without packages.
+ *
+ * @param own - matches the names of packages that only this registry has
+ */
+export async function startRegistry(own: RegExp = /protoport/): Promise<LocalRegistry> {
   /** The published documents by package name, and their tarballs by path. */
   const packages = new Map<string, unknown>();
   const files = new Map<string, Buffer>();
@@ -32,7 +36,7 @@ export async function startRegistry(): Promise<LocalRegistry> {
     if (request.method === "PUT") void receive(request).then(() => response.writeHead(201).end("{}"));
     else if (file !== undefined) response.end(file);
     else if (found !== undefined) response.end(JSON.stringify(found));
-    else if (path.includes("plantstore")) response.writeHead(404).end("{}");
+    else if (own.test(path)) response.writeHead(404).end("{}");
     else response.writeHead(307, { location: new URL(request.url ?? "", upstream).href }).end();
   });
 
@@ -69,14 +73,20 @@ export interface PrintedPublication {
 /**
  * Publishes the built packages with the release commands, but without provenance, for which npm requires a supported
  * CI.
+ *
+ * @param built - the packages' folders in dist/, in the order of publication
  */
-export async function publishPackages({ run }: LocalRegistry): Promise<readonly PrintedPublication[]> {
+export async function publishPackages(
+  { run }: LocalRegistry,
+  built: readonly string[] = protoportPackages,
+): Promise<readonly PrintedPublication[]> {
   const { path } = createUserProject();
-  const folders = [...packageFolders.keys()].map((name) => `./dist/${name}`).join(" ");
+  const folders = built.map((name) => `./dist/${name}`).join(" ");
   await run(`npm pack --silent --pack-destination ${path} ${folders}`, projectFolder);
   const { version } = readManifest(join(projectFolder, "package.json"));
+  const names = built.map((name) => readManifest(join(projectFolder, "dist", name, "package.json")).name);
   const publications: PrintedPublication[] = [];
-  for (const { id, publish } of publicationsOf(version, path)) {
+  for (const { id, publish } of publicationsOf(names, version, path)) {
     const printed = await run(publish.join(" ").replace(" --provenance", ""), projectFolder);
     publications.push({ id, printed });
   }

@@ -36,21 +36,21 @@ export function tarballsIn(folder: string): Readonly<Record<`@protoport/${Librar
     join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
   return {
     "@protoport/gateway": tarball("protoport-gateway"),
-    "@protoport/gateway/engine": tarball("plantstore-http-engine"),
+    "@protoport/command-line": tarball("protoport-command-line"),
     "@protoport/docs-page": tarball("protoport-docs-page"),
     "@protoport/rest-client": tarball("protoport-rest-client"),
     "@protoport/auth": tarball("protoport-auth"),
     "@protoport/telemetry": tarball("protoport-telemetry"),
     "@protoport/frameworks": tarball("protoport-frameworks"),
     "@protoport/grpc-handlers": tarball("protoport-grpc-handlers"),
-    "@protoport/proxy": tarball("protoport"),
+    "@protoport/proxy": tarball("protoport-proxy"),
     plantstore: tarball("plantstore"),
   };
 }
 
 type LibraryName =
   | "gateway"
-  | "http-engine"
+  | "command-line"
   | "docs-page"
   | "rest-client"
   | "auth"
