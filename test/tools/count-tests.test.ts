@@ -20,7 +20,7 @@ test.each([
   },
   {
     name: "a file whose clean-up failed is printed",
-    file: "/tmp/tmp.X/packages/gateway/test/fuzz.test.ts",
+    file: "/tmp/tmp.X/protoport/gateway/test/fuzz.test.ts",
     tests: [{ status: "passed" }],
     message: "a timer\nis left",
     want: ["1 0 0", "protoport/gateway/test/fuzz.test.ts: a timer"],

@@ -14,7 +14,7 @@ function filesOf(suite: FileSuite): string[] {
   return globSync(include, { cwd: projectFolder, exclude });
 }
 
-const testFiles = globSync("{test,protoport/*/test}/**/*.test.ts", {
+const testFiles = globSync("{test,protoport/test,protoport/*/test}/**/*.test.ts", {
   cwd: projectFolder,
   exclude: ["**/node_modules/**"],
 });
@@ -49,7 +49,7 @@ const subjects = [
   /^test\/contract\//,
   /^test\/stores\/contract\/(?:commands|\w+-store)\./,
   // What only the HTTP engine does.
-  /^packages\/http\/test\/engine\//,
+  /^protoport\/gateway\/test\/http\/engine\//,
   // The suite for google.api.http on handlers of grpc-js.
   /\/transcoding\//,
 ];
@@ -70,6 +70,11 @@ function sourceOf(file: string): { folder: string; name: string } {
   return { folder: path.slice(0, -basename(path).length), name: basename(path, ".test.ts") };
 }
 
+/** Returns a source file's package, or its module in the gateway. */
+function moduleOf(source: string): string {
+  return /^protoport\/gateway\/src\/(?:[^/]+\/)?|^.*?src\//.exec(source)?.[0] ?? "";
+}
+
 test("a test named like a source file is in the matching folder", () => {
   const sources = Map.groupBy(globSync("{src,protoport/*/src}/**/*.ts", { cwd: projectFolder }), (source) =>
     basename(source, ".ts"),
@@ -78,8 +83,7 @@ test("a test named like a source file is in the matching folder", () => {
     const isOtherSuite = /\/suites\/(?!long\/)/.test(file);
     if (isOtherSuite || homonyms.includes(file) || subjects.some((subject) => subject.test(file))) return false;
     const { folder, name } = sourceOf(file);
-    const root = folder.slice(0, folder.indexOf("src/") + 4);
-    const named = (sources.get(name) ?? []).filter((source) => source.startsWith(root));
+    const named = (sources.get(name) ?? []).filter((source) => moduleOf(source) === moduleOf(`${folder}${name}.ts`));
     return named.length > 0 && !named.includes(`${folder}${name}.ts`);
   });
   expect(misplaced).toEqual([]);
@@ -96,6 +100,6 @@ test.each(fileSuites.flatMap(({ repeats = [] }) => repeats))("the path %s, which
 });
 
 test.each(suites.filter((suite) => suite.kind === "program"))("the program of the suite $name exists", (suite) => {
-  expect(suite.program).toMatch(/^(?:packages\/[a-z-]+\/)?test\/suites\/[a-z0-9-]+\/run[a-z-]*\.ts$/);
+  expect(suite.program).toMatch(/^(?:protoport\/[a-z-]+\/)?test\/suites\/[a-z0-9-]+\/run[a-z-]*\.ts$/);
   expect(existsSync(join(projectFolder, suite.program))).toBe(true);
 });

@@ -4,8 +4,8 @@
 import { createServer } from "node:http2";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createHttpEngine } from "../../protoport/gateway/src/engine/index.ts";
-import { createGateway } from "../../protoport/gateway/src/index.ts";
+import { createHttpEngine } from "@protoport/gateway/engine";
+import { createGateway } from "@protoport/gateway";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
 import { startProxy } from "../../protoport/testing/src/gateway/proxy.ts";

@@ -1,23 +1,23 @@
 // A module that is preloaded with `--import`. Instruments each function in the gateway, the HTTP engine and the proxy.
 // An instrumented function reports its module when it is called.
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseAst } from "rolldown/parseAst";
-import { childrenOf, isNode, isType, type Node } from "../mutants/syntax.ts";
+import { childrenOf, isNode, isType, type Node } from "../../protoport/testing/src/syntax.ts";
 
 declare global {
   /** Called with each called function's module, while a call is recorded. */
   var moduleEntered: ((module: string) => void) | undefined;
 }
 
-const packages = join(import.meta.dirname, "../../packages");
+const packages = join(import.meta.dirname, "../../protoport");
 
 /** Maps module folders to the names in the README tables in these packages' `src`. The longest path comes first. */
 const modules: ReadonlyMap<string, string> = new Map(
-  ["gateway", "http", "http-engine", "protobuf", "protocols", "proxy", "serve"]
-    .flatMap((name) => [...readFileSync(join(packages, name, "src/README.md"), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])
+  globSync("{gateway,proxy}/src/{,*/}README.md", { cwd: packages })
+    .flatMap((page) => [...readFileSync(join(packages, page), "utf8").matchAll(/^\| `(.+\/)` \|/gm)])
     .map(([, module = ""]) => [join(packages, module.replace("/", "/src/")), module] as const)
     .toSorted(([a], [b]) => b.length - a.length),
 );

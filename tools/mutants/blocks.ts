@@ -1,5 +1,5 @@
 import { parseAst } from "rolldown/parseAst";
-import { childrenOf, isNode, isType, type Node } from "./syntax.ts";
+import { childrenOf, isNode, isType, type Node } from "../../protoport/testing/src/syntax.ts";
 
 /** A part of a source that runs completely or not at all, unless a statement in the part exits early. */
 export interface Block {

@@ -106,7 +106,7 @@ async function killerOf(mutant: Mutant, copy: ProjectCopy): Promise<string | und
 }
 
 const sources = globSync(["src/**/*.ts", "protoport/*/src/**/*.ts"]).filter(
-  (file) => !/\/gen\/|docs-page\/src\/files\/|\/citus\/|^packages\/(?:testing|conformance)\//.test(file),
+  (file) => !/\/gen\/|docs-page\/src\/files\/|\/citus\/|^protoport\/(?:testing|conformance)\//.test(file),
 );
 const selected = sources
   .toSorted()

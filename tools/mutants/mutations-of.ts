@@ -1,6 +1,6 @@
 import { parseAst } from "rolldown/parseAst";
 import { siblingMutations } from "./sibling-mutations.ts";
-import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
+import { childrenOf, isNode, isType, type Node, nodesIn } from "../../protoport/testing/src/syntax.ts";
 
 /**
  * A mistake that a programmer could make, such as a missing statement, half of a condition, `await` or member of a

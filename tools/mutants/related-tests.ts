@@ -22,7 +22,7 @@ export function relatedTests(file: string): string[] {
     return (
       place.startsWith(folder) ||
       (!/(?:^|\/)test$/.test(dirname(place)) && folder.startsWith(`${dirname(place)}/`)) ||
-      sources.get(test)?.includes(`/${file.replace(/^packages\/[^/]+\//, "")}"`) ||
+      sources.get(test)?.includes(`/${file.replace(/^protoport\/[^/]+\//, "")}"`) ||
       basename(test) === `${basename(file, ".ts")}.test.ts` ||
       place.startsWith("test/contract/")
     );

@@ -1,5 +1,5 @@
 import type { Mutation } from "./mutations-of.ts";
-import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
+import { childrenOf, isNode, isType, type Node, nodesIn } from "../../protoport/testing/src/syntax.ts";
 
 /** A name and its type's text. */
 type Declared = readonly [name: string, type: string];

@@ -1,4 +1,4 @@
-import { childrenOf, isNode, type Node, nodesIn } from "../mutants/syntax.ts";
+import { childrenOf, isNode, type Node, nodesIn } from "../../protoport/testing/src/syntax.ts";
 
 /** A test name, as a failure shows it. */
 export interface TestName {

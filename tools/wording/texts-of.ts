@@ -1,5 +1,5 @@
 import { parseAst } from "rolldown/parseAst";
-import { childrenOf, isNode, type Node } from "../mutants/syntax.ts";
+import { childrenOf, isNode, type Node } from "../../protoport/testing/src/syntax.ts";
 import { testNamesOf, testTitlesOf } from "./test-names.ts";
 
 /** The kind of a text. A message is a program's string for people. A "docs" or "cell" text is a part of a page. */

@@ -31,7 +31,7 @@ declare global {
 const sweepMin = 64;
 
 /** Matches source files in the packages, and in the application's folder. */
-const sourceFile = /^(?:packages\/(?!testing\/)[^/]+\/)?src\//;
+const sourceFile = /^(?:protoport\/(?!testing\/)[^/]+\/)?src\//;
 
 /** Number of stack frames for each resource in the failure message. Half the default number takes half the time. */
 const framesMax = 5;

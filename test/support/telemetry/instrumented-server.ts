@@ -7,7 +7,7 @@ import { NodeSDK } from "@opentelemetry/sdk-node";
 import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
 import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
-import { withOpenTelemetry } from "../../../protoport/telemetry/src/opentelemetry/index.ts";
+import { withOpenTelemetry } from "@protoport/telemetry/opentelemetry";
 import { listenOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";
 

@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { expect } from "vitest";
-import { createOpenApi } from "../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { Catalog } from "../../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
 import { startCatalog } from "../../../testing/src/gateway/catalog.ts";

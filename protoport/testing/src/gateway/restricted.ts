@@ -19,10 +19,7 @@ import {
   ServiceOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import {
-  file_greenhouse_v1_greenhouse,
-  GreenhouseService,
-} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { file_greenhouse_v1_greenhouse, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
 /**

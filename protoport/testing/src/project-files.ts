@@ -1,6 +1,6 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
+import { projectFolder } from "./process/child-program.ts";
 
 const others = new Set([".git", "node_modules", "dist", ".plantstore"]);
 
