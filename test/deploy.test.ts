@@ -3,10 +3,14 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { settings } from "../src/server/index.ts";
 
-const folder = join(import.meta.dirname, "../deploy");
-const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
-  /\.\w+$|Dockerfile/.test(name),
-);
+const root = join(import.meta.dirname, "..");
+const folder = join(root, "deploy");
+const filesIn = (deploy: string): string[] =>
+  readdirSync(join(root, deploy), { recursive: true, encoding: "utf8" }).filter((name) =>
+    /\.\w+$|Dockerfile/.test(name),
+  );
+const folders = ["deploy", "protoport/deploy"];
+const files = folders.flatMap((deploy) => filesIn(deploy).map((name) => `${deploy}/${name}`));
 
 const known: ReadonlySet<string> = new Set(Object.values(settings).map(({ variable }) => variable));
 
@@ -51,18 +55,15 @@ test.each(alertRules.map((rule) => ({ rule, name: /^\w+/.exec(rule)?.[0] ?? "" }
 );
 
 test("each runbook section has an alert", () => {
-  const sections = ["plantstore", "proxy"].flatMap((name) =>
-    Array.from(
-      readFileSync(join(folder, `../docs/how-to/runbooks/${name}.md`), "utf8").matchAll(/^## (.*)$/gm),
-      ([, section]) => section,
-    ),
+  const sections = ["docs/how-to/runbooks/plantstore.md", "protoport/docs/how-to/runbooks/proxy.md"].flatMap((name) =>
+    Array.from(readFileSync(join(root, name), "utf8").matchAll(/^## (.*)$/gm), ([, section]) => section),
   );
   expect(new Set(sections)).toEqual(new Set(alertRules.map((rule) => /^\w+/.exec(rule)?.[0])));
 });
 
 describe("a deployment example", () => {
   test.each(files)("%s has only known settings", (name) => {
-    const text = readFileSync(join(folder, name), "utf8");
+    const text = readFileSync(join(root, name), "utf8");
     const named = [...text.matchAll(/\b(?:PLANTSTORE_[A-Z_]+[A-Z]|DATABASE_URL|TLS_[A-Z_]+)\b/g)].map(
       ([variable]) => variable,
     );
@@ -70,10 +71,12 @@ describe("a deployment example", () => {
   });
 
   test("uses only metrics and labels from docs/reference/metrics.md", () => {
-    const queried = ["alerts.yml", "grafana-dashboard.json", "proxy-dashboard.json"];
-    const asked = queried
-      .map((name) => `prometheus/${name}`)
-      .flatMap((name) => queriesOf(readFileSync(join(folder, name), "utf8")));
+    const queried = [
+      "deploy/prometheus/alerts.yml",
+      "deploy/prometheus/grafana-dashboard.json",
+      "protoport/deploy/dashboard.json",
+    ];
+    const asked = queried.flatMap((name) => queriesOf(readFileSync(join(root, name), "utf8")));
     expect(asked.length).toBeGreaterThan(40);
     const labels = new Set([...documentedMetrics().values()].flat());
     for (const { metric, names } of asked) {
@@ -83,8 +86,8 @@ describe("a deployment example", () => {
   });
 
   test('has only pods that Pod Security "restricted" accepts', () => {
-    const pods = ["kubernetes/base/plantstore.yaml", "proxy/kubernetes/base/proxy.yaml"]
-      .flatMap((name) => readFileSync(join(folder, name), "utf8").split(/^---$/m))
+    const pods = ["deploy/kubernetes/base/plantstore.yaml", "protoport/deploy/kubernetes/base/proxy.yaml"]
+      .flatMap((name) => readFileSync(join(root, name), "utf8").split(/^---$/m))
       .filter((document) => document.includes("containers:"));
     expect(pods.length).toBeGreaterThan(1);
     for (const pod of pods) {
@@ -94,10 +97,10 @@ describe("a deployment example", () => {
     }
   });
 
-  test("is listed in deploy/README.md", () => {
-    const readme = readFileSync(join(folder, "README.md"), "utf8");
+  test.each(folders)("is listed in %s/README.md", (deploy) => {
+    const readme = readFileSync(join(root, deploy, "README.md"), "utf8");
     const listed = [...readme.matchAll(/^\| \[([^\]]+)\]/gm)].map(([, name]) => name);
-    const there = files.filter((name) => name !== "README.md" && !name.endsWith(".dockerignore"));
+    const there = filesIn(deploy).filter((name) => name !== "README.md" && !name.endsWith(".dockerignore"));
     expect(new Set(listed)).toEqual(new Set(there));
   });
 });

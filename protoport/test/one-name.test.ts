@@ -8,11 +8,10 @@ import { createProxy } from "../proxy/src/create-proxy.ts";
 import { settingRows } from "../proxy/src/settings/setting-flags.ts";
 import { silentLog } from "../telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../testing/src/gateway/descriptor-set.ts";
+import { acceptedNames } from "../testing/src/options/unknown-options.ts";
 import { KitchenSink } from "../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { flagOf, settings } from "../../src/server/index.ts";
-import { plantServerOptionNames } from "../../src/server/plant-server-options.ts";
 
-// An option has one name in proxy.yaml, on the command line, in environment variables and in code. Every name is from
+// An option has one name in proxy.yaml, on the command line and in code. Every name is from
 // the table by which it is read. A difference needs a reason here.
 
 const routes = (): void => undefined;
@@ -46,9 +45,7 @@ const functions: Readonly<Record<string, (wrong: object) => unknown>> = {
 };
 
 async function optionsOf(name: string): Promise<readonly string[]> {
-  const error: unknown = await (async () => await functions[name]?.({ misspelledName: 1 }))().catch((reason) => reason);
-  const [, list = ""] = /; .* accepts (.*)$/m.exec(error instanceof Error ? error.message : "") ?? [];
-  const names = [...list.matchAll(/"(?:[\w[\]]+\.)*(\w+)"/g)].map(([, option = ""]) => option);
+  const names = await acceptedNames((wrong) => functions[name]?.(wrong));
   if (names.length === 0) throw new Error(`${name} does not list its options`);
   return names;
 }
@@ -156,56 +153,9 @@ test.each(flags)(
   },
 );
 
-/** Plant store variables whose name differs from that of their setting in code, each with the reason. */
-const variableDifferences: Readonly<Record<string, string>> = {
-  database: "DATABASE_URL is the name that platforms set",
-};
-
-/** Plant store settings that are not options with the same name, each with the reason. */
-const serverDifferences: Readonly<Record<string, string>> = {
-  workers: command,
-  database: "a store in code: `openPlantStore`",
-  databaseUrlFile: "a store in code: `openPlantStore`",
-  deletionsKeptHours: "deletionsKeptMs of `openPlantStore`, in the unit of all times in code",
-  mcp: "the result of createPlantTools in code: `tools`",
-  tlsCertFile: "a certificate in code: `tls` of `listen`",
-  tlsKeyFile: "a key in code: `tls` of `listen`",
-  logLevel: "a logger in code: `log`",
-  audit: "a logger in code: `auditLog`",
-  adminAddress: command,
-};
-
-describe("a setting of the plant store", () => {
-  test.each(Object.entries(settings).map(([key, setting]) => ({ key, setting })))(
-    "$key has the same name as a variable and a flag, except for listed differences",
-    ({ key, setting }) => {
-      const name = toKebab(key);
-      const variable = name.toUpperCase().replaceAll("-", "_");
-      const isSame = [variable, `PLANTSTORE_${variable}`].includes(setting.variable);
-      expect([key, isSame]).toEqual([key, !(key in variableDifferences)]);
-      if (isSame) expect([name, undefined]).toContain(flagOf(setting));
-    },
-  );
-
-  test.each(Object.keys(settings))(
-    "%s names an option for createPlantServer, listen or a token source",
-    async (key) => {
-      const [, prefix = "", rest = ""] = /^(jwt|introspection)(.+)$/.exec(key) ?? [];
-      const name = rest.charAt(0).toLowerCase() + rest.slice(1);
-      const ofSource = prefix === "" ? [] : await optionsOf(prefix);
-      const others = [...(await optionsOf("openTokenVerifier")), ...(await optionsOf("listen"))];
-      const isSource = ofSource.includes(name) || ofSource.includes(toSingular(name));
-      const isOption = isSource || others.includes(key) || key in plantServerOptionNames;
-      expect([key, isOption]).toEqual([key, !(key in serverDifferences)]);
-    },
-  );
-});
-
 test.each([
   { what: "proxy.yaml", differences: settingDifferences, names: rows.map(({ path }) => path) },
   { what: "flags", differences: flagDifferences, names: flags.map(({ name }) => name) },
-  { what: "variables", differences: variableDifferences, names: Object.keys(settings) },
-  { what: "createPlantServer", differences: serverDifferences, names: Object.keys(settings) },
 ])("every listed difference for $what names an existing setting", ({ differences, names }) => {
   expect(Object.keys(differences).filter((name) => !names.includes(name))).toEqual([]);
 });

@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createGrpcTransport, createUpstream } from "../proxy/src/client/entry.ts";
@@ -9,7 +7,8 @@ import { createFetchGateway } from "../gateway/src/fetch/entry.ts";
 import { expressConnectMiddleware } from "../frameworks/src/express.ts";
 import { type FastifyLike, fastifyConnectPlugin } from "../frameworks/src/fastify.ts";
 import { createHealthService, drainGracefully, Readiness } from "../gateway/src/health/index.ts";
-import { createGateway, createOpenApi, shareConnections } from "../gateway/src/index.ts";
+import { createGateway, shareConnections } from "../gateway/src/index.ts";
+import { createOpenApi } from "../gateway/src/openapi/index.ts";
 import { createMcp } from "../gateway/src/mcp/index.ts";
 import { openValidation } from "../gateway/src/validation/index.ts";
 import { createRequestMetrics, Metrics } from "../telemetry/src/metrics/index.ts";
@@ -23,23 +22,14 @@ import {
   openTokenVerifier,
   createRateLimit,
   limitRates,
+  type TokenVerifier,
 } from "../auth/src/index.ts";
 import { watchFile } from "../auth/src/inputs/index.ts";
 import { createCallLog, createSafeErrors, silentLog } from "../telemetry/src/logs/index.ts";
-import { createPlantStub, createPlantClient } from "../../src/client/index.ts";
-import {
-  createPlantServer,
-  openMemoryStore,
-  openPlantStore,
-  openSqliteStore,
-  createPlantGatewayOptions,
-  type TokenVerifier,
-} from "../../src/index.ts";
 import { KitchenSink, SinkSchema } from "../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { descriptorSetOf } from "../testing/src/gateway/descriptor-set.ts";
-import { projectFolder } from "../testing/src/process/child-program.ts";
-import { gatewayParts } from "../tools/build/manifest.ts";
-import { allSourceFiles, sourceFolders, sourcePath } from "../../test/support/source-files.ts";
+import { describeRequiredOptions, describeUnknownOptions } from "../testing/src/options/unknown-options.ts";
+import { protoportTree } from "./support/source-files.ts";
 
 // The public API refuses unknown names in every options object. Its types are read from the sources; add new ones here.
 
@@ -47,7 +37,6 @@ const routes = (): void => undefined;
 const sink = (router: ConnectRouter): unknown => router.service(KitchenSink, {});
 const info = { title: "t", version: "1" };
 const readiness = new Readiness({});
-const store = openMemoryStore();
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "none is known" }) };
 const upstream = { upstream: "http://127.0.0.1:1", descriptors: new Uint8Array() };
 const source = { issuer: "https://issuer.example", audiences: ["a"] };
@@ -59,7 +48,6 @@ const file = {
   apply: () => ({ kind: "value", value: {} }) as const,
   log: silentLog,
 };
-const client = { address: "127.0.0.1:1", token: "a" };
 const fastify: FastifyLike = {
   prefix: "",
   log: { error: () => undefined, warn: () => undefined },
@@ -86,7 +74,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   Limits: (limits) => createGateway({ routes, limits }),
   TrustedProxiesOptions: (wrong) => createGateway({ routes, trustedProxies: { addresses: [], ...wrong } }),
   ListenOptions: (wrong) => createGateway({ routes }).listen({ ...address, ...wrong }),
-  ConnectionAgeOptions: (wrong) => createPlantServer({ store }).listen({ ...address, ...wrong }),
+  ConnectionAgeOptions: (wrong) => createGateway({ routes }).listen({ ...address, ...wrong }),
   BindOptions: (wrong) => shareConnections({ ...address, ...wrong }),
   ValidationOptions: (wrong) => openValidation(wrong),
   McpOptions: (wrong) => createMcp({ tools: [], ...wrong }),
@@ -129,26 +117,6 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   CallRates: (wrong) => limitRates(() => undefined, wrong),
   RateLimitOptions: (wrong) => createRateLimit({ name: "n", callsPerSecond: 1, ...wrong }),
   SafeErrorsOptions: (wrong) => createSafeErrors({ log: silentLog, ...wrong }),
-  PlantGatewayParts: (wrong) =>
-    createPlantGatewayOptions({ store, verifier: rejectAll, readiness, log: silentLog, ...wrong }),
-  PlantServerOptions: (wrong) => createPlantServer({ store, ...wrong }),
-  StoreOptions: (wrong) => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db" }, wrong),
-  DurableStoreOptions: (wrong) => openPlantStore({ kind: "postgres", url: "postgres://127.0.0.1:1/a" }, wrong),
-  IdRange: (wrong) =>
-    openPlantStore({ kind: "sqlite", path: "/nowhere/a.db" }, { plantsWhenCreated: { first: 1n, last: 1n, ...wrong } }),
-  SqliteStoreOptions: (wrong) => openSqliteStore({ file: "/nowhere/a.db", ...wrong }),
-  DatabaseOptions: (wrong) =>
-    openSqliteStore({ file: "/nowhere/a.db", plantsWhenCreated: { first: 1n, last: 1n, ...wrong } }),
-  PlantStubOptions: (wrong) => createPlantStub({ ...client, ...wrong }),
-  PlantClientOptions: (wrong) => createPlantClient({ ...client, ...wrong }),
-  CallOptions: async (wrong) => {
-    const plants = createPlantClient(client);
-    try {
-      await plants.delete(1n, wrong);
-    } finally {
-      plants.close();
-    }
-  },
 };
 
 /** The API's other parameters, and why they may have any names. */
@@ -169,7 +137,6 @@ const others: Readonly<Record<string, string>> = {
   EndpointRequest: "an argument of endpoints",
   ReloadReport: "an argument of hooks",
   PresentedToken: "an argument of verifiers",
-  DeleteCall: "an argument of stores",
   Exchange: "created by HTTP servers",
   AbortReceiver: "of an exchange",
   CachedFields: "of an exchange",
@@ -177,7 +144,8 @@ const others: Readonly<Record<string, string>> = {
   Peer: "of an exchange",
   CallAudit: "returned by a hook for each call",
   EndpointResponse: "returned by an endpoint for each request",
-  Endpoint: "may be of any class; a misspelt member is refused (protoport/gateway/test/serve/misspelled-members.test.ts)",
+  Endpoint:
+    "may be of any class; a misspelt member is refused (protoport/gateway/test/serve/misspelled-members.test.ts)",
   DescriptorSource: "may be of any class",
   Instruments: "may be of any class",
   Instrument: "of instruments",
@@ -203,10 +171,6 @@ const others: Readonly<Record<string, string>> = {
   FileReload: "of a verifier",
   ResourceMetadata: "returned by createResourceMetadata",
   OperatorLog: "may be of any class",
-  PlantStore: "may be of any class",
-  WaitingDeletions: "of a store",
-  StoreConnections: "of a store",
-  StoreFile: "of a store",
   TokenVerifier: "may be of any class",
   KeysFetched: "of a verifier",
   StaticToken: "returned by parsePlainTokens",
@@ -216,106 +180,20 @@ const others: Readonly<Record<string, string>> = {
   OpenApiParameter: "part of the document, which may have extensions",
 };
 
-const code = allSourceFiles()
-  .map((name) => readFileSync(sourcePath(name), "utf8").replaceAll(/\/\*\*.*?\*\//gs, ""))
-  .join("\n");
-const interfaces = new Map(
-  [...code.matchAll(/^(?:export )?interface (\w+)(.*?)\n?\}\n/gms)].map(([, name = "", body = ""]) => [name, body]),
-);
+/** The entries for adapters and commands, whose objects programs declare with their types. */
+const forAdapters =
+  /^command-line|^gateway\/(?:descriptors|errors|exchange|forward|http2-client|messages|options|rest)$/;
 
-function interfacesIn(text: string): string[] {
-  return [...text.matchAll(/\b[A-Z]\w+/g)].map(([name]) => name).filter((name) => interfaces.has(name));
-}
-
-/** Returns an exported function's declared parameters. */
-function parametersOf(name: string): string {
-  const declaration = new RegExp(
-    `^export (?:async )?function ${name}\\b(?:<[^(]*>)?\\((?:([^\\n]*)\\)|\\n(.*?)\\n\\)): `,
-    "ms",
-  ).exec(code);
-  return declaration?.[1] ?? declaration?.[2] ?? "";
-}
-
-/** Returns the parameters that a type's methods have. */
-function methodParametersOf(type: string): string[] {
-  return [...(interfaces.get(type) ?? "").matchAll(/^ {2}\w+\??\((.*?)\): /gm)].map(
-    ([, parameters = ""]) => parameters,
-  );
-}
-
-/** Returns whether an export is public. Engines and other packages of this project use the others. */
-function isPublic(name: string): boolean {
-  const isOfPart = gatewayParts.some((part) => `${name}/`.startsWith(`${part}/`));
-  return !isOfPart && !/gateway\/(?:create-gateway|exchange|listen|rest)$|http-engine\/client$/.test(name);
-}
-
-/** Returns each type that a parameter in a public entry, or one of its members, can have. */
-async function givenTypes(): Promise<ReadonlySet<string>> {
-  const found = new Set<string>();
-  for (const folder of Object.values(sourceFolders).map((path) => join(projectFolder, path, ".."))) {
-    const manifest = readFileSync(join(folder, "package.json"), "utf8");
-    const { name, exports }: { name: string; exports: Readonly<Record<string, string>> } = JSON.parse(manifest);
-    const paths = Object.entries(exports).filter(
-      ([subpath, path]) => isPublic(name + subpath.slice(1)) && path.endsWith(".ts"),
-    );
-    for (const [, path] of paths) {
-      const entry = join(folder, path);
-      const values = Object.keys(await import(entry));
-      const types = [...readFileSync(entry, "utf8").matchAll(/\btype (\w+)/g)].map(([, type = ""]) => type);
-      const parameters = [...values.map(parametersOf), ...types.flatMap(methodParametersOf)];
-      for (const type of parameters.flatMap(interfacesIn)) found.add(type);
-    }
-  }
-  // Iterating over a set includes members that are added meanwhile.
-  for (const type of found) for (const inside of interfacesIn(interfaces.get(type) ?? "")) found.add(inside);
-  return found;
-}
-
-test("every parameter type in the public API has a test case or an exception", async () => {
-  const types = [...(await givenTypes())].toSorted();
-  expect(types.filter((type) => !(type in gives) && !(type in others))).toEqual([]);
-  expect([...Object.keys(gives), ...Object.keys(others)].filter((type) => !types.includes(type))).toEqual([]);
-});
-
-test.each(Object.entries(gives))("%s refuses an unknown name", async (_, give) => {
-  await expect(async () => await give({ misspelledName: 1 })).rejects.toThrow(
-    expect.objectContaining({
-      code: "ERR_OPTIONS",
-      message: expect.stringMatching(/^unknown option "(?:\w+(?:\[\d+\])?\.)*misspelledName"; .* accepts "/),
-    }),
-  );
+describeUnknownOptions({
+  tree: protoportTree,
+  isCovered: (entry) => !forAdapters.test(entry),
+  gives,
+  others,
 });
 
 function named(name: string): object {
   return { [name]: 1 };
 }
-
-/** Returns the names that a refusal of an unknown name lists, without the path of their object. */
-async function acceptedNames(give: (wrong: object) => unknown): Promise<readonly string[]> {
-  const message = await messageOf(() => give({ misspelledName: 1 }));
-  const [, list = ""] = /; .* accepts (.*)$/m.exec(message) ?? [];
-  return [...list.matchAll(/"(?:[\w[\]]+\.)*(\w+)"/g)].map(([, name = ""]) => name);
-}
-
-async function messageOf(give: () => unknown): Promise<string> {
-  const error: unknown = await (async () => await give())().catch((reason: unknown) => reason);
-  return error instanceof Error ? error.message : "";
-}
-
-/** Swaps the last two letters that differ. */
-function swapLetters(name: string): string {
-  const letters = name.split("");
-  const at = letters.findLastIndex((letter, index) => index + 1 < name.length && letter !== name[index + 1]);
-  return name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2);
-}
-
-test.each(Object.entries(gives))("%s suggests the right name if two letters are swapped", async (_, give) => {
-  const names = (await acceptedNames(give)).filter((name) => name.length > 2);
-  const messages = await Promise.all(names.map((name) => messageOf(() => give(named(swapLetters(name))))));
-  const suggested = messages.map((message) => /did you mean "(?:[\w[\]]+\.)*(\w+)"/.exec(message)?.[1]);
-  expect(names.length).toBeGreaterThan(0);
-  expect(suggested).toEqual(names);
-});
 
 describe("the suggestion for an unknown name", () => {
   test.each<[name: string, give: () => unknown, message: string]>([
@@ -358,11 +236,6 @@ describe("the suggestion for an unknown name", () => {
       'unknown option "jwt[1].audience", did you mean "jwt[1].audiences"?',
     ],
     [
-      "for a store location's option",
-      () => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db", ...named("pathh") }),
-      'unknown option "pathh", did you mean "path"?',
-    ],
-    [
       "for an option next to OpenTelemetry's hooks",
       () => createGateway(withOpenTelemetry({ routes, ...named("onRespons") })),
       'unknown option "onRespons", did you mean "onResponse"?',
@@ -373,7 +246,7 @@ describe("the suggestion for an unknown name", () => {
 });
 
 describe("required options", () => {
-  test.each<[create: (options: never) => unknown, missing: readonly string[]]>([
+  describeRequiredOptions([
     [createGateway, ["routes"]],
     [createFetchGateway, ["routes"]],
     [createProxy, ["upstreams"]],
@@ -386,15 +259,5 @@ describe("required options", () => {
     [createCallLog, ["log", "auditOf"]],
     [createRateLimit, ["name", "callsPerSecond"]],
     [createSafeErrors, ["log"]],
-    [createPlantGatewayOptions, ["store", "verifier", "readiness", "log"]],
-    [createPlantServer, ["store"]],
-    [openSqliteStore, ["file"]],
-    [createPlantStub, ["address", "token"]],
-    [createPlantClient, ["address", "token"]],
-  ])("$0.name reports each missing option", async (create, missing) => {
-    const lines = missing.map((name) => `${create.name} requires the option "${name}"`);
-    await expect(async () => await Reflect.apply(create, undefined, [{}])).rejects.toThrow(
-      Object.assign(new TypeError(lines.join("\n")), { code: "ERR_OPTIONS" }),
-    );
-  });
+  ]);
 });

@@ -8,7 +8,6 @@ import { createProxy } from "../proxy/src/create-proxy.ts";
 import { silentLog } from "../telemetry/src/logs/index.ts";
 import { descriptorSetOf } from "../testing/src/gateway/descriptor-set.ts";
 import { KitchenSink } from "../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { openPlantStore } from "../../src/index.ts";
 
 // Options with valid names that were ignored or caused a language error, such as "is not iterable".
 
@@ -168,11 +167,6 @@ describe("an unusable option", () => {
       "reloadEveryMs without a source that changes",
       () => createProxy({ upstreams: [{ ...upstream, reloadEveryMs: 5 }] }),
       'upstreams[0] of createProxy would ignore the option "reloadEveryMs": descriptors are neither a file nor reflection',
-    ],
-    [
-      "an unknown store kind",
-      () => call(openPlantStore, { kind: "postgre", url: "a" }),
-      'kind of openPlantStore must be one of sqlite, postgres, got "postgre"',
     ],
   ])("%s is refused", async (_, give, message) => {
     const error: unknown = await (async () => await give())().catch((reason: unknown) => reason);

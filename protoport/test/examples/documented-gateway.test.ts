@@ -22,7 +22,9 @@ import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
 // protoport/docs/reference/rest.md has three blocks that are neither commands nor programs: a rule, a response and an error.
 
 function blockOf(language: string): string {
-  const blocks = blocksRunBy("protoport/test/examples/documented-gateway.test.ts").filter((block) => block.language === language);
+  const blocks = blocksRunBy("protoport/test/examples/documented-gateway.test.ts").filter(
+    (block) => block.language === language,
+  );
   expect(blocks).toHaveLength(1);
   return blocks[0]?.text ?? "";
 }

@@ -12,9 +12,9 @@ import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
 // The definition and the error in protoport/docs/how-to/validation.md.
 
-const [definition = "", documentedError = ""] = blocksRunBy("protoport/test/examples/documented-validation.test.ts").map(
-  ({ text }) => text,
-);
+const [definition = "", documentedError = ""] = blocksRunBy(
+  "protoport/test/examples/documented-validation.test.ts",
+).map(({ text }) => text);
 
 test("the documented definition refuses a request with the documented error", async () => {
   using folder = createTempFolder();

@@ -9,12 +9,8 @@ import {
   type Reading,
   type WatchReadingsRequest,
 } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import {
-  createGateway,
-  createOpenApi,
-  type Gateway,
-  type GatewayOptions,
-} from "../../../gateway/src/index.ts";
+import { createGateway, type Gateway, type GatewayOptions } from "../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
 import { FileService, UploadResponseSchema } from "../../../testing/src/gen/files/v1/files_pb.ts";

@@ -7,7 +7,9 @@ import { openBrowser } from "./open-browser.ts";
 
 // Server streams in a page, which runs the guide's code.
 
-const blocks = pageBlocks.filter(({ page, language }) => page === "protoport/docs/reference/streams.md" && language === "js");
+const blocks = pageBlocks.filter(
+  ({ page, language }) => page === "protoport/docs/reference/streams.md" && language === "js",
+);
 const surroundings =
   "const seen = []; const show = (m) => seen.push(m.sensor); const showError = (e) => seen.push(e.message);";
 

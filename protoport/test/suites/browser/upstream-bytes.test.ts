@@ -1,6 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createGateway, createOpenApi, type Gateway } from "../../../gateway/src/index.ts";
+import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
 import { createProxy, type ProxyGateway } from "../../../proxy/src/create-proxy.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";

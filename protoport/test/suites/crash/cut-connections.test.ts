@@ -4,11 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { within } from "../../../testing/src/deadline.ts";
 import type { Address } from "../../../testing/src/http/exchange.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import {
-  getReadingProcedure,
-  startGreenhouse,
-  waterBedProcedure,
-} from "../../../testing/src/gateway/greenhouse.ts";
+import { getReadingProcedure, startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import {
   clientPreface,
   dataFrame,

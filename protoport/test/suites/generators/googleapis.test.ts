@@ -11,7 +11,8 @@ import {
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway, createOpenApi, type Gateway, readComments } from "../../../gateway/src/index.ts";
+import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
+import { createOpenApi, readComments } from "../../../gateway/src/openapi/index.ts";
 import { isRequired } from "../../../gateway/src/openapi/field-behavior.ts";
 import {
   buildClient,

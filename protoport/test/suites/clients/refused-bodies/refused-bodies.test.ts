@@ -4,11 +4,7 @@ import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../../testing/src/gateway/greenhouse.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
 import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
 import { hasProgram, toolsFolder } from "../../../../testing/src/process/tools-folder.ts";
 

@@ -4,11 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createBearerAuth, principalKey, type TokenVerifier } from "../../../../auth/src/index.ts";
 import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
-import {
-  startGreenhouse,
-  type TestGreenhouse,
-  waterBedProcedure,
-} from "../../../../testing/src/gateway/greenhouse.ts";
+import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
 import { numRunsOf, testSeed } from "../../../../testing/src/test-seed.ts";
 
 // A connection caches parts of a request head. Because callers share a proxy's connections, no cached part may reach

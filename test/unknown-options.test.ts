@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import { silentLog } from "@protoport/telemetry/logs";
+import { Readiness } from "@protoport/gateway/health";
+import { describeRequiredOptions, describeUnknownOptions } from "../protoport/testing/src/options/unknown-options.ts";
+import { createPlantStub, createPlantClient } from "../src/client/index.ts";
+import {
+  createPlantServer,
+  openMemoryStore,
+  openPlantStore,
+  openSqliteStore,
+  createPlantGatewayOptions,
+  type TokenVerifier,
+} from "../src/index.ts";
+import { plantStoreTree } from "./support/source-files.ts";
+
+// The plant store's API refuses unknown names in every options object. Its types are read from the sources.
+
+const readiness = new Readiness({});
+const store = openMemoryStore();
+const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "none is known" }) };
+const client = { address: "127.0.0.1:1", token: "a" };
+
+describeUnknownOptions({
+  tree: plantStoreTree,
+  isCovered: () => true,
+  gives: {
+    PlantGatewayParts: (wrong) =>
+      createPlantGatewayOptions({ store, verifier: rejectAll, readiness, log: silentLog, ...wrong }),
+    PlantServerOptions: (wrong) => createPlantServer({ store, ...wrong }),
+    StoreOptions: (wrong) => openPlantStore({ kind: "sqlite", path: "/nowhere/a.db" }, wrong),
+    DurableStoreOptions: (wrong) => openPlantStore({ kind: "postgres", url: "postgres://127.0.0.1:1/a" }, wrong),
+    IdRange: (wrong) =>
+      openPlantStore(
+        { kind: "sqlite", path: "/nowhere/a.db" },
+        { plantsWhenCreated: { first: 1n, last: 1n, ...wrong } },
+      ),
+    SqliteStoreOptions: (wrong) => openSqliteStore({ file: "/nowhere/a.db", ...wrong }),
+    DatabaseOptions: (wrong) =>
+      openSqliteStore({ file: "/nowhere/a.db", plantsWhenCreated: { first: 1n, last: 1n, ...wrong } }),
+    PlantStubOptions: (wrong) => createPlantStub({ ...client, ...wrong }),
+    PlantClientOptions: (wrong) => createPlantClient({ ...client, ...wrong }),
+    CallOptions: async (wrong) => {
+      const plants = createPlantClient(client);
+      try {
+        await plants.delete(1n, wrong);
+      } finally {
+        plants.close();
+      }
+    },
+  },
+  others: {
+    Limits: "tested with the gateway",
+    PlantStore: "may be of any class",
+    WaitingDeletions: "of a store",
+    StoreConnections: "of a store",
+    StoreFile: "of a store",
+    DeleteCall: "an argument of stores",
+  },
+});
+
+describe("a store location", () => {
+  test("an unknown name gets the nearest known name as suggestion", async () => {
+    const location = { kind: "sqlite", path: "/nowhere/a.db", pathh: 1 } as const;
+    await expect(async () => await openPlantStore(location)).rejects.toThrow(
+      'unknown option "pathh", did you mean "path"?',
+    );
+  });
+
+  test("an unknown kind is refused with the known kinds", async () => {
+    await expect(
+      async () => await Reflect.apply(openPlantStore, undefined, [{ kind: "postgre", url: "a" }]),
+    ).rejects.toThrow('kind of openPlantStore must be one of sqlite, postgres, got "postgre"');
+  });
+});
+
+describe("required options", () => {
+  describeRequiredOptions([
+    [createPlantGatewayOptions, ["store", "verifier", "readiness", "log"]],
+    [createPlantServer, ["store"]],
+    [openSqliteStore, ["file"]],
+    [createPlantStub, ["address", "token"]],
+    [createPlantClient, ["address", "token"]],
+  ]);
+});
