@@ -8,7 +8,7 @@ import {
   toStaticToken,
   type CredentialRequest,
   type BearerAuth,
-} from "../protoport/auth/src/index.ts";
+} from "@protoport/auth";
 import { createContextValues } from "@connectrpc/connect";
 import { benchAudience, benchIssuer, createBenchIssuer, type BenchIssuer } from "./auth-tokens.ts";
 import { h2loadLoad } from "../protoport/bench/load/h2load.ts";

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { silentLog } from "../protoport/telemetry/src/logs/index.ts";
+import { silentLog } from "@protoport/telemetry/logs";
 import { startGreenhouse } from "../protoport/testing/src/gateway/greenhouse.ts";
 import { watchStoreFailure } from "../src/server/watch-store-failure.ts";
 import { openMemoryStore } from "../src/index.ts";

@@ -61,7 +61,9 @@ test.each(["deploy/kubernetes/base/plantstore.yaml", "protoport/deploy/kubernete
     const [idle, limit] = [/requests: {[^}]*memory: (\d+)Mi/, /limits: { memory: (\d+)Mi/].map((it) =>
       numberIn(path, it),
     );
-    const rows = [...read("protoport/SECURITY.md").matchAll(/\| ([\d.]+) MiB in all \|/g)].map(([, mib]) => Number(mib));
+    const rows = [...read("protoport/SECURITY.md").matchAll(/\| ([\d.]+) MiB in all \|/g)].map(([, mib]) =>
+      Number(mib),
+    );
     expect(Math.max(...rows) + Number(idle)).toBeLessThanOrEqual(Number(limit));
   },
 );

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { readComments } from "../protoport/gateway/src/openapi/index.ts";
+import { readComments } from "@protoport/gateway/openapi";
 
 // Generated descriptors have no comments, but the OpenAPI document needs them as descriptions:
 //   buf build --path proto/plantstore --exclude-imports -o - | node tools/write-comments.ts

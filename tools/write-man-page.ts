@@ -1,6 +1,6 @@
 import type { Command } from "../src/command/command.ts";
 import { commands } from "../src/command/commands.ts";
-import { formatFlag, usageOf } from "../protoport/command-line/src/index.ts";
+import { formatFlag, usageOf } from "@protoport/command-line";
 import { descriptionOf, namesOf } from "../src/command/setting-flags.ts";
 import { type PlantSetting, settingGroups } from "../src/server/index.ts";
 

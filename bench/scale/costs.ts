@@ -1,4 +1,9 @@
-import { type CheckpointFigures, type CitusPoint, type Figures, type ScaleFigures } from "../../protoport/bench/figures.ts";
+import {
+  type CheckpointFigures,
+  type CitusPoint,
+  type Figures,
+  type ScaleFigures,
+} from "../../protoport/bench/figures.ts";
 
 /** Size of a PostgreSQL page, in bytes. */
 const pageBytes = 8_192;

@@ -1,4 +1,4 @@
-import { openTokenVerifier, toStaticToken } from "../../protoport/auth/src/index.ts";
+import { openTokenVerifier, toStaticToken } from "@protoport/auth";
 import { createPlantServer } from "../../src/server/index.ts";
 import { benchAudience, benchIssuer } from "../auth-tokens.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";

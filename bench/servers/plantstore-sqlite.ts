@@ -1,6 +1,6 @@
-import { openTokenVerifier, toStaticToken } from "../../protoport/auth/src/index.ts";
+import { openTokenVerifier, toStaticToken } from "@protoport/auth";
 import { createWriteStream } from "node:fs";
-import { openLog } from "../../protoport/telemetry/src/logs/index.ts";
+import { openLog } from "@protoport/telemetry/logs";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import { createPlantServer } from "../../src/server/index.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";

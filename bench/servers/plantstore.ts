@@ -1,5 +1,5 @@
 import type { PlantServerOptions } from "../../src/index.ts";
-import type { ParseResult } from "../../protoport/auth/src/inputs/index.ts";
+import type { ParseResult } from "@protoport/auth/inputs";
 import { importEntry } from "../../protoport/bench/servers/package-code.ts";
 import { benchToken, createBenchPlants } from "./plants.ts";
 import { serve } from "../../protoport/bench/servers/serve.ts";

@@ -1,4 +1,4 @@
-import { openTokenVerifier, toStaticToken } from "../../protoport/auth/src/index.ts";
+import { openTokenVerifier, toStaticToken } from "@protoport/auth";
 import { createPlantServer } from "../../src/server/index.ts";
 import { benchToken } from "../servers/plants.ts";
 import { isStoreName, type StoreLocation, stores } from "./stores.ts";

@@ -14,11 +14,7 @@ import { create, toJson, toJsonString } from "@bufbuild/protobuf";
 import type { GatewayOptions } from "../gateway/src/index.ts";
 import type { HttpEngine, HttpServer } from "../gateway/src/http/listen/index.ts";
 import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
-import {
-  BookSchema,
-  ImportBooksRequestSchema,
-  LibraryService,
-} from "../testing/src/gen/library/v1/library_pb.ts";
+import { BookSchema, ImportBooksRequestSchema, LibraryService } from "../testing/src/gen/library/v1/library_pb.ts";
 import { checkOut } from "./revision.ts";
 import { library } from "./servers/library-routes.ts";
 import { formatRows } from "./table.ts";

@@ -1,5 +1,5 @@
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
-import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/options";
 import { type ClientRule, clientRules } from "./client-rules.ts";
 import {
   createPlantStub,

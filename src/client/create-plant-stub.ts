@@ -9,7 +9,8 @@ import {
   Metadata,
   status,
 } from "@grpc/grpc-js";
-import { type OptionNames, refuseUnknownOptions, required, startDeadline } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
+import { startDeadline } from "@protoport/gateway/exchange";
 import { clientRules, isDeletion } from "./client-rules.ts";
 import { credentialsOf } from "./credential.ts";
 import { PlantServiceClient } from "../gen/grpc-js/plantstore/v1/plant_service.ts";

@@ -10,8 +10,7 @@ import {
   type ListenOptions,
   type TrustedProxiesOptions,
 } from "@protoport/gateway";
-import { refusePromise, refuseUnknownOptions } from "@protoport/gateway/http";
-import { createDocsPage } from "@protoport/docs-page";
+import { refusePromise, refuseUnknownOptions } from "@protoport/gateway/options";
 import {
   createProbes,
   drainGracefully,
@@ -20,6 +19,7 @@ import {
   Readiness,
   type ServerPart,
 } from "@protoport/gateway/health";
+import { createDocsPage } from "@protoport/docs-page";
 import {
   type AuditedCall,
   createCallLog,

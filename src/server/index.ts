@@ -25,7 +25,8 @@ export { type ConfigurationSources, readConfiguration, showConfiguration, trimme
 export { explainListenError } from "./explain-listen-error.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@protoport/auth";
-export { nearestName } from "@protoport/gateway/http";
+export { nearestName } from "@protoport/gateway/options";
+export { type BindOptions, shareConnections, type SharedPort } from "@protoport/gateway";
 export { explainSystemError } from "@protoport/auth/inputs";
 export { issuePlantToken } from "./plant-tokens.ts";
 export { plantLocationOf } from "./database-url.ts";
@@ -35,5 +36,4 @@ export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveAdmin, type ServerProblems } from "./admin-server.ts";
 export { fetchServerReadiness } from "./server-readiness.ts";
 export { bindOptionsOf, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
-export { type BindOptions, shareConnections, type SharedPort } from "@protoport/gateway";
 export type { MetricFamily } from "@protoport/telemetry/metrics";

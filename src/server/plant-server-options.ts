@@ -2,7 +2,7 @@ import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { TokenVerifier } from "@protoport/auth";
 import type { Log } from "@protoport/telemetry/logs";
 import type { AdmitRequest, CompletedRequest, Endpoint, GatewayOptions, Limits } from "@protoport/gateway";
-import { type OptionNames, required } from "@protoport/gateway/http";
+import { type OptionNames, required } from "@protoport/gateway/options";
 import type { PlantStore } from "../service/index.ts";
 import type { Configuration } from "./settings.ts";
 

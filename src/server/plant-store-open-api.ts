@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { createOpenApi, type OpenApiDocument, type OpenApiOptions } from "@protoport/gateway";
+import { createOpenApi, type OpenApiDocument, type OpenApiOptions } from "@protoport/gateway/openapi";
 import { comments } from "../gen/comments.ts";
 import { ErrorSchema, PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
 import { idempotencyKeyField, idempotencyKeyPattern, policyOf, restOptions } from "../service/index.ts";

@@ -1,4 +1,4 @@
-import { nearestName } from "@protoport/gateway/http";
+import { nearestName } from "@protoport/gateway/options";
 import { variablePrefix, withoutPrefix } from "./setting-types.ts";
 
 /** Prefixes of variables that belong to this program. A misspelt `TLS_CERT_FILE` would turn TLS off. */

@@ -1,6 +1,6 @@
 import type { GatewayOptions, RestOptions } from "@protoport/gateway";
 import { createHealthService, Health, healthRequestBytesMax, type Readiness } from "@protoport/gateway/health";
-import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
 import { type BearerAuthOptions, createBearerAuth, type TokenVerifier } from "@protoport/auth";
 import { createSafeErrors, type Log } from "@protoport/telemetry/logs";

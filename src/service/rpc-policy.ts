@@ -1,5 +1,5 @@
 import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
-import { nearestName } from "@protoport/gateway/http";
+import { nearestName } from "@protoport/gateway/options";
 
 /**
  * Whether an RPC deletes or reads plants. A deletion accepts an `Idempotency-Key`, waits in the store's queue, and is

@@ -2,7 +2,13 @@
  * Plant stores in memory, SQLite or PostgreSQL. Concurrent deletions share a commit. The stores do not depend on
  * protocols, credentials or the process.
  */
-import { type OptionNames, refuseUnknownOptions, required, requireName, requireObject } from "@protoport/gateway/http";
+import {
+  type OptionNames,
+  refuseUnknownOptions,
+  required,
+  requireName,
+  requireObject,
+} from "@protoport/gateway/options";
 import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
 import type { Versions } from "./contract/schema-version.ts";
 import { checkSqliteStore } from "./sqlite/check-store.ts";

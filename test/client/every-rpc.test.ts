@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { credentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { createGateway } from "../../protoport/gateway/src/index.ts";
+import { createGateway } from "@protoport/gateway";
 import { createPlantClient, type PlantClient } from "../../src/client/index.ts";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { policyOf } from "../../src/service/rpc-policy.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { errorCodeOf } from "../../protoport/gateway/src/index.ts";
+import { errorCodeOf } from "@protoport/gateway";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { policyOf, type RpcEffect } from "../../src/service/rpc-policy.ts";

@@ -1,6 +1,6 @@
-import type { GatewayErrorCode, Protocol } from "../../protoport/gateway/src/index.ts";
-import type { AuthErrorCode } from "../../protoport/auth/src/inputs/index.ts";
-import type { LogErrorCode } from "../../protoport/telemetry/src/logs/index.ts";
+import type { GatewayErrorCode, Protocol } from "@protoport/gateway";
+import type { AuthErrorCode } from "@protoport/auth/inputs";
+import type { LogErrorCode } from "@protoport/telemetry/logs";
 import type { PlantErrorCode } from "../../src/service/index.ts";
 import { decodeEnvelopes } from "../../protoport/testing/src/gateway/envelope.ts";
 import { type Field, framing, type HttpResponse } from "../../protoport/testing/src/http/exchange.ts";

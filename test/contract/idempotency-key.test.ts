@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TokenVerifier } from "../../protoport/auth/src/index.ts";
+import type { TokenVerifier } from "@protoport/auth";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openSqliteStore } from "../../src/stores/index.ts";
 import type { Field } from "../../protoport/testing/src/http/exchange.ts";

@@ -2,7 +2,14 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
-import { blockRules, fits, pageBlocks, pages, readPage, ruleOf } from "../../protoport/test/support/docs/page-blocks.ts";
+import {
+  blockRules,
+  fits,
+  pageBlocks,
+  pages,
+  readPage,
+  ruleOf,
+} from "../../protoport/test/support/docs/page-blocks.ts";
 
 test.each(pages)("every code block in %s has an opening and a closing fence", (page) => {
   const fences = readPage(page).match(/^\s*(?:```|~~~)/gm) ?? [];

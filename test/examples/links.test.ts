@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
-import { projectFiles } from "../support/project-files.ts";
+import { projectFiles } from "../../protoport/testing/src/project-files.ts";
 
 // Every link from a page to another file leads to a file, and to a heading if it names one.
 

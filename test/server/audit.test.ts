@@ -1,10 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createContextValues, type UnaryRequest } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openTokenVerifier, toStaticToken, type TokenVerifier } from "../../protoport/auth/src/index.ts";
+import { openTokenVerifier, toStaticToken, type TokenVerifier } from "@protoport/auth";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
-import type { CallAudit } from "../../protoport/telemetry/src/logs/index.ts";
-import { problem as gatewayProblem } from "../../protoport/gateway/src/protobuf/errors/problem.ts";
+import type { CallAudit } from "@protoport/telemetry/logs";
+import { problem as gatewayProblem } from "@protoport/gateway/errors";
 import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
 import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../src/service/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ofSource } from "../../protoport/command-line/src/settings/index.ts";
+import { ofSource } from "@protoport/command-line/settings";
 import { corsOrigins } from "../../src/server/setting-types.ts";
 
 function read(text: string): unknown {

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { JwtSource, TokenSources } from "../../protoport/auth/src/index.ts";
+import type { JwtSource, TokenSources } from "@protoport/auth";
 import { readConfiguration } from "../../src/server/configuration.ts";
 import { credentialSourcesOf, tokenSourcesOf } from "../../src/server/credential-settings.ts";
 import { problemsOf } from "../support/server/problems-of.ts";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
+import { silentLog } from "@protoport/telemetry/logs";
 import { readDatabaseUrl, readDatabaseUrlFile, watchDatabase } from "../../src/server/database-url.ts";
 import { readServerUrl } from "../../src/stores/index.ts";
 import { createCertificate } from "../../protoport/testing/src/http/certificate.ts";

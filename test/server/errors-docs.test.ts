@@ -6,7 +6,7 @@ import { problems } from "../../protoport/gateway/src/http/errors/index.ts";
 import { situations } from "../contract/situations.ts";
 import { readPage } from "../../protoport/test/support/docs/page-blocks.ts";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
-import { projectFiles } from "../support/project-files.ts";
+import { projectFiles } from "../../protoport/testing/src/project-files.ts";
 import { allSourceFiles, sourcePath } from "../support/source-files.ts";
 
 /** A message in protoport/docs/reference/errors.md. A row may have several. */
@@ -99,10 +99,13 @@ test.each(inCode)(
   },
 );
 
-test.each(documented)('the message "$message" in protoport/docs/reference/errors.md is in the source', ({ message }) => {
-  const all = [...sources.values()].join("\n");
-  expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
-});
+test.each(documented)(
+  'the message "$message" in protoport/docs/reference/errors.md is in the source',
+  ({ message }) => {
+    const all = [...sources.values()].join("\n");
+    expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
+  },
+);
 
 test.each(documented)(
   'the code for "$message" in protoport/docs/reference/errors.md has matching name and number',
@@ -190,7 +193,10 @@ const errors = Object.values(situations)
   .flat()
   .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
 
-test.each(errors)("the error when the server $name is documented in protoport/docs/reference/errors.md", ({ code, message }) => {
-  const rows = documented.filter((row) => matches(row.message, message));
-  expect(rows.map((row) => codeName(row.code)?.toLowerCase())).toContain(code);
-});
+test.each(errors)(
+  "the error when the server $name is documented in protoport/docs/reference/errors.md",
+  ({ code, message }) => {
+    const rows = documented.filter((row) => matches(row.message, message));
+    expect(rows.map((row) => codeName(row.code)?.toLowerCase())).toContain(code);
+  },
+);

@@ -1,9 +1,9 @@
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { HealthCheckResponse_ServingStatus as Status } from "../../protoport/gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
-import { Health } from "../../protoport/gateway/src/health/index.ts";
-import { ServerReflection } from "../../protoport/gateway/src/reflection/index.ts";
+import { HealthCheckResponse_ServingStatus as Status } from "@protoport/gateway/gen/grpc/health/v1/health_pb.js";
+import { Health } from "@protoport/gateway/health";
+import { ServerReflection } from "@protoport/gateway/reflection";
 import { fakeStore } from "../support/plants/fake-store.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../support/server/plant-server.ts";
 

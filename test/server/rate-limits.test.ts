@@ -6,7 +6,7 @@ import { readOutcome, readWebTrailer } from "../../protoport/testing/src/gateway
 import { type Wire, wiresWithTools, exchange } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
-import type { TokenVerifier } from "../../protoport/auth/src/index.ts";
+import type { TokenVerifier } from "@protoport/auth";
 import {
   authorized,
   bearer,

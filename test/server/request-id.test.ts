@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   ServerReflection,
   ServerReflectionRequestSchema,
-} from "../../protoport/gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
+} from "@protoport/gateway/gen/grpc/reflection/v1/reflection_pb.js";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { Field, HttpRequest } from "../../protoport/testing/src/http/exchange.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
+import { silentLog } from "@protoport/telemetry/logs";
 import { watchStoreFailure } from "../../src/server/watch-store-failure.ts";
 import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";

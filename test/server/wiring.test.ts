@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createPlantServer, type PlantServerOptions } from "../../src/server/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { rowsFor } from "../../protoport/testing/src/combinations.ts";
-import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
+import { silentLog } from "@protoport/telemetry/logs";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
 import { type LogLines, openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";

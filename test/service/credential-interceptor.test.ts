@@ -1,8 +1,8 @@
 import { createClient, createRouterTransport } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { Readiness } from "../../protoport/gateway/src/health/index.ts";
-import type { TokenVerifier } from "../../protoport/auth/src/index.ts";
-import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
+import { Readiness } from "@protoport/gateway/health";
+import type { TokenVerifier } from "@protoport/auth";
+import { silentLog } from "@protoport/telemetry/logs";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { type DeleteCall, createPlantGatewayOptions } from "../../src/service/index.ts";

@@ -9,9 +9,9 @@ import {
 } from "@connectrpc/connect";
 import { connectNodeAdapter, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createGateway } from "../../protoport/gateway/src/index.ts";
-import { Health } from "../../protoport/gateway/src/health/index.ts";
-import { createSafeErrors } from "../../protoport/telemetry/src/logs/index.ts";
+import { createGateway } from "@protoport/gateway";
+import { Health } from "@protoport/gateway/health";
+import { createSafeErrors } from "@protoport/telemetry/logs";
 import { createErrorInterceptor } from "../../src/service/error-interceptor.ts";
 import { listenOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
 import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";

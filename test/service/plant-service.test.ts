@@ -1,7 +1,7 @@
 import { Code, type ContextValues, createClient, createRouterTransport } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { type Principal, principalKey } from "../../protoport/auth/src/index.ts";
-import { requestIdKey } from "../../protoport/telemetry/src/logs/index.ts";
+import { type Principal, principalKey } from "@protoport/auth";
+import { requestIdKey } from "@protoport/telemetry/logs";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { openMemoryStore } from "../../src/stores/queue/memory-store.ts";
 import { createPlantService } from "../../src/service/plant-service.ts";

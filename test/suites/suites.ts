@@ -136,7 +136,8 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "a2a",
-    about: "the agent of protoport/examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
+    about:
+      "the agent of protoport/examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
     occasion: "run",
     whySeparate: "has dependencies that `npm ci` does not install",
     blocks: true,

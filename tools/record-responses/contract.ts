@@ -1,6 +1,6 @@
-import type { GatewayOptions } from "../../protoport/gateway/src/index.ts";
-import { Readiness } from "../../protoport/gateway/src/health/index.ts";
-import { silentLog } from "../../protoport/telemetry/src/logs/index.ts";
+import type { GatewayOptions } from "@protoport/gateway";
+import { Readiness } from "@protoport/gateway/health";
+import { silentLog } from "@protoport/telemetry/logs";
 import { createPlantGatewayOptions } from "../../src/service/index.ts";
 import { noCallTable } from "../../test/contract/no-call-table.ts";
 import { extraCases, pathCases, plant, toHttpRequest } from "../../test/contract/rest-table.ts";

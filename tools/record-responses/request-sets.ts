@@ -1,8 +1,8 @@
 import { ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createProxy } from "../../protoport/proxy/src/create-proxy.ts";
-import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../protoport/gateway/src/index.ts";
-import { createHttpEngine } from "../../protoport/gateway/src/engine/index.ts";
+import { createProxy } from "@protoport/proxy";
+import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "@protoport/gateway";
+import { createHttpEngine } from "@protoport/gateway/engine";
 import { corpusGroups, toRequest } from "../../protoport/gateway/test/wire/corpus/corpus.ts";
 import { sideBySideOptions } from "../../protoport/gateway/test/suites/long/engine/compared-with-node/side-by-side.ts";
 import { unaryCallTable } from "../../protoport/gateway/test/suites/long/engine/compared-with-node/unary-calls.ts";

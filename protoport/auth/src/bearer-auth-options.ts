@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { arrayOf, type OptionNames, required } from "@protoport/gateway/http";
+import { arrayOf, type OptionNames, required } from "@protoport/gateway/options";
 import type { ResourceMetadata } from "./protected-resource.ts";
 
 /** `createBearerAuth` options. */

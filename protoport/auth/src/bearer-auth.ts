@@ -1,7 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
-import type { AdmitProcedure, AdmitRequest, OpenApiSecurityRequirement } from "@protoport/gateway";
-import { refuseUnknownOptions } from "@protoport/gateway/http";
+import type { AdmitProcedure, AdmitRequest } from "@protoport/gateway";
+import type { OpenApiSecurityRequirement } from "@protoport/gateway/openapi";
+import { refuseUnknownOptions } from "@protoport/gateway/options";
 import { type BearerAuthOptions, bearerAuthOptionNames } from "./bearer-auth-options.ts";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { withProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenName, type ScopeProblem } from "./token-columns.ts";

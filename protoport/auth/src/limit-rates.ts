@@ -1,6 +1,6 @@
 import { type Admit, type AdmitRequest, clientNetwork } from "@protoport/gateway";
 import { Health } from "@protoport/gateway/health";
-import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/options";
 import { principalKey } from "./principal-context.ts";
 import { createRateLimit, type RateLimit } from "./rate-limit.ts";
 

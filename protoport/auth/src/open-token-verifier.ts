@@ -1,4 +1,4 @@
-import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { type OperatorLog, withProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
 import { openIntrospectionVerifier, type IntrospectionSource } from "./introspection/open-introspection-verifier.ts";
 import type { KeyTiming } from "./jwt/fetched-keys.ts";

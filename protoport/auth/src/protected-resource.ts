@@ -1,5 +1,5 @@
 import type { Endpoint } from "@protoport/gateway";
-import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 
 /** The public description of a service whose calls need a token. */
 export interface ProtectedResource {

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import type { AuthErrorCode } from "./inputs/index.ts";
 
 /** Options for {@link createRateLimit}. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { DescMethod, DescService, UnknownField } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { withCode } from "@protoport/gateway/http";
+import { withCode } from "@protoport/gateway/errors";
 
 /** The field number of the extension `protoport.auth.v1.required_scopes`, whose file a descriptor set may lack. */
 const extensionNumber = 57386;

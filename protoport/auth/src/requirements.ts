@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { refusePromise, withCode } from "@protoport/gateway/http";
+import { refusePromise } from "@protoport/gateway/options";
+import { withCode } from "@protoport/gateway/errors";
 import type { BearerAuthOptions } from "./bearer-auth-options.ts";
 import { openOptionProblem } from "./open-names.ts";
 import { readRequiredScopes, requiredScopesOf, servicesProblem } from "./required-scopes.ts";

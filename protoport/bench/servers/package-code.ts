@@ -11,7 +11,10 @@ const entries = {
   "src/index.ts": ["src/plantstore/index.ts"],
   "src/server/plant-tools.ts": ["src/plantstore/server/plant-tools.ts"],
   "protoport/gateway/src/index.ts": ["src/gateway/index.ts"],
-  "protoport/gateway/src/validation/index.ts": ["protoport/gateway/src/validation/index.ts", "src/gateway/validation/index.ts"],
+  "protoport/gateway/src/validation/index.ts": [
+    "protoport/gateway/src/validation/index.ts",
+    "src/gateway/validation/index.ts",
+  ],
   "protoport/gateway/src/engine/index.ts": ["src/gateway/http-engine/index.ts"],
   "protoport/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
   "protoport/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],

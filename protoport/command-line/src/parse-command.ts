@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util";
-import { nearestName } from "@protoport/gateway/http";
+import { nearestName } from "@protoport/gateway/options";
 import { type CommandOf, type Flag, flagsOf, type ParsedFlags, textOf, UsageError } from "./command.ts";
 import { ofSource, type SettingType } from "./settings/index.ts";
 

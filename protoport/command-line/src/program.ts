@@ -1,4 +1,4 @@
-import { nearestName } from "@protoport/gateway/http";
+import { nearestName } from "@protoport/gateway/options";
 import { type CommandOf, type Program, UsageError } from "./command.ts";
 import { helpOf, overview, usageOf } from "./help.ts";
 import { parseCommand } from "./parse-command.ts";

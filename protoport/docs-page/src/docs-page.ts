@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { Endpoint } from "@protoport/gateway/serve";
-import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import type { Endpoint } from "@protoport/gateway";
+import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { pageFile } from "./page-file.ts";
 import { memoizeAsync, type Resource, resourceEndpoint } from "./resource.ts";
 import { serializeDocument, type SerializedDocument } from "./serialized-document.ts";

@@ -1,6 +1,5 @@
 import { promisify } from "node:util";
-import type { Endpoint } from "@protoport/gateway/serve";
-import { negotiateCoding } from "@protoport/gateway/protocols";
+import { type Endpoint, negotiateCoding } from "@protoport/gateway";
 
 /** A resource that does not change while the process runs. */
 export interface Resource {

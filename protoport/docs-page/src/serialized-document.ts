@@ -1,4 +1,4 @@
-import { runInTurns } from "@protoport/gateway/http";
+import { runInTurns } from "@protoport/gateway/exchange";
 import { jsonPieces } from "./json-pieces.ts";
 import { parseWithDigits, yamlPieces } from "./yaml-text.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type Description, type OperationObject, operationsOf, type Parameter } from "../src/files/description.ts";
 import { messagesOf } from "../src/files/rpc.ts";
-import { createOpenApi } from "../../gateway/src/index.ts";
+import { createOpenApi } from "../../gateway/src/openapi/index.ts";
 import { readJson } from "../../gateway/src/protobuf/messages/json/index.ts";
 import { oddMethod, oddNames, oddRules } from "../../testing/src/gateway/odd-names.ts";
 

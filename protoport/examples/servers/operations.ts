@@ -2,15 +2,11 @@
 // npx node protoport/examples/servers/operations.ts 8080 9464
 //   curl http://127.0.0.1:8080/readyz
 //   curl http://127.0.0.1:9464/metrics
-import { createGateway, createOpenApi } from "@protoport/gateway";
+import { createGateway } from "@protoport/gateway";
+import { createOpenApi } from "@protoport/gateway/openapi";
+import { createHealthService, createProbes, Health, healthRequestBytesMax, Readiness } from "@protoport/gateway/health";
+import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
 import { createDocsPage } from "@protoport/docs-page";
-import {
-  createHealthService,
-  createProbes,
-  Health,
-  healthRequestBytesMax,
-  Readiness,
-} from "@protoport/gateway/health";
 import {
   createMetricsEndpoint,
   createRequestMetrics,
@@ -19,7 +15,6 @@ import {
   measureReadiness,
   Metrics,
 } from "@protoport/telemetry/metrics";
-import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
 import { GreenhouseService } from "../gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "./greenhouse.ts";
 

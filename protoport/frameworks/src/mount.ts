@@ -1,6 +1,7 @@
 import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
 import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@protoport/gateway";
-import { refuseIgnoredOptions, requireObject, runLater } from "@protoport/gateway/http";
+import { refuseIgnoredOptions, requireObject } from "@protoport/gateway/options";
+import { runLater } from "@protoport/gateway/exchange";
 
 /** Options for all plugins. `createGateway` options that concern a framework application are included. */
 export interface MountOptions<Request extends object> extends Omit<

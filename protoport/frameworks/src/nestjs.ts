@@ -1,8 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
-import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/http";
-import type { IncomingMessage } from "node:http";
+import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import type { Admit } from "@protoport/gateway";
+import type { IncomingMessage } from "node:http";
 import type { ExpressConnectMiddleware, ExpressConnectOptions } from "./express.ts";
 import { createMount } from "./mount.ts";
 import { applicationOf, type Enhancer, enhancersOf, type NestApplication, type RpcProvider } from "./nest-enhancers.ts";

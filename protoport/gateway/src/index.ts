@@ -5,20 +5,6 @@
  * The module does not depend on authentication or logs. Routes, `admit` and endpoints are passed in as options.
  */
 export {
-  type Comments,
-  createOpenApi,
-  createOpenApiAsync,
-  type OpenApiDocument,
-  type OpenApiError,
-  type OpenApiInfo,
-  type OpenApiOptions,
-  type OpenApiSchema,
-  type OpenApiSecurityRequirement,
-  type OpenApiSecurityScheme,
-  type OpenApiServer,
-  readComments,
-} from "./openapi/index.ts";
-export {
   type ErrorForm,
   type ErrorRecord,
   type ErrorRecordPolicy,
@@ -33,6 +19,7 @@ export {
   type TemplateSegment,
   type TemplateVariable,
   type AcceptItem,
+  negotiateCoding,
   type ProtocolName as Protocol,
   readAccept,
 } from "./protocols/index.ts";

@@ -1,14 +1,18 @@
 /** The entry `@protoport/gateway/options`, which exports checks for options. */
 export {
-  findMisspelled,
-  nearestName,
   arrayOf,
+  findMisspelled,
+  isProduction,
+  matcherOf,
+  NamePatterns,
+  nearestName,
   type OptionNames,
   refuseIgnoredOptions,
+  refusePromise,
   refuseUnknownOptions,
   required,
   requireName,
   requireObject,
   stringOr,
-  refusePromise,
+  withDefaultLimits,
 } from "./http/index.ts";

@@ -72,4 +72,6 @@ export {
   templatesOverlap,
   createNameFilter,
   unmatchedPatterns,
+  procedureOf,
+  withoutRpcs,
 } from "./protocols/index.ts";

@@ -17,7 +17,11 @@ const declared = [
   { file: "protoport/gateway/src/create-gateway.ts", type: "GatewayOptions", prefix: "" },
   { file: "protoport/gateway/src/serve/create-server.ts", type: "ServingOptions", prefix: "" },
   { file: "protoport/gateway/src/protocols/rest/rules/rest-options.ts", type: "RestOptions", prefix: "rest." },
-  { file: "protoport/gateway/src/protobuf/messages/json/read-options.ts", type: "ReadJsonOptions", prefix: "rest.json." },
+  {
+    file: "protoport/gateway/src/protobuf/messages/json/read-options.ts",
+    type: "ReadJsonOptions",
+    prefix: "rest.json.",
+  },
   { file: "protoport/gateway/src/serve/cors.ts", type: "CorsOptions", prefix: "cors." },
   { file: "protoport/gateway/src/http/listen/listener.ts", type: "ListenOptions", prefix: "" },
   { file: "protoport/gateway/src/http/listen/connection-ages.ts", type: "ConnectionAgeOptions", prefix: "" },

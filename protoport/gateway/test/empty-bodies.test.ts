@@ -4,7 +4,8 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { readDescriptorSet } from "../src/protobuf/descriptors/index.ts";
 import { createFetchGateway } from "../src/fetch/entry.ts";
-import { createOpenApi, parseHttpRules } from "../src/index.ts";
+import { parseHttpRules } from "../src/index.ts";
+import { createOpenApi } from "../src/openapi/index.ts";
 
 // An empty body where the request is a well-known type and the rule has `body: "*"`.
 

@@ -7,8 +7,8 @@ import type {
   UntypedHandleCall,
   UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { registerForwarder } from "@protoport/gateway/serve";
-import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/http";
+import { registerForwarder } from "@protoport/gateway/forward";
+import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/options";
 import { type AnyHandler, findConverter, findEncode, HandlerForwarder, type MessageTypes } from "./calls/index.ts";
 import { type DescriptorSource, findMethod, findService } from "./descriptors/index.ts";
 

@@ -2,7 +2,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@protoport/gateway";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runLater } from "@protoport/gateway/http";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@protoport/gateway/options";
+import { runLater } from "@protoport/gateway/exchange";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
 import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
 

@@ -1,9 +1,10 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
-import { compileNodeRoutes, type GatewayOptions } from "@protoport/gateway/create-gateway";
-import type { FaultReporter, Routes } from "@protoport/gateway/serve";
-import { refusePromise } from "@protoport/gateway/http";
-import { type RestOptions, selectorOf, withoutRpcs } from "@protoport/gateway/protocols";
+import { compileNodeRoutes, type Routes } from "@protoport/gateway/forward";
+import type { GatewayOptions } from "@protoport/gateway";
+import type { FaultReporter } from "@protoport/gateway/errors";
+import { refusePromise } from "@protoport/gateway/options";
+import { type RestOptions, selectorOf, withoutRpcs } from "@protoport/gateway/rest";
 import {
   assignServices,
   type LocalTypes,

@@ -1,25 +1,18 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { createFaultReporter } from "@protoport/gateway/serve";
-import type { RestOptions } from "@protoport/gateway/protocols";
-import type { HttpEngine } from "@protoport/gateway/http/node";
-import {
-  assembleGateway,
-  type CurrentNodeServer,
-  type Gateway,
-  gatewayOptionNames,
-  type GatewayOptions,
-} from "@protoport/gateway/create-gateway";
+import { createFaultReporter, withCode } from "@protoport/gateway/errors";
+import type { RestOptions } from "@protoport/gateway/rest";
+import type { HttpEngine, Gateway, GatewayOptions } from "@protoport/gateway";
+import { assembleGateway, type CurrentNodeServer, gatewayOptionNames } from "@protoport/gateway/forward";
 import { createHttpEngine } from "@protoport/gateway/engine";
 import {
   arrayOf,
-  noBytes,
   type OptionNames,
   refuseUnknownOptions,
   required,
-  withCode,
   withDefaultLimits,
-} from "@protoport/gateway/http";
+} from "@protoport/gateway/options";
+import { noBytes } from "@protoport/gateway/exchange";
 import { compileProxy, methodsOf } from "./compile-proxy.ts";
 import {
   type DescriptorReload,

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import { createNodeServer, type GatewayOptions } from "@protoport/gateway/create-gateway";
-import { messageOf, noBytes, runInTurns, toShortLine, withCode } from "@protoport/gateway/http";
-import { procedureOf } from "@protoport/gateway/protocols";
-import type { FaultReporter, Server } from "@protoport/gateway/serve";
+import { createNodeServer, type Server } from "@protoport/gateway/forward";
+import type { GatewayOptions } from "@protoport/gateway";
+import { messageOf, toShortLine, withCode, type FaultReporter } from "@protoport/gateway/errors";
+import { noBytes, runInTurns } from "@protoport/gateway/exchange";
+import { procedureOf } from "@protoport/gateway/rest";
 import type { CompiledProxy } from "./compile-proxy.ts";
 import {
   DescriptorReader,

@@ -1,6 +1,6 @@
-import { type CurrentNodeServer, ignoredByListen } from "@protoport/gateway/create-gateway";
-import { refuseIgnoredOptions } from "@protoport/gateway/http";
-import { guardCallback } from "@protoport/gateway/serve";
+import { type CurrentNodeServer, ignoredByListen } from "@protoport/gateway/forward";
+import { refuseIgnoredOptions } from "@protoport/gateway/options";
+import { guardCallback } from "@protoport/gateway/errors";
 import { type ReloadReport, UnknownPaths } from "./forward/index.ts";
 import {
   type Generation,

@@ -1,8 +1,8 @@
 import type { Interceptor, Transport } from "@connectrpc/connect";
 import { type UniversalClientFn, universalClientResponseFromFetch } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
-import { concatBytes } from "@protoport/gateway/http";
-import { messageBytesMax } from "@protoport/gateway/protocols";
+import { concatBytes } from "@protoport/gateway/exchange";
+import { messageBytesMax } from "@protoport/gateway/messages";
 
 /** Settings for calls to RPCs without a rule. */
 export interface ConnectCalls {

@@ -22,16 +22,10 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import {
-  defaultReadMaxBytes,
-  timerMsMax,
-  type OptionNames,
-  refuseIgnoredOptions,
-  refuseUnknownOptions,
-  required,
-} from "@protoport/gateway/http";
-import { ignoredJsonOptions, jsonOptionNames, memoize } from "@protoport/gateway/protobuf";
-import { selectorOf, withDetailTypes } from "@protoport/gateway/protocols";
+import { defaultReadMaxBytes, timerMsMax } from "@protoport/gateway/exchange";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
+import { ignoredJsonOptions, jsonOptionNames, memoize } from "@protoport/gateway/messages";
+import { selectorOf, withDetailTypes } from "@protoport/gateway/rest";
 import type { ReadErrorBody } from "./response-error.ts";
 import { createConnectFallback } from "./connect-fallback.ts";
 import { pageLocation } from "./page.ts";

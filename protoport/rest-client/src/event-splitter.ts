@@ -1,4 +1,5 @@
-import { type MessageSplitter, messageTooLargeError } from "@protoport/gateway/protocols";
+import type { MessageSplitter } from "@protoport/gateway/messages";
+import { messageTooLargeError } from "@protoport/gateway/errors";
 
 /** A server-sent event. */
 export interface ServerEvent {

@@ -1,4 +1,4 @@
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 
 /**
  * Thrown if a request message cannot be sent with a rule. The error's text is the reason. Unless another

@@ -1,6 +1,6 @@
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { clearField, isMessage } from "@bufbuild/protobuf";
-import { toUtf8 } from "@protoport/gateway/http";
+import { toUtf8 } from "@protoport/gateway/exchange";
 import {
   asFieldValues,
   createFieldForm,
@@ -8,8 +8,8 @@ import {
   createMessageForms,
   type JsonStyle,
   loadField,
-} from "@protoport/gateway/protobuf";
-import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@protoport/gateway/protocols";
+} from "@protoport/gateway/messages";
+import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@protoport/gateway/rest";
 import { RefusalError, refuseUnwritable } from "./refusal.ts";
 import type { RestRule } from "./rest-rule.ts";
 

@@ -6,8 +6,8 @@
  * segments are refused. The written path is parsed again with the server's rules.
  */
 import type { Message } from "@bufbuild/protobuf";
-import { asFieldValues, type FieldValues, loadField } from "@protoport/gateway/protobuf";
-import { leafOf, printTemplateLiteral, type TemplateSegment } from "@protoport/gateway/protocols";
+import { asFieldValues, type FieldValues, loadField } from "@protoport/gateway/messages";
+import { leafOf, printTemplateLiteral, type TemplateSegment } from "@protoport/gateway/rest";
 import { RefusalError } from "./refusal.ts";
 import type { RestRule, RuleVariable } from "./rest-rule.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";

@@ -1,6 +1,12 @@
 import type { DescField, DescMessage, Message, Registry } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
-import { asFieldValues, type BoundFields, hasCustomJsonRepresentation, loadField, memoize } from "@protoport/gateway/protobuf";
+import {
+  asFieldValues,
+  type BoundFields,
+  hasCustomJsonRepresentation,
+  loadField,
+  memoize,
+} from "@protoport/gateway/messages";
 import { RefusalError } from "./refusal.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { concatBytes } from "@protoport/gateway/http";
+import { concatBytes } from "@protoport/gateway/exchange";
 import { runsInWebPage } from "./page.ts";
 import type { EncodedBody } from "./request-body.ts";
 import { isRawBody, type RestMethod } from "./rest-method.ts";

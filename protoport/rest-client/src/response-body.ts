@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CollectedBytes, noBytes } from "@protoport/gateway/http";
+import { CollectedBytes, noBytes } from "@protoport/gateway/exchange";
 
 /** Maximum number of bytes in an error record. A larger record is ignored, and the HTTP status determines the error. */
 const errorRecordBytesMax = 64 * 1024;

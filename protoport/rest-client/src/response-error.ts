@@ -7,8 +7,8 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
-import { findField, readJsonExactly } from "@protoport/gateway/protobuf";
-import { codeNames } from "@protoport/gateway/protocols";
+import { findField, readJsonExactly } from "@protoport/gateway/messages";
+import { codeNames } from "@protoport/gateway/rest";
 
 /**
  * Returns the error for an error body. If the function returns `undefined`, the body is read as one of the known

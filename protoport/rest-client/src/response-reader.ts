@@ -2,8 +2,8 @@ import type { Message } from "@bufbuild/protobuf";
 import { create, type DescField } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { readJsonExactly, type ReadJsonOptions } from "@protoport/gateway/protobuf";
-import { createRawReader, findProtoField } from "@protoport/gateway/protocols";
+import { readJsonExactly, type ReadJsonOptions } from "@protoport/gateway/messages";
+import { createRawReader, findProtoField } from "@protoport/gateway/rest";
 import { isJsonType, contentTypeError } from "./response-body.ts";
 import type { RestRule } from "./rest-rule.ts";
 

@@ -4,8 +4,8 @@
  */
 import type { JsonValue, Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { findField } from "@protoport/gateway/protobuf";
-import { JsonValueReader, readMessages, findProtoField } from "@protoport/gateway/protocols";
+import { findField, JsonValueReader, readMessages } from "@protoport/gateway/messages";
+import { findProtoField } from "@protoport/gateway/rest";
 import { readPieces, contentTypeError } from "./response-body.ts";
 import { type ErrorStyle, readResponseError } from "./response-error.ts";
 import type { ResponseReader } from "./response-reader.ts";

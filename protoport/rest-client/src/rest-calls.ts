@@ -1,8 +1,8 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { fieldsSetByFetch } from "@protoport/gateway/http";
-import { memoize } from "@protoport/gateway/protobuf";
-import { oneMessage, formatGrpcTimeout, isHttpBodyType } from "@protoport/gateway/protocols";
+import { fieldsSetByFetch } from "@protoport/gateway/exchange";
+import { memoize, oneMessage, formatGrpcTimeout } from "@protoport/gateway/messages";
+import { isHttpBodyType } from "@protoport/gateway/rest";
 import { readBody } from "./response-body.ts";
 import type { ErrorStyle } from "./response-error.ts";
 import { type ResponseReader, createResponseReader } from "./response-reader.ts";

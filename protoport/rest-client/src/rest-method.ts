@@ -1,7 +1,7 @@
 import type { DescMethod, Message, Registry } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { BoundFields, JsonStyle, ReadJsonOptions } from "@protoport/gateway/protobuf";
-import { findProtoField, isHttpBodyType, selectorOf } from "@protoport/gateway/protocols";
+import type { BoundFields, JsonStyle, ReadJsonOptions } from "@protoport/gateway/messages";
+import { findProtoField, isHttpBodyType, selectorOf } from "@protoport/gateway/rest";
 import { type BodyWriter, createBodyWriter, type EncodedBody } from "./request-body.ts";
 import { findVariableText, writePath } from "./request-path.ts";
 import { type QueryStyle, writeQuery } from "./request-query.ts";

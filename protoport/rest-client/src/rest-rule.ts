@@ -1,6 +1,6 @@
 import type { DescFile, DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type BoundFields, memoize } from "@protoport/gateway/protobuf";
+import { type BoundFields, memoize } from "@protoport/gateway/messages";
 import {
   anyMethod,
   bindBody,
@@ -17,7 +17,7 @@ import {
   selectorOf,
   type TemplateVariable,
   toHttpPatterns,
-} from "@protoport/gateway/protocols";
+} from "@protoport/gateway/rest";
 
 /** A variable in a path template, with the resolved field path. */
 export interface RuleVariable extends TemplateVariable {

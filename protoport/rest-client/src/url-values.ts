@@ -6,7 +6,7 @@ import {
   createUrlTextParser,
   type FieldValues,
   type JsonStyle,
-} from "@protoport/gateway/protobuf";
+} from "@protoport/gateway/messages";
 import { RefusalError, refuseUnwritable } from "./refusal.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import type { PlantStore, StoreFile } from "../../service/index.ts";
 import { type Backend, problemOf, refusalOf } from "../contract/backend.ts";
 import { type Deletion, type Ending, endings, type FailedEnding } from "../contract/deletion.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
-import type { AdmitRequest } from "../../../protoport/gateway/src/index.ts";
+import type { AdmitRequest } from "@protoport/gateway";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { auditAccess } from "../../../protoport/test/suites/browser/audit-access.ts";

@@ -1,8 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { GetReadingRequestSchema, GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createReflectionService, ServerReflection } from "../../../protoport/gateway/src/reflection/index.ts";
+import {
+  GetReadingRequestSchema,
+  GreenhouseService,
+} from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createReflectionService, ServerReflection } from "@protoport/gateway/reflection";
 import { startBalancerProcess } from "../../support/balancers/balancer-process.ts";
 import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";

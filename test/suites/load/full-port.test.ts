@@ -4,10 +4,7 @@ import { connect, type Socket } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  Health,
-  HealthCheckResponse_ServingStatus,
-} from "../../../protoport/gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
+import { Health, HealthCheckResponse_ServingStatus } from "@protoport/gateway/gen/grpc/health/v1/health_pb.js";
 import { defaultLimits } from "../../../protoport/gateway/src/http/exchange/index.ts";
 import { type ChildServer, startChildServer } from "../../support/process/child-server.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";

@@ -6,7 +6,7 @@ import {
   GreenhouseService,
   WatchReadingsRequestSchema,
 } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createReflectionService, ServerReflection } from "../../../protoport/gateway/src/reflection/index.ts";
+import { createReflectionService, ServerReflection } from "@protoport/gateway/reflection";
 import { type HttpBalancer, httpBalancers } from "../../support/balancers/http-balancers.ts";
 import { type LeftRequest, openLeavingClients } from "../../support/balancers/leaving-clients.ts";
 import type { HttpVersion } from "../../../protoport/testing/src/http/exchange.ts";

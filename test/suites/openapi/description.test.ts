@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { createOpenApi } from "../../../protoport/gateway/src/index.ts";
+import { createOpenApi } from "@protoport/gateway/openapi";
 import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { FileService } from "../../../protoport/testing/src/gen/files/v1/files_pb.ts";
 import { KitchenSink } from "../../../protoport/testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";

@@ -85,7 +85,7 @@ export async function openProduction(): Promise<Production> {
  */
 export function installCommands(folder: TempFolder): string {
   mkdirSync(folder.file("bin"));
-  const programs = { plantstore: "src/command/main.ts", "protoport": "protoport/proxy/src/command/main.ts" };
+  const programs = { plantstore: "src/command/main.ts", protoport: "protoport/proxy/src/command/main.ts" };
   for (const [name, file] of Object.entries(programs)) {
     const main = JSON.stringify(join(projectFolder, file));
     writeFileSync(folder.file(`bin/${name}`), `#!/usr/bin/env node\nimport(${main});\n`, { mode: 0o755 });

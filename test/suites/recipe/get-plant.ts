@@ -203,7 +203,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
       "/** Each RPC's situations, which",
     ],
     [
-      `import { encodeMessage } from "../../packages/testing/src/gateway/wire-format.ts";
+      `import { encodeMessage } from "../../protoport/testing/src/gateway/wire-format.ts";
 import { GetPlantRequestSchema } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 `,
       "import type { Want }",

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
 
-import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import type { OperatorLog } from "./operator-log.ts";
 import { withProblems, parsed, type ParseResult } from "./parse-result.ts";
 import { type FileReload, ReloadRecord } from "./reload-record.ts";

@@ -1,4 +1,4 @@
-import { toShortLine } from "@protoport/gateway/http";
+import { toShortLine } from "@protoport/gateway/errors";
 
 /** A setting's value with its source, for messages. */
 export interface Located {

@@ -1,4 +1,4 @@
-import { toShortLine } from "@protoport/gateway/http";
+import { toShortLine } from "@protoport/gateway/errors";
 
 /** Quotes text for a message. Long text is shortened, and users and passwords are removed from URLs. */
 export function quote(given: string): string {

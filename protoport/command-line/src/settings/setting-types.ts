@@ -1,4 +1,5 @@
-import { messageOf, nearestName } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
+import { nearestName } from "@protoport/gateway/options";
 import { type Located, memberPath } from "./located.ts";
 import { quote } from "./quote.ts";
 import type { Members, MembersOf, ReportProblem, SettingType } from "./setting.ts";

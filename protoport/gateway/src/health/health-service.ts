@@ -1,9 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { problem } from "../protobuf/index.ts";
-import {
-  type Health,
-  HealthCheckResponse_ServingStatus as Status,
-} from "../protobuf/gen/grpc/health/v1/health_pb.ts";
+import { type Health, HealthCheckResponse_ServingStatus as Status } from "../protobuf/gen/grpc/health/v1/health_pb.ts";
 import { type OptionNames, refuseUnknownOptions, required } from "../http/index.ts";
 import type { Readiness } from "./readiness.ts";
 

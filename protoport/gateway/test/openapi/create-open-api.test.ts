@@ -5,7 +5,12 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
 import { documentFieldsMax, operationFieldsMax } from "../../src/openapi/field-budget.ts";
 import { base64Pattern, durationPattern, fieldMaskPattern } from "../../src/openapi/text-patterns.ts";
-import type { OpenApiDocument, OpenApiOperation, OpenApiPathItem, OpenApiSchema } from "../../src/openapi/open-api-document.ts";
+import type {
+  OpenApiDocument,
+  OpenApiOperation,
+  OpenApiPathItem,
+  OpenApiSchema,
+} from "../../src/openapi/open-api-document.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { compileRestRoutes } from "../../src/protocols/rest/rules/index.ts";

@@ -6,7 +6,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
-import { createOpenApi } from "../../src/index.ts";
+import { createOpenApi } from "../../src/openapi/index.ts";
 import { field_behavior, FieldBehavior } from "../../src/protobuf/gen/google/api/field_behavior_pb.ts";
 import { createExample } from "../../src/openapi/example.ts";
 import { documentFieldsMax, FieldBudget } from "../../src/openapi/field-budget.ts";

@@ -23,7 +23,8 @@ import { expect, test } from "vitest";
 import { restrictedTo } from "../../../testing/src/gateway/restricted.ts";
 import { http } from "../../src/protobuf/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../src/protobuf/gen/google/api/http_pb.ts";
-import { createOpenApi, visibleServices } from "../../src/index.ts";
+import { visibleServices } from "../../src/index.ts";
+import { createOpenApi } from "../../src/openapi/index.ts";
 
 // The cases in protoc-gen-openapiv2, whose examples use five filters: no label, each of two labels, both labels, and no
 // filter. This package hides an RPC with a hidden message. protoc-gen-openapiv2 describes the RPC without a schema.

@@ -1,7 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
+import { createGateway, type RestOptions } from "../../src/index.ts";
+import { createOpenApi } from "../../src/openapi/index.ts";
 
 const selector = "greenhouse.v1.GreenhouseService";
 const rules: NonNullable<RestOptions["rules"]> = [

@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createRestTransport } from "../../../rest-client/src/index.ts";
 import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
-import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
+import { createGateway, type RestOptions } from "../../src/index.ts";
+import { createOpenApi } from "../../src/openapi/index.ts";
 
 const rules: NonNullable<RestOptions["rules"]> = [
   {

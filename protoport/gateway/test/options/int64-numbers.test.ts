@@ -1,7 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { createGateway, createOpenApi, type RestOptions } from "../../src/index.ts";
+import { createGateway, type RestOptions } from "../../src/index.ts";
+import { createOpenApi } from "../../src/openapi/index.ts";
 import { KitchenSink, NestedSchema, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { kitchenSinkRegistry } from "../../../testing/src/gateway/kitchen-sink.ts";
 

@@ -1,7 +1,8 @@
 import { create, type DescService, type JsonValue } from "@bufbuild/protobuf";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
-import { createGateway, createOpenApi, type RestServiceOptions } from "../../src/index.ts";
+import { createGateway, type RestServiceOptions } from "../../src/index.ts";
+import { createOpenApi } from "../../src/openapi/index.ts";
 import { readJson } from "../../src/protobuf/messages/json/index.ts";
 import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
 import { oddMethod, oddNames, oddRules, specialNames } from "../../../testing/src/gateway/odd-names.ts";

@@ -6,7 +6,12 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { Protocol } from "../../src/index.ts";
 import type { Codec, Format } from "../../src/protocols/formats/format.ts";
 import { formats } from "../../src/protocols/formats.ts";
-import { fieldValue, type HttpResponse, type HttpRequest, type HttpVersion } from "../../../testing/src/http/exchange.ts";
+import {
+  fieldValue,
+  type HttpResponse,
+  type HttpRequest,
+  type HttpVersion,
+} from "../../../testing/src/http/exchange.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";

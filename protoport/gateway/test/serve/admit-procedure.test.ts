@@ -9,7 +9,11 @@ import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/h
 import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { transportNames, type EveryTransport, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
+import {
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../testing/src/gateway/every-transport.ts";
 import {
   getReadingProcedure as read,
   startGreenhouse,

@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createHttpEngine } from "../../src/engine/index.ts";
 import { type Field, fieldValue, type HttpResponse, type HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { transportNames, type EveryTransport, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
+import {
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../testing/src/gateway/every-transport.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import type { GatewayOptions } from "../../src/index.ts";
 import { nodeEngine } from "../../src/http/node/index.ts";

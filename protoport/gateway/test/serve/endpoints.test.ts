@@ -6,7 +6,11 @@ import { createGateway, type Endpoint } from "../../src/index.ts";
 import { waysFor } from "../../../testing/src/combinations.ts";
 import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { transportNames, type EveryTransport, openEveryTransport } from "../../../testing/src/gateway/every-transport.ts";
+import {
+  transportNames,
+  type EveryTransport,
+  openEveryTransport,
+} from "../../../testing/src/gateway/every-transport.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { kitchenSinkOptions } from "../../../testing/src/gateway/kitchen-sink.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";

@@ -12,7 +12,7 @@ import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 import { notesWith } from "../../../testing/src/gateway/notes.ts";
 import { startSignup } from "../../../testing/src/gateway/signup.ts";
-import { createOpenApi, type OpenApiOptions } from "../../src/index.ts";
+import { createOpenApi, type OpenApiOptions } from "../../src/openapi/index.ts";
 import type { OpenApiSchema } from "../../src/openapi/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { openValidation } from "../../src/validation/index.ts";

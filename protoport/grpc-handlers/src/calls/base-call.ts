@@ -1,8 +1,8 @@
 import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
 import type { Message } from "@bufbuild/protobuf";
-import type { PlainConverter } from "@protoport/gateway/protobuf";
-import { Envelope, type ForwardedMessage } from "@protoport/gateway/protocols";
-import { type Caller, toFault } from "@protoport/gateway/serve";
+import type { PlainConverter } from "@protoport/gateway/messages";
+import { Envelope, type ForwardedMessage, type Caller } from "@protoport/gateway/forward";
+import { toFault } from "@protoport/gateway/errors";
 import { appendMetadata, toMetadata } from "./metadata.ts";
 import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";

@@ -1,7 +1,14 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/protobuf";
-import { type Envelope, type ForwardedMessage, toEnvelope } from "@protoport/gateway/protocols";
-import { type Caller, type Forwarder, type Reply, toFault } from "@protoport/gateway/serve";
+import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/messages";
+import {
+  type Envelope,
+  type ForwardedMessage,
+  toEnvelope,
+  type Caller,
+  type Forwarder,
+  type Reply,
+} from "@protoport/gateway/forward";
+import { toFault } from "@protoport/gateway/errors";
 import { BaseCall, type MethodCodec } from "./base-call.ts";
 import { createRequestReader } from "./read-request.ts";
 import { SingleResponse, StreamedResponse, UnaryResponse } from "./response.ts";

@@ -4,8 +4,8 @@ import {
   createBinaryWriter,
   createPlainConverter,
   type PlainConverter,
-} from "@protoport/gateway/protobuf";
-import { withCode } from "@protoport/gateway/http";
+} from "@protoport/gateway/messages";
+import { withCode } from "@protoport/gateway/errors";
 import type { AnyDefinition } from "./base-call.ts";
 import { sampleMessages } from "./sample-messages.ts";
 import { createResponseWriter, type EncodeMessage } from "./write-response.ts";

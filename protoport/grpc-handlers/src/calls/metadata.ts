@@ -1,6 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
-import { reservedResponseFields, fieldsNotSentAsMetadata } from "@protoport/gateway/http";
-import { LazyHeaders } from "@protoport/gateway/protocols";
+import { reservedResponseFields, fieldsNotSentAsMetadata } from "@protoport/gateway/exchange";
+import { LazyHeaders } from "@protoport/gateway/forward";
 
 // The header fields that handlers do not get: those that grpc-js omits, and the Connect protocol's own fields.
 const excludedFields: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Envelope, type ForwardedMessage } from "@protoport/gateway/protocols";
-import { toFault } from "@protoport/gateway/serve";
+import { Envelope, type ForwardedMessage } from "@protoport/gateway/forward";
+import { toFault } from "@protoport/gateway/errors";
 import type { AnyDefinition } from "./base-call.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Envelope } from "@protoport/gateway/protocols";
-import type { Caller, Reply } from "@protoport/gateway/serve";
+import { Envelope, type Caller, type Reply } from "@protoport/gateway/forward";
 import type { Message } from "@bufbuild/protobuf";
 
 /** The target for a call's response. After `end` or `fail`, its functions have no effect. */

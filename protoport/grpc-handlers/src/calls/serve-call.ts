@@ -6,7 +6,7 @@ import {
   type ServerInterceptor,
   status,
 } from "@grpc/grpc-js";
-import type { PlainConverter } from "@protoport/gateway/protobuf";
+import type { PlainConverter } from "@protoport/gateway/messages";
 import type { AnyDefinition, BaseCall, CallListener } from "./base-call.ts";
 import { GuardedCall } from "./guarded-call.ts";
 import { HandlerCall } from "./handler-call.ts";

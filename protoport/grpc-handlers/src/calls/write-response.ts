@@ -1,5 +1,5 @@
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
-import { type Envelope, envelopePrefixBytes, fillEnvelope, toEnvelope } from "@protoport/gateway/protocols";
+import { type Envelope, envelopePrefixBytes, fillEnvelope, toEnvelope } from "@protoport/gateway/forward";
 import type { AnyDefinition } from "./base-call.ts";
 
 /** Appends a message to a writer, like `encode` of ts-proto's message types. */

@@ -1,7 +1,7 @@
 import { type DescFile, type DescMethod, type DescService, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { readDescriptorSet } from "@protoport/gateway/protobuf";
-import { withCode } from "@protoport/gateway/http";
+import { readDescriptorSet } from "@protoport/gateway/descriptors";
+import { withCode } from "@protoport/gateway/errors";
 import { isDescribed, toDescriptorSet } from "./package-files.ts";
 
 /**

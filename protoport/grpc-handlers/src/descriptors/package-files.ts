@@ -15,10 +15,10 @@ import {
   type ServiceDescriptorProto,
   ServiceDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import { joinNames } from "@protoport/gateway/protobuf";
-import { withCode } from "@protoport/gateway/http";
-import { http } from "@protoport/gateway/protobuf/gen/google/api/annotations_pb.js";
-import { type HttpRule, HttpRuleSchema } from "@protoport/gateway/protobuf/gen/google/api/http_pb.js";
+import { joinNames } from "@protoport/gateway/descriptors";
+import { withCode } from "@protoport/gateway/errors";
+import { http } from "@protoport/gateway/gen/google/api/annotations_pb.js";
+import { type HttpRule, HttpRuleSchema } from "@protoport/gateway/gen/google/api/http_pb.js";
 
 /** The members by which a `@grpc/proto-loader` definition describes a method. */
 export interface DescribedMethod {

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { unsupportedOpenApiOptions } from "@protoport/gateway/protobuf";
-import { messageOf } from "@protoport/gateway/http";
-import { type RestBinding, type RestOptions, checkRestRoutes } from "@protoport/gateway/protocols";
+import { unsupportedOpenApiOptions } from "@protoport/gateway/descriptors";
+import { messageOf } from "@protoport/gateway/errors";
+import { type RestBinding, type RestOptions, checkRestRoutes } from "@protoport/gateway/rest";
 import { checkTools, type CheckedTools } from "./check-tools.ts";
 
 /** The routes and problems that a gateway with some services would have. */

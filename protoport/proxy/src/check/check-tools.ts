@@ -1,5 +1,5 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { createNameFilter, selectorOf, unmatchedPatterns } from "@protoport/gateway/protocols";
+import { createNameFilter, selectorOf, unmatchedPatterns } from "@protoport/gateway/rest";
 
 /** The tools for AI agents that `--mcp` selects. RPCs are named `package.Service.Method`. */
 export interface CheckedTools {

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { messageOf } from "@protoport/gateway/http";
-import { filesOf } from "@protoport/gateway/protobuf";
-import type { RestOptions } from "@protoport/gateway/protocols";
+import { messageOf } from "@protoport/gateway/errors";
+import { filesOf } from "@protoport/gateway/descriptors";
+import type { RestOptions } from "@protoport/gateway/rest";
 import {
   compareServices,
   loadRules,

@@ -19,6 +19,6 @@ export {
   switchNames,
   toRestOptions,
 } from "./rest-switches.ts";
-export { describeUnusedLabels } from "@protoport/gateway/protobuf";
+export { describeUnusedLabels } from "@protoport/gateway/descriptors";
 export { createDescriber, describeUnusedRules, findUnknownNames } from "./unused-names.ts";
 export { labelsOf, visibilityFlag } from "./visibility-flag.ts";

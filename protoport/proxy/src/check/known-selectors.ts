@@ -1,5 +1,6 @@
-import { nearestName, toShortLine } from "@protoport/gateway/http";
-import type { ExternalHttpRule } from "@protoport/gateway/protocols";
+import { nearestName } from "@protoport/gateway/options";
+import { toShortLine } from "@protoport/gateway/errors";
+import type { ExternalHttpRule } from "@protoport/gateway/rest";
 import { readSelectorPlaces } from "./read-rules.ts";
 import { lettersPerEdit } from "./unused-names.ts";
 

@@ -1,4 +1,4 @@
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import { readRegularFile } from "@protoport/command-line";
 import { InputError } from "./input-error.ts";
 

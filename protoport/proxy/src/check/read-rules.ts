@@ -1,6 +1,6 @@
-import type { ExternalHttpRule } from "@protoport/gateway/protocols";
+import type { ExternalHttpRule } from "@protoport/gateway/rest";
+import { messageOf } from "@protoport/gateway/errors";
 import { locateSelectors, parseServiceRules, serviceConfigMaxBytes } from "../service-config/index.ts";
-import { messageOf } from "@protoport/gateway/http";
 import { InputError } from "./input-error.ts";
 import { readInput } from "./read-input.ts";
 

@@ -6,8 +6,8 @@ import {
   describeUnusedLabels,
   InvalidDescriptorSetError,
   readDescriptorSet,
-} from "@protoport/gateway/protobuf";
-import { messageOf } from "@protoport/gateway/http";
+} from "@protoport/gateway/descriptors";
+import { messageOf } from "@protoport/gateway/errors";
 import { InputError } from "./input-error.ts";
 import { definitionMaxBytes, readDefinition } from "./read-definition.ts";
 

@@ -1,4 +1,4 @@
-import type { RestOptions, RestProfile, RestServiceOptions } from "@protoport/gateway/protocols";
+import type { RestOptions, RestProfile, RestServiceOptions } from "@protoport/gateway/rest";
 import { readValue } from "@protoport/command-line";
 import { oneOf } from "@protoport/command-line/settings";
 

@@ -1,5 +1,5 @@
-import { nearestName } from "@protoport/gateway/http";
-import type { ExternalHttpRule } from "@protoport/gateway/protocols";
+import { nearestName } from "@protoport/gateway/options";
+import type { ExternalHttpRule } from "@protoport/gateway/rest";
 
 /** A suggestion may correct one typo per 10 letters. RPC names share many letters, so more typos match other names. */
 export const lettersPerEdit = 10;

@@ -1,9 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { ErrorCode, type HeaderFields, readHeaderField } from "@protoport/gateway/http";
-import { connectionLost, serverUnresponsive } from "@protoport/gateway/engine/client";
-import { problem } from "@protoport/gateway/protobuf";
-import { LazyHeaders } from "@protoport/gateway/protocols";
+import { ErrorCode, problem } from "@protoport/gateway/errors";
+import { type HeaderFields, readHeaderField } from "@protoport/gateway/exchange";
+import { connectionLost, serverUnresponsive } from "@protoport/gateway/http2-client";
+import { LazyHeaders } from "@protoport/gateway/forward";
 
 /**
  * Reads a call status from its trailer, or from the header of a "Trailers-Only" response.

@@ -1,10 +1,11 @@
 import { create, type DescMethod, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/protobuf";
-import type { BodyMemory } from "@protoport/gateway/http";
-import { StableFields } from "@protoport/gateway/engine/client";
-import { compressedFlag, type Envelope, procedureOf, toEnvelope, writeEnvelope } from "@protoport/gateway/protocols";
+import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/messages";
+import type { BodyMemory } from "@protoport/gateway/exchange";
+import { StableFields } from "@protoport/gateway/http2-client";
+import { compressedFlag, type Envelope, toEnvelope, writeEnvelope } from "@protoport/gateway/forward";
+import { procedureOf } from "@protoport/gateway/rest";
 import type { ResponseCoding } from "./response-head.ts";
 import { responseError } from "./call-status.ts";
 

@@ -18,15 +18,10 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import {
-  defaultReadMaxBytes,
-  timerMsMax,
-  type OptionNames,
-  refuseUnknownOptions,
-  required,
-  stringOr,
-} from "@protoport/gateway/http";
-import { messageBytesMax } from "@protoport/gateway/protocols";
+import { defaultReadMaxBytes, timerMsMax } from "@protoport/gateway/exchange";
+import { type OptionNames, refuseUnknownOptions, required, stringOr } from "@protoport/gateway/options";
+import { messageBytesMax } from "@protoport/gateway/messages";
+import { brotli, gzip, zstd } from "@protoport/gateway/forward";
 import {
   createUpstream,
   requireRange,
@@ -34,7 +29,6 @@ import {
   type UpstreamOptions,
   type UpstreamTls,
 } from "../upstreams/index.ts";
-import { brotli, gzip, zstd } from "@protoport/gateway/protocols/compression";
 import { type CallSettings, MessageMethod } from "./client-method.ts";
 import type { CallInit } from "./outgoing-call.ts";
 import { type HeadersInit, readRequestFields } from "./request-fields.ts";

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { ErrorCode, type HeaderFields, readHeaderField, startDeadline } from "@protoport/gateway/http";
+import { ErrorCode } from "@protoport/gateway/errors";
+import { type HeaderFields, readHeaderField, startDeadline } from "@protoport/gateway/exchange";
 import {
   type ClientConnection,
   type ClientStream,
@@ -7,8 +8,8 @@ import {
   type ResponseReceiver,
   type ResponseSection,
   sectionTooLarge,
-} from "@protoport/gateway/engine/client";
-import { type CallSignal, type Envelope, EnvelopeReader } from "@protoport/gateway/protocols";
+} from "@protoport/gateway/http2-client";
+import { type CallSignal, type Envelope, EnvelopeReader } from "@protoport/gateway/forward";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
 import { type ResponseCoding, readResponseHead } from "./response-head.ts";
 import { readStatus, requestHeaderTooLargeError, resetError, responseHeaderTooLargeError } from "./call-status.ts";

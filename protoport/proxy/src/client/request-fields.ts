@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { noBytes, fieldsSetByGrpcClient, copyIfPooled } from "@protoport/gateway/http";
-import { encodeVarying } from "@protoport/gateway/engine/client";
-import { formatGrpcTimeout } from "@protoport/gateway/protocols";
+import { noBytes, fieldsSetByGrpcClient, copyIfPooled } from "@protoport/gateway/exchange";
+import { encodeVarying } from "@protoport/gateway/http2-client";
+import { formatGrpcTimeout } from "@protoport/gateway/messages";
 
 /** Header fields in any type that `new Headers()` accepts. */
 export type HeadersInit = NonNullable<ConstructorParameters<typeof Headers>[0]>;

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { readHeaderField } from "@protoport/gateway/http";
-import type { ResponseSection } from "@protoport/gateway/engine/client";
+import { readHeaderField } from "@protoport/gateway/exchange";
+import type { ResponseSection } from "@protoport/gateway/http2-client";
 import { codeOfHttpStatus } from "./call-status.ts";
 
 /** The compression for response messages, or `undefined` if messages are not compressed. */

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { RequestBody } from "@protoport/gateway/http";
-import { type EnvelopeReader, readMessages } from "@protoport/gateway/protocols";
+import { RequestBody } from "@protoport/gateway/exchange";
+import type { EnvelopeReader } from "@protoport/gateway/forward";
+import { readMessages } from "@protoport/gateway/messages";
 import { responseError } from "./call-status.ts";
 
 /** The call whose response is read. */

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { timerMsMax, type OptionNames, required } from "@protoport/gateway/http";
+import { timerMsMax } from "@protoport/gateway/exchange";
+import { type OptionNames, required } from "@protoport/gateway/options";
 import { requireRange } from "../upstreams/index.ts";
 
 const defaultBudget = { maxTokens: 100, tokenRatio: 0.1 };

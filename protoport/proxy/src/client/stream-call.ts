@@ -1,9 +1,9 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Message } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
-import { type HeaderFields, copyIfPooled } from "@protoport/gateway/http";
-import type { ClientStream } from "@protoport/gateway/engine/client";
-import { LazyHeaders } from "@protoport/gateway/protocols";
+import { type HeaderFields, copyIfPooled } from "@protoport/gateway/exchange";
+import type { ClientStream } from "@protoport/gateway/http2-client";
+import { LazyHeaders } from "@protoport/gateway/forward";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";
 

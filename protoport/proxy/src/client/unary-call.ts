@@ -1,14 +1,14 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { CollectedBytes, type HeaderFields, noBytes, detachFromChunk } from "@protoport/gateway/http";
-import type { ClientStream } from "@protoport/gateway/engine/client";
+import { CollectedBytes, type HeaderFields, noBytes, detachFromChunk } from "@protoport/gateway/exchange";
+import type { ClientStream } from "@protoport/gateway/http2-client";
 import {
   envelopeBytes,
   envelopePrefixBytes,
   isLargeEnvelope,
   LazyHeaders,
   readSingleEnvelope,
-} from "@protoport/gateway/protocols";
+} from "@protoport/gateway/forward";
 import { responseError } from "./call-status.ts";
 import { type CallInit, OutgoingCall } from "./outgoing-call.ts";
 import { ResponseMessages } from "./response-messages.ts";

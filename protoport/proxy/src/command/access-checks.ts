@@ -10,7 +10,8 @@ import {
   type TokenVerifier,
 } from "@protoport/auth";
 import type { OperatorLog } from "@protoport/auth/inputs";
-import type { Admit, Endpoint, OpenApiOptions } from "@protoport/gateway";
+import type { Admit, Endpoint } from "@protoport/gateway";
+import type { OpenApiOptions } from "@protoport/gateway/openapi";
 import type { AuthenticationSection } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { createRequiredScopes } from "./required-scopes.ts";

@@ -1,7 +1,8 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, principalKey } from "@protoport/auth";
 import type { CompletedRequest } from "@protoport/gateway";
-import { errorCodeOf, optionOf } from "@protoport/gateway/protobuf";
+import { errorCodeOf } from "@protoport/gateway/errors";
+import { optionOf } from "@protoport/gateway/descriptors";
 import type { ProxyConfiguration } from "../settings/index.ts";
 import { shownNames } from "./shown-names.ts";
 

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { validityProblem } from "@protoport/command-line";
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import type { CertificateFiles, CertificatePair } from "./pem-files.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 

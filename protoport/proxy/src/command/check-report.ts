@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { createNameFilter, describeBinding, procedureOf, selectorOf, checkRestRoutes } from "@protoport/gateway/protocols";
+import { createNameFilter, describeBinding, procedureOf, selectorOf, checkRestRoutes } from "@protoport/gateway/rest";
 import type { ProxiedUpstreamOptions, ProxyGateway } from "../create-proxy.ts";
 import { defaultRestTimeoutMs } from "../upstreams/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import type { ProxySettings } from "./proxy-settings.ts";
 
 /** The configuration file in use. Metrics report its reloads. */

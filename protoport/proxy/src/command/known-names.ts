@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { readRegularFile } from "@protoport/command-line";
-import { noBytes } from "@protoport/gateway/http";
-import { type DeclaredNames, declaredNames } from "@protoport/gateway/protobuf";
-import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/protocols";
+import { noBytes } from "@protoport/gateway/exchange";
+import { type DeclaredNames, declaredNames } from "@protoport/gateway/descriptors";
+import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/rest";
 import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";
 import type { ProxiedUpstreamOptions } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";

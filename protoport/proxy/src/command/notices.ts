@@ -1,6 +1,6 @@
 import type { CommandOutput } from "@protoport/command-line";
 import type { CompletedRequest } from "@protoport/gateway";
-import { toOneLine } from "@protoport/gateway/http";
+import { toOneLine } from "@protoport/gateway/errors";
 
 /** Milliseconds within which an event is logged at most once. An unreachable upstream may fail thousands of calls. */
 const eventMs = 10_000;

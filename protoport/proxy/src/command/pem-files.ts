@@ -1,4 +1,4 @@
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import { pemBytesMax, readRegularFileSync } from "@protoport/command-line";
 import { InputError } from "../check/index.ts";
 

@@ -1,5 +1,5 @@
 import { type CommandOf, type Program, runProgram, textOf, UsageError } from "@protoport/command-line";
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import { checkCommand, InputError } from "../check/index.ts";
 import { openApiCommand, pluginCommand } from "../openapi/index.ts";
 import { proxyConfigurationSchema, SettingsProblem } from "../settings/index.ts";

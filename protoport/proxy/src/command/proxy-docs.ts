@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "@protoport/docs-page";
-import { createOpenApiAsync, type Endpoint, type OpenApiOptions, type RestOptions } from "@protoport/gateway";
+import { createOpenApiAsync, type OpenApiOptions } from "@protoport/gateway/openapi";
+import type { Endpoint, RestOptions } from "@protoport/gateway";
 import { describeServices } from "../openapi/index.ts";
 
 /** The API description's endpoints. */

@@ -1,4 +1,8 @@
-import { isProduction, messageOf } from "@protoport/gateway/http";
+import { isProduction } from "@protoport/gateway/options";
+import { messageOf } from "@protoport/gateway/errors";
+import { createProbes, drainGracefully, Readiness } from "@protoport/gateway/health";
+import { createGateway, type Gateway } from "@protoport/gateway";
+import { checkRestRoutes } from "@protoport/gateway/rest";
 import type {
   ForwardRules,
   ProxiedUpstreamOptions,
@@ -6,8 +10,6 @@ import type {
   ProxyOptions,
   ReloadReport,
 } from "../create-proxy.ts";
-import { createProbes, drainGracefully, Readiness } from "@protoport/gateway/health";
-import { createGateway, type Gateway } from "@protoport/gateway";
 import {
   type CallObserver,
   createMetricsEndpoint,
@@ -21,7 +23,6 @@ import {
   measureUpstreams,
   Metrics,
 } from "@protoport/telemetry/metrics";
-import { checkRestRoutes } from "@protoport/gateway/protocols";
 import { SettingsProblem } from "../settings/index.ts";
 import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";

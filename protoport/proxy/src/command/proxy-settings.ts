@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { CorsOptions, GatewayOptions } from "@protoport/gateway";
 import type { DrainTimes } from "@protoport/gateway/health";
-import { createNameFilter, type ExternalHttpRule, type RestOptions } from "@protoport/gateway/protocols";
+import { createNameFilter, type ExternalHttpRule, type RestOptions } from "@protoport/gateway/rest";
 import { readRules, toRestOptions } from "../check/index.ts";
 import type {
   AuthenticationSection,

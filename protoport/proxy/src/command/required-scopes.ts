@@ -1,4 +1,4 @@
-import { NamePatterns } from "@protoport/gateway/http";
+import { NamePatterns } from "@protoport/gateway/options";
 
 /**
  * Creates a function that returns all scopes that a procedure (`/package.Service/Method`) requires, or `undefined` for

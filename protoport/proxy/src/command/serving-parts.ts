@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { CommandOutput } from "@protoport/command-line";
 import { isAddressOrNetwork } from "@protoport/gateway";
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import type { ServerPart } from "@protoport/gateway/health";
 import type { ProtocolExtension } from "@protoport/gateway/mcp";
 import type { openValidation } from "@protoport/gateway/validation";

@@ -1,7 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@protoport/auth";
 import type { Admit } from "@protoport/gateway";
-import { procedureOf, selectorOf } from "@protoport/gateway/protocols";
+import { procedureOf, selectorOf } from "@protoport/gateway/rest";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";
 import { createRequiredScopes } from "./required-scopes.ts";

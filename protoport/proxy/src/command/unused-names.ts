@@ -1,4 +1,4 @@
-import { procedureOf, selectorOf, unmatchedPatterns } from "@protoport/gateway/protocols";
+import { procedureOf, selectorOf, unmatchedPatterns } from "@protoport/gateway/rest";
 import { createDescriber, describeUnusedLabels, describeUnusedRules, findUnknownNames } from "../check/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import type { ProxySettings } from "./proxy-settings.ts";

@@ -1,5 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { resolveProtoPath, type RestBinding, selectorOf } from "@protoport/gateway/protocols";
+import { resolveProtoPath, type RestBinding, selectorOf } from "@protoport/gateway/rest";
 import type { ChangeList } from "./change.ts";
 
 /** A route in the old definition, and the route in the new definition that matches its requests. */

@@ -6,7 +6,7 @@ import {
   type RestRoutes,
   selectorOf,
   type TemplateSegment,
-} from "@protoport/gateway/protocols";
+} from "@protoport/gateway/rest";
 import type { ChangeList, ChangeText } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
 import { compareBindings, requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";

@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { type RestOptions, selectorOf, checkRestRoutes } from "@protoport/gateway/protocols";
+import { type RestOptions, selectorOf, checkRestRoutes } from "@protoport/gateway/rest";
 import { type Change, ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
 import { MessageComparison } from "./compare-messages.ts";

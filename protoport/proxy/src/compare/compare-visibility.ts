@@ -1,5 +1,5 @@
 import type { DescEnum, DescMessage } from "@bufbuild/protobuf";
-import { visibilityLabelsOf } from "@protoport/gateway/protobuf";
+import { visibilityLabelsOf } from "@protoport/gateway/descriptors";
 import type { ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
 

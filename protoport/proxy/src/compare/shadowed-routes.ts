@@ -1,5 +1,5 @@
 import type { DescField } from "@bufbuild/protobuf";
-import { createUrlTextParser } from "@protoport/gateway/protobuf";
+import { createUrlTextParser } from "@protoport/gateway/messages";
 import {
   anyMethod,
   describeBinding,
@@ -12,7 +12,7 @@ import {
   routesOverlap,
   selectorOf,
   type TemplateSegment,
-} from "@protoport/gateway/protocols";
+} from "@protoport/gateway/rest";
 import type { ChangeList } from "./change.ts";
 import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 

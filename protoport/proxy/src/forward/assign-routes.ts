@@ -12,7 +12,7 @@ import {
   selectorOf,
   templatesOverlap,
   toHttpPatterns,
-} from "@protoport/gateway/protocols";
+} from "@protoport/gateway/rest";
 import { RouteIndex } from "./route-index.ts";
 import type { ServiceOwners } from "../upstreams/index.ts";
 

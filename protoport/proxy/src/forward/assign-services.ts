@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { withCode } from "@protoport/gateway/http";
+import { withCode } from "@protoport/gateway/errors";
 import type { ServiceDescriptors } from "./descriptors.ts";
 
 /** The data about an upstream that {@link assignServices} needs. */

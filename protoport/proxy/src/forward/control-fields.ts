@@ -1,4 +1,4 @@
-import { matcherOf } from "@protoport/gateway/http";
+import { matcherOf } from "@protoport/gateway/options";
 
 /** A group of response fields with the same purpose. A name that ends in `*` is a prefix. */
 interface ControlFields {

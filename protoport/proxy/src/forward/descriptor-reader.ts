@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { noBytes } from "@protoport/gateway/http";
+import { noBytes } from "@protoport/gateway/exchange";
 import type { ServiceDescriptors } from "./descriptors.ts";
 
 /** A descriptor set that was read. */

@@ -3,8 +3,8 @@ import {
   InvalidDescriptorSetError,
   readDescriptorSetInTurns,
   type VisibilityOptions,
-} from "@protoport/gateway/protobuf";
-import { messageOf, withCode } from "@protoport/gateway/http";
+} from "@protoport/gateway/descriptors";
+import { messageOf, withCode } from "@protoport/gateway/errors";
 
 /** A descriptor source that may change. */
 export interface DescriptorSource {

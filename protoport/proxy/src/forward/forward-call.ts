@@ -1,8 +1,20 @@
 import { AsyncResource } from "node:async_hooks";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { ConnectError, type ConnectRouterOptions } from "@connectrpc/connect";
-import type { BodyMemory, HeaderFields } from "@protoport/gateway/http";
-import { type HiddenParts, createBinaryReader, createBinaryWriter, problem } from "@protoport/gateway/protobuf";
+import type { BodyMemory, HeaderFields } from "@protoport/gateway/exchange";
+import type { HiddenParts } from "@protoport/gateway/descriptors";
+import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/messages";
+import { problem } from "@protoport/gateway/errors";
+import {
+  Envelope,
+  envelopeBytes,
+  type ForwardedMessage,
+  type ProtocolName,
+  toEnvelope,
+  type Caller,
+  type Forwarder,
+  type Reply,
+} from "@protoport/gateway/forward";
 import {
   type CallInit,
   messageEncodingError,
@@ -11,9 +23,7 @@ import {
   OutgoingStream,
   OutgoingUnary,
 } from "../client/index.ts";
-import { Envelope, envelopeBytes, type ForwardedMessage, type ProtocolName, toEnvelope } from "@protoport/gateway/protocols";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
-import type { Caller, Forwarder, Reply } from "@protoport/gateway/serve";
 import type { ForwardedFields } from "./forward-rules.ts";
 import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";

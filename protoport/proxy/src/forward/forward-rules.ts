@@ -1,21 +1,12 @@
 import { isIP } from "node:net";
-import type { AdmitRequest } from "@protoport/gateway/serve";
-import {
-  type HeaderFields,
-  readHeaderField,
-  type CachedFields,
-  requireField,
-  toShortLine,
-  withCode,
-  type OptionNames,
-  refusePromise,
-  matcherOf,
-} from "@protoport/gateway/http";
+import type { AdmitRequest } from "@protoport/gateway";
+import { type HeaderFields, readHeaderField, type CachedFields, requireField } from "@protoport/gateway/exchange";
+import { toShortLine, withCode, problem } from "@protoport/gateway/errors";
+import { type OptionNames, refusePromise, matcherOf } from "@protoport/gateway/options";
 import type { RequestFields } from "../client/index.ts";
 import { isControlField } from "./control-fields.ts";
 import { isIdentityField } from "./identity-fields.ts";
 import { isProtocolField, isSettable } from "../upstreams/index.ts";
-import { problem } from "@protoport/gateway/protobuf";
 
 /**
  * Rules for forwarding header fields in one direction. Names are case-insensitive.

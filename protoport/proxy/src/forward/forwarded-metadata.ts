@@ -1,7 +1,6 @@
-import type { Caller } from "@protoport/gateway/serve";
-import type { HeaderFields } from "@protoport/gateway/http";
+import { type Caller, LazyHeaders, type ProtocolName } from "@protoport/gateway/forward";
+import type { HeaderFields } from "@protoport/gateway/exchange";
 import type { RequestFields } from "../client/index.ts";
-import { LazyHeaders, type ProtocolName } from "@protoport/gateway/protocols";
 import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 
 /** Whether callers' credentials are forwarded. A credential for an MCP server must not be passed on. */

@@ -1,4 +1,4 @@
-import { matcherOf } from "@protoport/gateway/http";
+import { matcherOf } from "@protoport/gateway/options";
 
 /** The fields with which one kind of proxy identifies a caller. A name that ends in `*` is a prefix. */
 interface IdentityFields {

@@ -11,7 +11,7 @@ export { UnknownPaths } from "./unknown-paths.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";
 export { type LocalTypes, localTypesOf } from "./local-types.ts";
-export type { VisibilityOptions } from "@protoport/gateway/protobuf";
+export type { VisibilityOptions } from "@protoport/gateway/descriptors";
 export { guardObserver, type UpstreamCall, type UpstreamCallObserver } from "./observe-calls.ts";
 export {
   type MethodSettings,

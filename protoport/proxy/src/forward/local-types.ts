@@ -1,6 +1,6 @@
 import { createRegistry, type DescMethod, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouterOptions } from "@connectrpc/connect";
-import { hideInFiles, type PartlyVisible, type VisibilityOptions } from "@protoport/gateway/protobuf";
+import { hideInFiles, type PartlyVisible, type VisibilityOptions } from "@protoport/gateway/descriptors";
 
 /** The types that come from this process, not from upstreams' descriptors. */
 export interface LocalTypes {

@@ -1,18 +1,18 @@
 import { createMutableRegistry, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
+import { defaultReadMaxBytes, requireField } from "@protoport/gateway/exchange";
 import {
-  defaultReadMaxBytes,
-  requireField,
   type OptionNames,
   refuseIgnoredOptions,
   refuseUnknownOptions,
   required,
   stringOr,
-} from "@protoport/gateway/http";
+} from "@protoport/gateway/options";
+import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@protoport/gateway/descriptors";
+import { messageBytesMax } from "@protoport/gateway/messages";
+import type { ExternalHttpRule } from "@protoport/gateway/rest";
+import { registerForwarder, brotli, gzip, zstd } from "@protoport/gateway/forward";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
-import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@protoport/gateway/protobuf";
-import { messageBytesMax, type ExternalHttpRule } from "@protoport/gateway/protocols";
-import { registerForwarder } from "@protoport/gateway/serve";
 import {
   requireRange,
   type ServiceOwners,
@@ -20,7 +20,6 @@ import {
   type UpstreamOptions,
   upstreamOptionNames,
 } from "../upstreams/index.ts";
-import { brotli, gzip, zstd } from "@protoport/gateway/protocols/compression";
 import { readInTime, toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { ForwardedMethod, type ForwardTarget, UpstreamForwarder } from "./forward-call.ts";

@@ -1,10 +1,11 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, type FileDescriptorSet } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import { ServerReflection } from "@protoport/gateway/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionV1Alpha } from "@protoport/gateway/protobuf/gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { isPlaceholder, knownFile, sortFiles } from "@protoport/gateway/protobuf";
-import { runInTurns, toShortLine } from "@protoport/gateway/http";
+import { ServerReflection } from "@protoport/gateway/gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionV1Alpha } from "@protoport/gateway/gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { isPlaceholder, knownFile, sortFiles } from "@protoport/gateway/descriptors";
+import { runInTurns } from "@protoport/gateway/exchange";
+import { toShortLine } from "@protoport/gateway/errors";
 import { type ReflectionRequest, type ReflectionResponse, ReflectionStream } from "./reflection-stream.ts";
 
 /** Limits on the descriptors that are read from a server and stored. */

@@ -5,7 +5,7 @@ import {
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
   type ServerReflectionResponseSchema,
-} from "@protoport/gateway/protobuf/gen/grpc/reflection/v1/reflection_pb.js";
+} from "@protoport/gateway/gen/grpc/reflection/v1/reflection_pb.js";
 
 /** A request on the stream, with its case and value. */
 export type ReflectionRequest = Extract<ServerReflectionRequest["messageRequest"], { value: string }>;

@@ -1,4 +1,4 @@
-import { type RouteShape, routesOverlap } from "@protoport/gateway/protocols";
+import { type RouteShape, routesOverlap } from "@protoport/gateway/rest";
 
 /** A REST route and its owner, which serves the route. */
 export interface OwnedRoute<Owner> extends RouteShape {

@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { Routes } from "@protoport/gateway/serve";
+import type { Routes } from "@protoport/gateway/forward";
 
 /** Minimum milliseconds between two reloads for unknown paths. Any caller can trigger such a reload. */
 const unknownPathGapMs = 5_000;

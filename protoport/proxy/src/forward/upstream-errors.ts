@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { problem, errorCodeOf } from "@protoport/gateway/protobuf";
+import { problem, errorCodeOf } from "@protoport/gateway/errors";
 
 /** Seconds after which callers may retry. One second is gRPC's initial backoff. */
 const retryAfterSeconds = "1";

@@ -1,5 +1,6 @@
-import type { OpenApiInfo, OpenApiOptions, OpenApiServer } from "@protoport/gateway";
-import { messageOf, arrayOf, type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/http";
+import type { OpenApiInfo, OpenApiOptions, OpenApiServer } from "@protoport/gateway/openapi";
+import { messageOf } from "@protoport/gateway/errors";
+import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { InputError, readInput } from "../check/index.ts";
 import { readYaml } from "../service-config/index.ts";
 

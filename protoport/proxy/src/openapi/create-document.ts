@@ -1,9 +1,9 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { serializeDocument } from "@protoport/docs-page";
-import { createOpenApi, type OpenApiOptions } from "@protoport/gateway";
+import { createOpenApi, type OpenApiOptions } from "@protoport/gateway/openapi";
+import { createNameFilter, type RestOptions, withoutRpcs } from "@protoport/gateway/rest";
 import { type ParsedFlags, readFlag, textOf, textsOf } from "@protoport/command-line";
 import { oneOf } from "@protoport/command-line/settings";
-import { createNameFilter, type RestOptions, withoutRpcs } from "@protoport/gateway/protocols";
 import {
   InputError,
   profileNames,
@@ -44,7 +44,8 @@ export async function createDocument(
   const tools = textsOf(flags["mcp"]);
   // The packages are imported dynamically, because few documents need them.
   const mcp = tools.length > 0 && (await import("@protoport/gateway/mcp")).createMcp({ tools });
-  const validation = flags["validate"] === true && (await (await import("@protoport/gateway/validation")).openValidation());
+  const validation =
+    flags["validate"] === true && (await (await import("@protoport/gateway/validation")).openValidation());
   const document = createOpenApi(services, {
     openapi: `${openapi}.0`,
     ...(await baseOf(services, flags)),

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { type CommandOf, type CommandOutput, textOf, UsageError } from "@protoport/command-line";
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import { InputError, labelsOf, readServices } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";

@@ -7,7 +7,7 @@ import {
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@protoport/command-line";
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import { labelsOf, readDefinition, servicesOf } from "../check/index.ts";
 import { createDocument, formatOf } from "./create-document.ts";
 import { documentFlags } from "./document-flags.ts";

@@ -1,11 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { OpenApiInfo, OpenApiOptions, OpenApiSecurityScheme, OpenApiServer } from "@protoport/gateway";
+import type { OpenApiInfo, OpenApiOptions, OpenApiSecurityScheme, OpenApiServer } from "@protoport/gateway/openapi";
 import {
   type SwaggerOptions,
   swaggerOptionsOf,
   type SwaggerRequirement,
   type SwaggerScheme,
-} from "@protoport/gateway/protobuf";
+} from "@protoport/gateway/descriptors";
 import type { DocumentBase } from "./base-file.ts";
 
 /**

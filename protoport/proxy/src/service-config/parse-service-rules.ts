@@ -1,4 +1,4 @@
-import { type ExternalHttpRule, parseHttpRules } from "@protoport/gateway/protocols";
+import { type ExternalHttpRule, parseHttpRules } from "@protoport/gateway/rest";
 import { readYaml } from "./read-yaml.ts";
 
 /** Maximum config size in bytes. 4 MiB is ten times as large as the largest config for a Google API. */

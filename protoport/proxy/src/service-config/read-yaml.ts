@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { toShortLine } from "@protoport/gateway/http";
+import { toShortLine } from "@protoport/gateway/errors";
 import type { CST, Node as YamlNode } from "yaml";
 
 /** Maximum nesting of sequences and mappings, as in JSON messages. The stack allows far more levels. */

@@ -1,5 +1,5 @@
 import { formatted, isOrigin, record, type SettingType } from "@protoport/command-line/settings";
-import { isToken, requireField } from "@protoport/gateway/http";
+import { isToken, requireField } from "@protoport/gateway/exchange";
 import { isSettable } from "../upstreams/index.ts";
 import { textOrSecret } from "./secret-types.ts";
 

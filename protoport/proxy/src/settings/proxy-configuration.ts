@@ -1,4 +1,4 @@
-import type { RestOptions, RestProfile } from "@protoport/gateway/protocols";
+import type { RestOptions, RestProfile } from "@protoport/gateway/rest";
 import type { SwitchName } from "../check/index.ts";
 import type { AuthenticationSection } from "./authentication-table.ts";
 import type { MethodConfigSection } from "./method-config-table.ts";

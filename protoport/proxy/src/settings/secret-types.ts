@@ -1,5 +1,5 @@
 import { withoutLineEnd } from "@protoport/auth/inputs";
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import { readRegularFileSync } from "@protoport/command-line";
 import type { Located, ReportProblem, SettingType } from "@protoport/command-line/settings";
 

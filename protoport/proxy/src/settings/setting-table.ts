@@ -1,6 +1,7 @@
 import type { SettingType } from "@protoport/command-line/settings";
 import { boolean, integer, list, mapping, number, ofSource, oneOf, text } from "@protoport/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
+import { defaultReadMaxBytes } from "@protoport/gateway/exchange";
 import { profileNames, splitSwitches, switchNames } from "../check/index.ts";
 import { authenticationType } from "./authentication-table.ts";
 import { fieldName, originOrAny } from "./field-types.ts";
@@ -14,7 +15,6 @@ import type {
   RestSection,
   RestServiceSection,
 } from "./proxy-configuration.ts";
-import { defaultReadMaxBytes } from "@protoport/gateway/http";
 import { upstreamLimits } from "../upstreams/index.ts";
 import { upstreamType } from "./upstream-table.ts";
 

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { messageOf } from "@protoport/gateway/http";
+import { messageOf } from "@protoport/gateway/errors";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import { lookupGapMs, serversMax } from "./upstream-limits.ts";

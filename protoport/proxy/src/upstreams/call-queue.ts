@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
-import type { ClientConnection } from "@protoport/gateway/engine/client";
-import { problem } from "@protoport/gateway/protobuf";
+import type { ClientConnection } from "@protoport/gateway/http2-client";
+import { problem } from "@protoport/gateway/errors";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 
 /** A call that needs a stream. */

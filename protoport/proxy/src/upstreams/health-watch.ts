@@ -1,17 +1,18 @@
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { ErrorCode, noBytes, readHeaderField } from "@protoport/gateway/http";
+import { ErrorCode } from "@protoport/gateway/errors";
+import { noBytes, readHeaderField } from "@protoport/gateway/exchange";
 import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as Status,
   HealthCheckResponseSchema,
-} from "@protoport/gateway/protobuf/gen/grpc/health/v1/health_pb.js";
+} from "@protoport/gateway/gen/grpc/health/v1/health_pb.js";
 import {
   type ResponseReceiver,
   type ResponseSection,
   type ClientConnection,
   type ClientStream,
   StableFields,
-} from "@protoport/gateway/engine/client";
+} from "@protoport/gateway/http2-client";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 

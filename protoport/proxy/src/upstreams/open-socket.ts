@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, type SecureContext, type SecureContextOptions } from "node:tls";
-import { freedBytesMin, messageOf } from "@protoport/gateway/http";
+import { freedBytesMin } from "@protoport/gateway/exchange";
+import { messageOf } from "@protoport/gateway/errors";
 import { explainTlsError, TlsFilesError } from "./tls-errors.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 

@@ -1,4 +1,4 @@
-import { isToken, fieldsNotForwarded } from "@protoport/gateway/http";
+import { isToken, fieldsNotForwarded } from "@protoport/gateway/exchange";
 
 // Pseudo-header fields and gRPC fields. `grpc-trace-bin`, OpenCensus's trace context, is metadata.
 const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;

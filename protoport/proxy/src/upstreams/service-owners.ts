@@ -1,4 +1,4 @@
-import { NamePatterns } from "@protoport/gateway/http";
+import { NamePatterns } from "@protoport/gateway/options";
 
 /** The upstream options that {@link ServiceOwners} needs. */
 interface ServicePatterns {

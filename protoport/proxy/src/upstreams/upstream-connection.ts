@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
-import { type BacklogBudget, errorName, timerMsMax } from "@protoport/gateway/http";
-import { ClientConnection, type Http2Limits } from "@protoport/gateway/engine/client";
+import { type BacklogBudget, timerMsMax } from "@protoport/gateway/exchange";
+import { errorName } from "@protoport/gateway/errors";
+import { ClientConnection, type Http2Limits } from "@protoport/gateway/http2-client";
 import { HealthWatch } from "./health-watch.ts";
 import type { PreparedTls } from "./open-socket.ts";
 import { explainTlsError, missingClientCertificate } from "./tls-errors.ts";

@@ -1,4 +1,4 @@
-import { defaultHttp2Limits, type Http2Limits } from "@protoport/gateway/engine/client";
+import { defaultHttp2Limits, type Http2Limits } from "@protoport/gateway/http2-client";
 
 /** Limits on queues, connections and waits. */
 export interface UpstreamLimits {

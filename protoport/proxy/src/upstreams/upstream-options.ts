@@ -1,4 +1,5 @@
-import { timerMsMax, type OptionNames, required } from "@protoport/gateway/http";
+import { timerMsMax } from "@protoport/gateway/exchange";
+import { type OptionNames, required } from "@protoport/gateway/options";
 import { type UpstreamTls } from "./open-socket.ts";
 import { requireRange } from "./require-range.ts";
 import {

@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BacklogBudget, refuseUnknownOptions } from "@protoport/gateway/http";
+import { BacklogBudget } from "@protoport/gateway/exchange";
+import { refuseUnknownOptions } from "@protoport/gateway/options";
 import { AddressResolver } from "./address-resolver.ts";
 import { CallQueue, type PendingCall, type RefusalReason } from "./call-queue.ts";
 import { prepareTls } from "./open-socket.ts";

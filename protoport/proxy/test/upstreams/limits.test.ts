@@ -3,10 +3,7 @@ import { createServer, type Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, createClient } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
-import {
-  GreenhouseService,
-  RecordReadingsResponseSchema,
-} from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, RecordReadingsResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type UpstreamOptions } from "../../src/client/index.ts";
 import { defaultHttp2Limits } from "../../../gateway/src/engine/http2/index.ts";
 import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";

@@ -1,5 +1,5 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import type { CompletedRequest } from "@protoport/gateway/serve";
+import type { CompletedRequest } from "@protoport/gateway";
 import type { Attributes } from "./instruments.ts";
 
 /** An RPC system in the semantic conventions (`rpc.system.name`). */

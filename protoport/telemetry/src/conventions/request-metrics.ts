@@ -1,5 +1,5 @@
-import type { CompletedRequest } from "@protoport/gateway/serve";
-import { refuseUnknownOptions } from "@protoport/gateway/http";
+import type { CompletedRequest } from "@protoport/gateway";
+import { refuseUnknownOptions } from "@protoport/gateway/options";
 import { durationBounds, type Instrument, type Instruments } from "./instruments.ts";
 import { httpAttributes, httpSeriesKey, isRpcProtocol, rpcAttributes, rpcSeriesKey } from "./request-attributes.ts";
 

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import type { GatewayErrorCode } from "@protoport/gateway";
-import { refuseUnknownOptions, required } from "@protoport/gateway/http";
+import { refuseUnknownOptions, required } from "@protoport/gateway/options";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
 import { faultMessage, isFault } from "./fault.ts";

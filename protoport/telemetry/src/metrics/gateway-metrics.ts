@@ -1,4 +1,4 @@
-import type { GatewayLoad } from "@protoport/gateway/http/node";
+import type { GatewayLoad } from "@protoport/gateway";
 import type { Attributes } from "../conventions/index.ts";
 import type { NumberPoint } from "./metric-family.ts";
 import { type Metrics, singlePoint } from "./metrics.ts";

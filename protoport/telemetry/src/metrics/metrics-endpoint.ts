@@ -1,5 +1,4 @@
-import type { Endpoint } from "@protoport/gateway/serve";
-import { readAccept } from "@protoport/gateway/protocols";
+import { type Endpoint, readAccept } from "@protoport/gateway";
 import type { MetricFamily } from "./metric-family.ts";
 import { type PrometheusFormat, prometheusMediaTypes, formatPrometheus } from "./prometheus-text.ts";
 

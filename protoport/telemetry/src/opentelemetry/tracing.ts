@@ -12,7 +12,9 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
-import { type AdmitRequest, type CompletedRequest, wrapMessages } from "@protoport/gateway/serve";
+import type { AdmitRequest, CompletedRequest } from "@protoport/gateway";
+import { wrapMessages } from "@protoport/gateway/forward";
+import { refuseUnknownOptions } from "@protoport/gateway/options";
 import {
   type Attributes,
   callEndAttributes,
@@ -23,7 +25,6 @@ import {
   rpcAttributes,
   rpcMethodOf,
 } from "../conventions/index.ts";
-import { refuseUnknownOptions } from "@protoport/gateway/http";
 import { callContextKey, contextKey, runInContext, spanOf } from "./request-context.ts";
 
 /** Options for {@link createTracing}. */

@@ -6,14 +6,14 @@ import type {
   CompletedRequest,
   Endpoint,
   ServingOptions,
-} from "@protoport/gateway/serve";
+} from "@protoport/gateway";
+import { refusePromise } from "@protoport/gateway/options";
 import {
   createCallDurations,
   createRequestDurations,
   type Instruments,
   type MeasuredCall,
 } from "../conventions/index.ts";
-import { refusePromise } from "@protoport/gateway/http";
 import { runInRequestContext, tracePropagation } from "./request-context.ts";
 import { createTracing, scopeName, serverAttributes, type Tracing, type TracingOptions } from "./tracing.ts";
 

@@ -34,15 +34,15 @@ describe("a server", () => {
 
   test("does not load telemetry modules without metrics and traces", () => {
     expect(server.stdout()).toMatch(/\/src\/server\/start-server\.ts$/m);
-    expect(server.stdout()).toMatch(/\/packages\/telemetry\/src\/logs\/call-log\.ts$/m);
+    expect(server.stdout()).toMatch(/\/protoport\/telemetry\/src\/logs\/call-log\.ts$/m);
     expect(server.stdout()).not.toMatch(
-      /\/packages\/telemetry\/src\/(?:metrics|opentelemetry)\/|\/plant-telemetry\.ts$/m,
+      /\/protoport\/telemetry\/src\/(?:metrics|opentelemetry)\/|\/plant-telemetry\.ts$/m,
     );
   });
 
   test("does not load MCP modules without tools", () => {
-    expect(server.stdout()).toMatch(/\/packages\/protocols\/src\/rest\/protocol\.ts$/m);
-    expect(server.stdout()).not.toMatch(/\/packages\/mcp\/|\/plant-tools\.ts$/m);
+    expect(server.stdout()).toMatch(/\/protoport\/gateway\/src\/protocols\/rest\/protocol\.ts$/m);
+    expect(server.stdout()).not.toMatch(/\/protoport\/gateway\/src\/mcp\/|\/plant-tools\.ts$/m);
   });
 
   test("reloads its credentials on SIGHUP and keeps running", async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { silentLog } from "../../../../protoport/telemetry/src/logs/index.ts";
+import { silentLog } from "@protoport/telemetry/logs";
 import { openLogLines } from "../../../../protoport/testing/src/operations/log-lines.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../protoport/testing/src/comparison.ts";
 import { createPlantServer, type PlantServerOptions } from "../../../../src/server/index.ts";

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { PresentedToken, TokenOutcome, TokenVerifier } from "../../../../protoport/auth/src/token-verifier.ts";
+import type { PresentedToken, TokenOutcome } from "../../../../protoport/auth/src/token-verifier.ts";
+import type { TokenVerifier } from "@protoport/auth";
 import { createPlantTools } from "../../../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
 import type { Field } from "../../../../protoport/testing/src/http/exchange.ts";

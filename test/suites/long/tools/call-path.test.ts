@@ -1,17 +1,21 @@
 import { expect, test } from "vitest";
 import { runProgram } from "../../../../protoport/testing/src/process/child-program.ts";
 
-const ofProxy = ["proxy/forward/", "proxy/client/", "proxy/upstreams/", "http-engine/http2-client/"];
+const ofProxy = ["proxy/forward/", "proxy/client/", "proxy/upstreams/", "gateway/engine/http2-client/"];
 
 /**
  * How often a warm call changes the module. Each protocol's limit is the current number, so that no change adds one
  * unnoticed.
  */
 const calls = [
-  { format: "rest", entriesMax: 33, own: ["http-engine/http1/", "protobuf/messages/json/"] },
-  { format: "grpc", entriesMax: 37, own: ["http-engine/http2/", "protobuf/messages/binary/"] },
-  { format: "proxied-rest", entriesMax: 139, own: ["http-engine/http1/", "protobuf/messages/binary/", ...ofProxy] },
-  { format: "proxied-grpc", entriesMax: 125, own: ["http-engine/http2/", ...ofProxy] },
+  { format: "rest", entriesMax: 33, own: ["gateway/engine/http1/", "gateway/protobuf/messages/json/"] },
+  { format: "grpc", entriesMax: 37, own: ["gateway/engine/http2/", "gateway/protobuf/messages/binary/"] },
+  {
+    format: "proxied-rest",
+    entriesMax: 139,
+    own: ["gateway/engine/http1/", "gateway/protobuf/messages/binary/", ...ofProxy],
+  },
+  { format: "proxied-grpc", entriesMax: 125, own: ["gateway/engine/http2/", ...ofProxy] },
 ];
 
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];

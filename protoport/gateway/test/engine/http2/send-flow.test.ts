@@ -12,7 +12,13 @@ import {
   openFrames,
   resetFrame,
 } from "../../../../testing/src/http/http2-frames.ts";
-import { answered, begun, settingFrame, whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
+import {
+  answered,
+  begun,
+  settingFrame,
+  whole,
+  windowUpdateFrame,
+} from "../../../../testing/src/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 const { blockedTimeoutMs } = defaultHttp2Limits;

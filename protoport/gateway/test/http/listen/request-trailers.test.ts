@@ -7,7 +7,13 @@ import { encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import type { Address, Field } from "../../../../testing/src/http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
 import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { dataFrame, frameFlag, frameType, headersFrame, openFrames } from "../../../../testing/src/http/http2-frames.ts";
+import {
+  dataFrame,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../../../testing/src/http/http2-frames.ts";
 import { type Http2Server, http2Servers } from "../../../../testing/src/gateway/listen-for-tests.ts";
 
 // Requests may have trailer fields. Neither HandlerContext nor the request in Connect's protocol handlers can carry

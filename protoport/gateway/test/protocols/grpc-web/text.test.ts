@@ -2,7 +2,12 @@ import { isMarkedAsUntransferable } from "node:worker_threads";
 import { Code } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText, grpcWebTextBytes } from "../../../src/protocols/grpc-web/text.ts";
+import {
+  decodeGrpcWebText,
+  decodeTextPieces,
+  encodeGrpcWebText,
+  grpcWebTextBytes,
+} from "../../../src/protocols/grpc-web/text.ts";
 
 const refused: unknown = expect.objectContaining({ code: Code.InvalidArgument });
 

@@ -37,7 +37,8 @@ const runtimes = [
 ] as const;
 
 beforeAll(async () => {
-  for (const { example } of runtimes) await bundleForWeb(`protoport/examples/fetch/${example}.ts`, folder.file(`${example}.mjs`));
+  for (const { example } of runtimes)
+    await bundleForWeb(`protoport/examples/fetch/${example}.ts`, folder.file(`${example}.mjs`));
 });
 
 afterAll(() => folder[Symbol.dispose]());

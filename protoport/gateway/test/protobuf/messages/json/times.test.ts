@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { parseDuration, parseTimestamp, printDuration, printTimestamp } from "../../../../src/protobuf/messages/json/times.ts";
+import {
+  parseDuration,
+  parseTimestamp,
+  printDuration,
+  printTimestamp,
+} from "../../../../src/protobuf/messages/json/times.ts";
 
 describe("parseTimestamp()", () => {
   test.each([

@@ -1,10 +1,18 @@
 import { create, createRegistry, isMessage, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { compileRestRoutes, type RestRouteOptions, type RestServiceOptions } from "../../../../src/protocols/rest/rules/index.ts";
+import {
+  compileRestRoutes,
+  type RestRouteOptions,
+  type RestServiceOptions,
+} from "../../../../src/protocols/rest/rules/index.ts";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { exchangeHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { startKitchenSink } from "../../../../../testing/src/gateway/kitchen-sink.ts";
-import { KitchenSink, NestedSchema, SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import {
+  KitchenSink,
+  NestedSchema,
+  SinkSchema,
+} from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves, UpdateShelfRequestSchema } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 
 const registry = createRegistry(NestedSchema);

@@ -20,13 +20,8 @@ import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
-import {
-  type BoundAddress,
-  createGateway,
-  createOpenApi,
-  type GatewayOptions,
-  visibleServices,
-} from "../../../../src/index.ts";
+import { type BoundAddress, createGateway, type GatewayOptions, visibleServices } from "../../../../src/index.ts";
+import { createOpenApi } from "../../../../src/openapi/index.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../src/reflection/index.ts";
 

@@ -1,7 +1,8 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Type as Type } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { createGateway, createOpenApi, type OpenApiDocument, parseHttpRules } from "../../../../src/index.ts";
+import { createGateway, parseHttpRules } from "../../../../src/index.ts";
+import { createOpenApi, type OpenApiDocument } from "../../../../src/openapi/index.ts";
 import {
   componentFieldsMax,
   fieldsOmittedNote,

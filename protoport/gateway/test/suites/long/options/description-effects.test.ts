@@ -5,13 +5,8 @@ import { compareValues, Differs, type EffectsOf } from "../../../../../testing/s
 import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { KitchenSink, NestedSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";
-import {
-  createGateway,
-  createOpenApi,
-  type GatewayOptions,
-  type OpenApiError,
-  type OpenApiOptions,
-} from "../../../../src/index.ts";
+import { createGateway, type GatewayOptions } from "../../../../src/index.ts";
+import { createOpenApi, type OpenApiError, type OpenApiOptions } from "../../../../src/openapi/index.ts";
 import {
   createMcp,
   type McpOptions,

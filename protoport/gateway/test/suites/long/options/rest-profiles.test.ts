@@ -6,7 +6,8 @@ import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/gre
 import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
-import { createGateway, createOpenApi, type RestOptions, type RestProfile } from "../../../../src/index.ts";
+import { createGateway, type RestOptions, type RestProfile } from "../../../../src/index.ts";
+import { createOpenApi } from "../../../../src/openapi/index.ts";
 import { restProfiles } from "../../../../src/protocols/rest/rules/index.ts";
 
 // Shows what each value of rest.profile and rest.service's profile sets, and that a single option overrides it.

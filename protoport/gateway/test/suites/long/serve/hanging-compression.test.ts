@@ -4,7 +4,11 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
+import {
+  startGreenhouse,
+  type TestGreenhouse,
+  waterBedProcedure,
+} from "../../../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
 import type { Upload } from "../../../../../testing/src/http/fetch.ts";
 import { openUpload } from "../../../../../testing/src/gateway/rest-upload.ts";

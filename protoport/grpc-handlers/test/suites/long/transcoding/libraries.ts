@@ -13,8 +13,8 @@ export interface Library extends Disposable {
   describe(service: DescService): Promise<{ readonly definition: ServiceDefinition; readonly options: GrpcJsOptions }>;
 }
 
-const includeDirs = ["protoport/testing/proto", "protoport/conformance/proto", "protoport/gateway/proto"].map((folder) =>
-  join(projectFolder, folder),
+const includeDirs = ["protoport/testing/proto", "protoport/conformance/proto", "protoport/gateway/proto"].map(
+  (folder) => join(projectFolder, folder),
 );
 
 /** The libraries by name. */

@@ -9,10 +9,7 @@ import {
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  GreenhouseService,
-  WaterBedRequestSchema,
-} from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService, WaterBedRequestSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { fieldValue, type HttpResponse } from "../../../../../testing/src/http/exchange.ts";
 import { openHttp2, readHttp2Response } from "../../../../../testing/src/http/http2-connection.ts";
 import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";

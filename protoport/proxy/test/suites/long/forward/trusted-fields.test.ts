@@ -100,10 +100,7 @@ test("rename removes a forged Grpc-Metadata field with the new name", async () =
 });
 
 test("the reference page lists the fields that identify a caller", () => {
-  const page = readFileSync(
-    join(import.meta.dirname, "../../../../../docs/reference/proxy-configuration.md"),
-    "utf8",
-  );
+  const page = readFileSync(join(import.meta.dirname, "../../../../../docs/reference/proxy-configuration.md"), "utf8");
   const rows = identityFields.map(
     ({ setBy, names }) => `| ${setBy} | ${names.map((name) => `\`${name}\``).join(", ")} |`,
   );

@@ -6,7 +6,8 @@ import {
   GreenhouseService,
 } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
-import { createOpenApi, type GatewayOptions } from "../../../../../gateway/src/index.ts";
+import { type GatewayOptions } from "../../../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, describe, expect, test } from "vitest";
-import { createOpenApi, parseHttpRules } from "../../../../../gateway/src/index.ts";
+import { parseHttpRules } from "../../../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";

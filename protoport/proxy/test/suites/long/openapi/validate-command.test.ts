@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createOpenApi } from "../../../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
 import { openValidation } from "../../../../../gateway/src/validation/index.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { file_signup_v1_signup, SignupService } from "../../../../../testing/src/gen/signup/v1/signup_pb.ts";

@@ -2,7 +2,12 @@ import { createServer, type ServerHttp2Stream } from "node:http2";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
 import type { Address, Field } from "../../../../../../testing/src/http/exchange.ts";
-import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../../../../../../testing/src/http/http2-frames.ts";
+import {
+  frameFlag,
+  headersFrame,
+  openFrames,
+  type StreamEnd,
+} from "../../../../../../testing/src/http/http2-frames.ts";
 import { type LoopbackServer, startOnLoopback } from "../../../../../../testing/src/http/listen-on-loopback.ts";
 import { type Engine, startEngine } from "../../../../../../testing/src/http2/http2-engine.ts";
 import { answered, getHeader, resetWith } from "../../../../../../testing/src/http2/http2-requests.ts";

@@ -7,12 +7,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { connect as connectTls } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  type BindOptions,
-  type ListenOptions,
-  shareConnections,
-  type SharedPort,
-} from "../../../../../src/index.ts";
+import { type BindOptions, type ListenOptions, shareConnections, type SharedPort } from "../../../../../src/index.ts";
 import type { WorkerMessage } from "../../../../../src/http/listen/share-connections.ts";
 import { getReadingProcedure } from "../../../../../../testing/src/gateway/greenhouse.ts";
 import { isNodeEngine } from "../../../../../../testing/src/gateway/test-engine.ts";

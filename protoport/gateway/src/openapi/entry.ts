@@ -1,0 +1,15 @@
+/** The entry `@protoport/gateway/openapi`, which describes a definition without a server. */
+export {
+  type Comments,
+  createOpenApi,
+  createOpenApiAsync,
+  type OpenApiDocument,
+  type OpenApiError,
+  type OpenApiInfo,
+  type OpenApiOptions,
+  type OpenApiSchema,
+  type OpenApiSecurityRequirement,
+  type OpenApiSecurityScheme,
+  type OpenApiServer,
+  readComments,
+} from "./index.ts";
