@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { exchangeHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
 import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
-import { blocksRunBy } from "../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { bearer, startPlantServer, tokens } from "../support/server/plant-server.ts";
 
 // docs/how-to/authentication.md shows the log line for a call with an unknown token.

@@ -10,7 +10,7 @@ import {
   startIdentityProviderAt,
 } from "../../protoport/testing/src/auth/identity-provider.ts";
 import { listenOnLoopback } from "../../protoport/testing/src/http/listen-on-loopback.ts";
-import { blocksRunBy } from "../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
 import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 // The recipes in docs/how-to/authentication.md with a test provider. Replaces only hosts, by the provider on the

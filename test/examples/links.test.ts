@@ -1,46 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
-import { expect, test } from "vitest";
-import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
 import { projectFiles } from "../../protoport/testing/src/project-files.ts";
+import { checkLinks } from "../../protoport/test/support/docs/check-links.ts";
 
-// Every link from a page to another file leads to a file, and to a heading if it names one.
-
-const pages = projectFiles().filter((file) => file.endsWith(".md"));
-
-function read(page: string): string {
-  return readFileSync(join(projectFolder, page), "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "");
-}
-
-/** Returns a page's anchors, derived from its headings as on GitHub. */
-function anchorsOf(page: string): Set<string> {
-  const headings = read(page).matchAll(/^#+ (.*)$/gm);
-  return new Set(Array.from(headings, ([, heading = ""]) => anchorOf(heading)));
-}
-
-function anchorOf(heading: string): string {
-  const text = heading.replaceAll(/\[([^\]]+)\]\([^)]*\)/g, "$1").toLowerCase();
-  return text.replaceAll(/[^\w\- ]/g, "").replaceAll(" ", "-");
-}
-
-function linksOf(page: string): string[] {
-  const targets = read(page)
-    .replaceAll("\n", " ")
-    .matchAll(/\]\(([^)\s]+)\)/g);
-  return Array.from(targets, ([, target = ""]) => target).filter((target) => !/^[a-z]+:/.test(target));
-}
-
-function isBroken(page: string, link: string): boolean {
-  const [path = "", anchor] = link.split("#");
-  const target = path === "" ? page : normalize(join(dirname(page), path));
-  if (!existsSync(join(projectFolder, target))) return true;
-  return anchor !== undefined && target.endsWith(".md") && !anchorsOf(target).has(anchor);
-}
-
-test("the pages contain more than 300 links", () => {
-  expect(pages.flatMap(linksOf).length).toBeGreaterThan(300);
-});
-
-test.each(pages)("the links in %s lead to existing files and headings", (page) => {
-  expect(linksOf(page).filter((link) => isBroken(page, link))).toEqual([]);
-});
+checkLinks(
+  projectFiles().filter((file) => file.endsWith(".md") && !file.startsWith("protoport/")),
+  "",
+);

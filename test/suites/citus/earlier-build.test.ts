@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migratePostgres } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { laterSteps, latestVersion } from "../../support/plants/later-steps.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import packageJson from "../../../package.json" with { type: "json" };
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { type CommandLine, startNode } from "../../../protoport/testing/src/process/command-line.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 // The sessions with the demo in README.md and docs/tutorials/demo.md. Runs each command with the server of `npm start`,

@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 // Runs shell command blocks in order in a folder with a certificate, with `plantstore` on PATH. A free port replaces

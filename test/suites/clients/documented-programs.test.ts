@@ -11,7 +11,8 @@ import {
   type IdentityProvider,
   startIdentityProvider,
 } from "../../../protoport/testing/src/auth/identity-provider.ts";
-import { blocksRunBy, type PageBlock } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
+import type { PageBlock } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
 import { generateGreetCode } from "../../../protoport/test/support/package/greet-code.ts";
 import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";

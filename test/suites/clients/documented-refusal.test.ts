@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { text as read } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import { within } from "../../../protoport/testing/src/deadline.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { startPlantServer, tokens } from "../../support/server/plant-server.ts";
 
 /** Header fields that are in all responses, and that a page may omit. */

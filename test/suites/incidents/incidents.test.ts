@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Prometheus, startPrometheus } from "../../../protoport/testing/src/telemetry/prometheus.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { openClient } from "../../support/plants/postgres-server.ts";
 import { openProduction, type Production, productionBlocks } from "../prometheus/production.ts";
 

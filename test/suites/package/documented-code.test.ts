@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
-import { pageBlocks } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { pageBlocks } from "../../support/docs/page-blocks.ts";
 import { generateGreetCode } from "../../../protoport/test/support/package/greet-code.ts";
 
 // Excludes the tutorial's blocks, which are one program's files that tutorial.test.ts compiles. Also excludes the

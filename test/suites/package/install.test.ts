@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import gatewayManifest from "../../../protoport/gateway/package.json" with { type: "json" };
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
-import { blocksRunBy, readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
+import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { documentedSize } from "../../../protoport/test/support/package/documented-size.ts";
 import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
 import {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { type PostgresServer, runSql, startPostgres, startStandby } from "../../support/plants/postgres-server.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { openShell } from "../../support/process/shell.ts";

@@ -5,7 +5,7 @@ import { compileCache, projectFolder } from "../../../protoport/testing/src/proc
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { deployedFolder } from "../../../protoport/testing/src/telemetry/prometheus.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { openShell } from "../../support/process/shell.ts";
 

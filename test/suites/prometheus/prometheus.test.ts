@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type PostgresServer, runSql, startPostgres } from "../../support/plants/postgres-server.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createMissingStore } from "../../support/plants/sqlite-file.ts";
 import { compileCache, projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { openClient } from "../../support/plants/postgres-server.ts";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { openProduction, type Production, productionBlocks } from "./production.ts";
 
 // Runs the commands in docs/how-to/runbooks/ at a server that docs/how-to/run-in-production.md has set up.

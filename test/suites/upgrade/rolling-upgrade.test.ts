@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { blocksRunBy } from "../../../protoport/test/support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { compileCache, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";

@@ -16,7 +16,7 @@ export interface PageBlock {
 }
 
 /** How some blocks are tested. */
-interface BlockRule {
+export interface BlockRule {
   /** The page that contains the blocks, by default any. */
   readonly page?: string;
   /** The page's section, by default any. */
@@ -31,27 +31,14 @@ interface BlockRule {
 
 /** The packages' READMEs, whose programs share a definition. */
 const packagePages = [
-  "gateway",
-  "http-engine",
-  "docs-page",
-  "rest-client",
-  "auth",
-  "telemetry",
-  "frameworks",
-  "grpc-handlers",
-  "proxy",
-].map((name) => `protoport/${name}/README.md`);
+  "protoport/README.md",
+  ...["gateway", "docs-page", "rest-client", "auth", "telemetry", "frameworks", "grpc-handlers", "proxy"].map(
+    (name) => `protoport/${name}/README.md`,
+  ),
+];
 
 /** Covers all blocks. The first row that matches a block applies. */
 export const blockRules: readonly BlockRule[] = [
-  {
-    page: "README.md",
-    language: "sh",
-    start: "npm ci",
-    run: {
-      not: "the first two checks of .ci/run, in a fresh clone; test/suites/clients/demo.test.ts runs npm start",
-    },
-  },
   {
     page: "protoport/docs/how-to/hide-internal.md",
     language: "sh",
@@ -112,11 +99,6 @@ export const blockRules: readonly BlockRule[] = [
     run: { not: "a diagram; test/architecture.test.ts compares the imports with package.json" },
   },
   {
-    page: "docs/explanation/storage.md",
-    language: "text",
-    run: { not: "a diagram of states, which the tests of the stores cover" },
-  },
-  {
     page: "protoport/gateway/src/engine/http1/README.md",
     language: "text",
     run: { by: "protoport/test/examples/documented-frames.test.ts" },
@@ -126,35 +108,8 @@ export const blockRules: readonly BlockRule[] = [
     language: "text",
     run: { by: "protoport/test/examples/documented-frames.test.ts" },
   },
-
-  {
-    page: "docs/how-to/operations.md",
-    language: "promql",
-    run: { by: "test/suites/prometheus/prometheus.test.ts" },
-  },
-  {
-    page: "docs/how-to/run-in-production.md",
-    run: { by: "test/suites/prometheus/run-in-production.test.ts" },
-  },
-  {
-    page: "docs/how-to/runbooks/tasks.md",
-    section: "Recover PostgreSQL",
-    run: { by: "test/suites/prometheus/recovery.test.ts" },
-  },
-  {
-    page: "docs/how-to/runbooks/tasks.md",
-    section: "Fail over",
-    run: { by: "test/suites/prometheus/failover.test.ts" },
-  },
-  ...["plantstore", "proxy", "tasks"].map((name) => ({
-    page: `docs/how-to/runbooks/${name}.md`,
-    run: { by: "test/suites/prometheus/runbooks.test.ts" },
-  })),
-  { page: "docs/how-to/citus.md", run: { by: "test/suites/citus/earlier-build.test.ts" } },
-  { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
   { page: "protoport/examples/a2a/README.md", run: { by: "protoport/test/suites/a2a/documented-agent.test.ts" } },
   { page: "protoport/docs/tutorials/first-service.md", run: { by: "protoport/test/suites/package/tutorial.test.ts" } },
-
   {
     page: "protoport/docs/how-to/proxy.md",
     language: "go",
@@ -186,32 +141,19 @@ export const blockRules: readonly BlockRule[] = [
     language: "sh",
     run: { by: "protoport/test/suites/package/annotations.test.ts" },
   },
-  { page: "README.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
   {
     page: "protoport/docs/how-to/migration.md",
     language: "sh",
     run: { by: "protoport/test/suites/package/check.test.ts" },
   },
-  { page: "protoport/docs/how-to/packages.md", language: "sh", run: { by: "test/suites/package/install.test.ts" } },
-  { page: "docs/tutorials/demo.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "sh", run: { by: "test/suites/clients/documented-shell.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "go", run: { by: "test/suites/clients/go/go.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "python", run: { by: "test/suites/clients/python/python.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "java", run: { by: "test/suites/clients/java/java.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "rust", run: { by: "test/suites/clients/rust/rust.test.ts" } },
   {
-    page: "docs/how-to/authentication.md",
-    language: "console",
-    start: "$ curl",
-    run: { by: "test/suites/clients/documented-refusal.test.ts" },
+    page: "protoport/docs/how-to/packages.md",
+    run: { not: "the suite that installs the packages with each package manager has the same commands" },
   },
   {
-    page: "docs/how-to/authentication.md",
-    language: "proto",
-    run: { by: "protoport/test/examples/documented-scopes.test.ts" },
+    page: "protoport/docs/how-to/runbooks/proxy.md",
+    run: { not: "the suite of the alerts runs the commands next to a Prometheus" },
   },
-  { page: "docs/how-to/authentication.md", language: "json", run: { by: "test/examples/documented-log.test.ts" } },
-  { page: "docs/how-to/authentication.md", language: "env", run: { by: "test/examples/documented-settings.test.ts" } },
   {
     page: "protoport/docs/how-to/openapi.md",
     language: "yaml",
@@ -255,25 +197,28 @@ export const blockRules: readonly BlockRule[] = [
   {
     page: "protoport/docs/explanation/performance.md",
     language: "",
-    run: { by: "test/examples/documented-bench.test.ts" },
+    run: { by: "protoport/test/examples/documented-bench.test.ts" },
   },
-  { language: "ts", run: { by: "test/suites/clients/documented-programs.test.ts" } },
-  { language: "sh", run: { by: "test/suites/clients/documented-commands.test.ts" } },
-  { language: "console", run: { by: "test/suites/clients/documented-commands.test.ts" } },
+  { language: "ts", run: { by: "protoport/test/suites/clients/documented-programs.test.ts" } },
 ];
 
-/** The READMEs and the pages in docs/, relative to the project's folder. */
+/** Protoport's READMEs and the pages in its docs/, relative to the project's folder. */
 export const pages: readonly string[] = [
-  "README.md",
   ...packagePages,
   "protoport/examples/a2a/README.md",
   "protoport/gateway/src/engine/http1/README.md",
   "protoport/gateway/src/engine/http2/README.md",
-  ...readdirSync(join(projectFolder, "docs"), { recursive: true, encoding: "utf8" })
+  ...pagesIn("protoport/docs"),
+];
+
+/** Returns the paths of a folder's pages, sorted. */
+export function pagesIn(folder: string): string[] {
+  const names = readdirSync(join(projectFolder, folder), { recursive: true, encoding: "utf8" });
+  return names
     .filter((name) => name.endsWith(".md"))
     .toSorted()
-    .map((name) => `docs/${name}`),
-];
+    .map((name) => `${folder}/${name}`);
+}
 
 /** Returns a page's text. */
 export function readPage(page: string): string {
@@ -283,7 +228,8 @@ export function readPage(page: string): string {
 /** All fenced blocks on all pages. */
 export const pageBlocks: readonly PageBlock[] = pages.flatMap(blocksOf);
 
-function blocksOf(page: string): PageBlock[] {
+/** Returns a page's fenced blocks. */
+export function blocksOf(page: string): PageBlock[] {
   const text = readPage(page);
   return [...text.matchAll(/^```(.*)\n([^]*?)\n```$/gm)].map(({ index, 1: language = "", 2: block = "" }) => ({
     page,
@@ -292,11 +238,6 @@ function blocksOf(page: string): PageBlock[] {
     language,
     text: block,
   }));
-}
-
-/** Returns a block's rule, or `undefined` when the table has none. */
-export function ruleOf(block: PageBlock): BlockRule | undefined {
-  return blockRules.find((rule) => fits(rule, block));
 }
 
 /** Returns whether a rule matches a block. */
@@ -309,12 +250,15 @@ export function fits({ page, section, language, start = "" }: BlockRule, block: 
   );
 }
 
-/** Returns the blocks that a test runs, by its path relative to the project's folder. Throws when there are none. */
-export function blocksRunBy(test: string): readonly PageBlock[] {
-  const blocks = pageBlocks.filter((block) => {
-    const run = ruleOf(block)?.run;
+/**
+ * Returns the blocks that a test runs, by its path relative to the project's folder. Throws when there are none. By
+ * default, they are Protoport's.
+ */
+export function blocksRunBy(test: string, blocks = pageBlocks, rules = blockRules): readonly PageBlock[] {
+  const found = blocks.filter((block) => {
+    const run = rules.find((rule) => fits(rule, block))?.run;
     return run !== undefined && "by" in run && run.by === test;
   });
-  if (blocks.length === 0) throw new Error(`no page has a block for ${test}`);
-  return blocks;
+  if (found.length === 0) throw new Error(`no page has a block for ${test}`);
+  return found;
 }

@@ -1,17 +1,17 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { libraryScenarios } from "../../protoport/bench/library-scenarios.ts";
-import { messageScenarios } from "../../protoport/bench/message-scenarios.ts";
-import { parseOptions } from "../../protoport/bench/options.ts";
-import { scenarios } from "../../protoport/bench/scenarios.ts";
-import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";
-import { blocksRunBy } from "../../protoport/test/support/docs/page-blocks.ts";
+import { libraryScenarios } from "../../bench/library-scenarios.ts";
+import { messageScenarios } from "../../bench/message-scenarios.ts";
+import { parseOptions } from "../../bench/options.ts";
+import { scenarios } from "../../bench/scenarios.ts";
+import { projectFolder } from "../../testing/src/process/child-program.ts";
+import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
 // A measurement takes minutes and requires an idle machine, so the commands in protoport/docs/explanation/performance.md are only
 // parsed. Parsing throws for an unknown option.
 
-const lines = blocksRunBy("test/examples/documented-bench.test.ts").flatMap(({ text }) => text.split("\n"));
+const lines = blocksRunBy("protoport/test/examples/documented-bench.test.ts").flatMap(({ text }) => text.split("\n"));
 const commands = lines.map((line) => line.replace(/\s+#.*$/, ""));
 
 const isOfBench = (command: string): boolean => command.startsWith("npm run bench");
