@@ -17,9 +17,11 @@ const known: ReadonlySet<string> = new Set(Object.values(settings).map(({ variab
 /** Labels that Prometheus, histograms and workers add. */
 const ofPrometheus: ReadonlySet<string> = new Set(["instance", "job", "le", "worker"]);
 
-/** Each metric's labels in docs/reference/metrics.md. Another test compares them with the server. */
+/** Each metric's labels on both pages about metrics. Another test compares them with the server. */
 function documentedMetrics(): Map<string, readonly string[]> {
-  const docs = readFileSync(join(import.meta.dirname, "../docs/reference/metrics.md"), "utf8");
+  const docs = ["docs", "protoport/docs"]
+    .map((house) => readFileSync(join(root, house, "reference/metrics.md"), "utf8"))
+    .join("\n");
   const rows = docs.matchAll(/^\| `([a-z0-9_]+)` \| (?:counter|gauge|histogram) \|([^|]*)\|/gm);
   const labelled = [...rows].map(([, name = "", labels = ""]) => [name, labels.match(/[a-z_]+/g) ?? []] as const);
   return new Map(labelled);
@@ -70,7 +72,7 @@ describe("a deployment example", () => {
     expect(named.filter((variable) => !known.has(variable))).toEqual([]);
   });
 
-  test("uses only metrics and labels from docs/reference/metrics.md", () => {
+  test("uses only metrics and labels of the pages about metrics", () => {
     const queried = [
       "deploy/prometheus/alerts.yml",
       "deploy/prometheus/grafana-dashboard.json",

@@ -432,8 +432,10 @@ test("a server without an admin address collects no metrics", async () => {
   await plain.drain();
 });
 
-test("docs/reference/metrics.md has exactly the metrics, with their kinds and labels", async () => {
-  const docs = readFileSync(new URL("../../docs/reference/metrics.md", import.meta.url), "utf8");
+test("both pages about metrics have exactly the metrics, with their kinds and labels", async () => {
+  const docs = ["docs", "protoport/docs"]
+    .map((folder) => readFileSync(new URL(`../../${folder}/reference/metrics.md`, import.meta.url), "utf8"))
+    .join("\n");
   const text = await scrape(server);
   const rows = [...docs.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \|([^|]*)\|/gm)];
   const labelsOf = new Map<string, readonly string[]>(

@@ -8,7 +8,7 @@ import { projectFolder } from "../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
-// The definition in docs/how-to/authentication.md imports a file from the package; the set may or may not contain it.
+// The definition in protoport/docs/how-to/scopes.md imports a file from the package; the set may or may not contain it.
 
 const [definition = ""] = blocksRunBy("protoport/test/examples/documented-scopes.test.ts").map(({ text }) => text);
 
