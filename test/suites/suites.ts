@@ -92,7 +92,7 @@ export const suites: readonly Suite[] = [
     blocks: true,
     hasBuildLimit: true,
     prepare: "npm run --silent build && npm pack --silent --pack-destination dist ./dist/*/",
-    needs: ["curl"],
+    needs: ["curl", "grpcurl"],
   },
   {
     kind: "files",

@@ -53,10 +53,11 @@ async function startServer(project: UserProject, { words, port }: Server): Promi
   return program;
 }
 
-/** The programs in the gateway's README that another page's commands need. */
-const companions: Readonly<Record<string, string>> = {
-  "protoport/rest-client/README.md": "server.ts",
-  "protoport/proxy/README.md": "operations.ts",
+/** The programs on another page that a page's commands need. */
+const companions: Readonly<Record<string, { readonly page: string; readonly name: string }>> = {
+  "protoport/README.md": { page: "protoport/gateway/README.md", name: "operations.ts" },
+  "protoport/rest-client/README.md": { page: "protoport/README.md", name: "server.ts" },
+  "protoport/proxy/README.md": { page: "protoport/gateway/README.md", name: "operations.ts" },
 };
 
 describe.each(pages)("%s", (page) => {
@@ -79,10 +80,10 @@ describe.each(pages)("%s", (page) => {
     await using programs = new AsyncDisposableStack();
     const installs = commands.filter((command) => command.startsWith("npm install "));
     const companion = companions[page];
-    if (companion !== undefined) installs.push("npm install @protoport/gateway");
+    if (companion !== undefined) installs.push("npm install @protoport/gateway @protoport/proxy");
     for (const install of installs) await registry.run(`${install} --no-audit --no-fund`, project.path);
     const own = programsOf(page);
-    const started = companion === undefined ? own : new Map([...ofGateway(companion), ...own]);
+    const started = companion === undefined ? own : new Map([...programsOf(companion.page)].filter(([name]) => name === companion.name).concat([...own]));
     for (const [name, text] of started) {
       project.write(name, text);
       const port = portOf(text);
@@ -90,8 +91,8 @@ describe.each(pages)("%s", (page) => {
     }
     for (const command of commands.filter((each) => each.startsWith("npx "))) {
       const words = command.replace("npx @protoport/proxy", "node_modules/.bin/protoport").split(" ");
-      const port = ports.get("8080") ?? "";
-      programs.use(await startServer(project, { words: [...words, "--port", port], port }));
+      const port = words[words.indexOf("--port") + 1] ?? "";
+      programs.use(await startServer(project, { words, port }));
     }
     expect(sessions).not.toEqual([]);
     for (const session of sessions) {
@@ -100,12 +101,12 @@ describe.each(pages)("%s", (page) => {
       const printed = execFileSync("bash", ["-c", quiet], { cwd: project.path, encoding: "utf8" });
       expect(printed.trimEnd(), command).toBe(shown.join("\n"));
     }
+    for (const { text } of blocks.filter(({ language }) => language === "js")) {
+      const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", here(text)], { encoding: "utf8" });
+      expect(text).toContain(`// ${printed.trimEnd()}`);
+    }
   });
 });
-
-function ofGateway(name: string): [string, string][] {
-  return [...programsOf("protoport/gateway/README.md")].filter(([each]) => each === name);
-}
 
 function portOf(text: string): string {
   return [...text.matchAll(/listen\(\{ port: (\d+) \}\)/g)].at(-1)?.[1] ?? "";

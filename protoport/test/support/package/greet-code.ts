@@ -6,13 +6,13 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../docs/page-blocks.ts";
 
 /**
- * Writes `proto/greet.proto`, the definition in the gateway's README, to a folder, and generates `gen/greet_pb.ts` from
+ * Writes `proto/greet.proto`, the definition in Protoport's README, to a folder, and generates `gen/greet_pb.ts` from
  * it with the tutorial's buf configuration. The packages' READMEs use these files.
  */
 export function generateGreetCode(folder: string): void {
   using project = createTempFolder();
   for (const { page, language, text } of pageBlocks) {
-    const isDefinition = page === "protoport/gateway/README.md" && language === "proto";
+    const isDefinition = page === "protoport/README.md" && language === "proto";
     if (!isDefinition && !(page === "protoport/docs/tutorials/first-service.md" && language === "yaml")) continue;
     const name = /^(?:\/\/|#) (\S+)\n/.exec(text)?.[1] ?? "";
     mkdirSync(dirname(project.file(name)), { recursive: true });

@@ -1,0 +1,137 @@
+import { Code } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { projectFiles } from "../../../testing/src/project-files.ts";
+import { readPage } from "./page-blocks.ts";
+
+/** A message on a page about errors. A row may have several. */
+export interface Documented {
+  /** The message, with `…` for variable parts. */
+  readonly message: string;
+  /** The code's name, such as NOT_FOUND, and its number. */
+  readonly name: string;
+  readonly code: Code;
+  /** The HTTP status for a request that matches no operation; – if REST never responds with the message. */
+  readonly rest: string | undefined;
+  readonly errorCodes: readonly string[];
+}
+
+/** Returns the messages on a page. */
+export function documentedIn(page: string): readonly Documented[] {
+  return readPage(page)
+    .split("\n")
+    .flatMap((line) => {
+      const [, messages, name = "", number, rest, codes = ""] =
+        /^\| `(.+?)` \| ([A-Z_]+) (\d+) \|(?: (\d+|–) \|)? ((?:`ERR_\w+`(?:, )?)+) \|/.exec(line) ?? [];
+      if (messages === undefined) return [];
+      const row = { name, code: Number(number), rest, errorCodes: codesIn(codes) };
+      return messages.split("`<br>`").map((message) => ({ ...row, message }));
+    });
+}
+
+/** Returns the identifiers in a text. */
+export function codesIn(text: string): readonly string[] {
+  return [...new Set(text.match(/\bERR_[A-Z_0-9]+\b/g))].toSorted();
+}
+
+// Matches an error's text in the source: a literal in the message's position, after an optional identifier.
+const text = String.raw`(?<text>"[^"]*"|'[^']*'|` + "`[^`]*`)";
+const places = [
+  String.raw`(?:problem|HttpProblem|unauthenticated|refusal|errorOf)\(\s*"(?<code>ERR_\w+)",\s*${text},?`,
+  String.raw`new ConnectError\(\s*${text},`,
+  String.raw`const (?:message|reason) =\s*${text};`,
+  String.raw`(?:queue_full|queue_timeout|unsent_bytes): ${text}`,
+  String.raw`(?:errorDescription|faultMessage)(?: =|:) ${text}`,
+].map((pattern) => new RegExp(pattern, "g"));
+
+function toPattern(literal: string): string {
+  return literal.slice(1, -1).replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, "…");
+}
+
+/** Returns whether a message matches a documented one. */
+export function matches(pattern: string, message: string): boolean {
+  const parts = pattern.split("…").map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
+  return new RegExp(`^${parts.join(".*")}$`, "s").test(message);
+}
+
+/** Returns a code as gRPC spells it, such as NOT_FOUND. */
+export function codeName(code: Code): string | undefined {
+  return Code[code]?.replaceAll(/(?<=[a-z])[A-Z]/g, "_$&").toUpperCase();
+}
+
+/** A page about errors, and what it documents. */
+export interface ErrorPage {
+  readonly page: string;
+  /** Another page on which the sources' messages may be. */
+  readonly others: readonly string[];
+  /** The sources of errors, by file. */
+  readonly sources: ReadonlyMap<string, string>;
+  /** The text of all tests. */
+  readonly tests: string;
+  /** The identifiers, by the file that declares them. */
+  readonly unions: readonly { readonly file: string; readonly codes: readonly string[] }[];
+}
+
+/** Declares tests that a page documents exactly the messages and identifiers in sources. */
+export function checkErrors({ page, others, sources, tests, unions }: ErrorPage): void {
+  const documented = documentedIn(page);
+  const known = [...documented, ...others.flatMap(documentedIn)];
+  const inCode = [...sources].flatMap(([file, source]) =>
+    places.flatMap((place) =>
+      [...source.matchAll(place)].map(({ groups }) => ({
+        file,
+        message: toPattern(groups?.["text"] ?? ""),
+        errorCode: groups?.["code"],
+      })),
+    ),
+  );
+
+  test("the patterns find error messages in the source", () => {
+    expect(inCode.length).toBeGreaterThan(documented.length / 2);
+  });
+
+  test.each(inCode)('the message "$message" in $file is documented', ({ message, errorCode }) => {
+    const rows = known.filter((row) => matches(row.message, message));
+    expect(rows).not.toEqual([]);
+    if (errorCode !== undefined) expect(rows.flatMap((row) => row.errorCodes)).toContain(errorCode);
+  });
+
+  test.each(documented)(`the message "$message" in ${page} is in the source`, ({ message }) => {
+    const all = [...sources.values()].join("\n");
+    expect(message.split("…").filter((part) => !all.includes(part))).toEqual([]);
+  });
+
+  test.each(documented)(`the code for "$message" in ${page} has matching name and number`, ({ code, name }) => {
+    expect(name).toBe(codeName(code));
+  });
+
+  const declared = unions.flatMap(({ codes }) => codes);
+
+  test(`${page} explains exactly the declared identifiers`, () => {
+    expect(new Set(declared).size).toBe(declared.length);
+    expect(codesIn(readPage(page))).toEqual(declared.toSorted());
+  });
+
+  test.each(unions)("all identifiers in $file are used", ({ file, codes }) => {
+    const texts = [...sources].filter(([other]) => other !== file).map(([, source]) => source);
+    const used = new Set(codesIn(texts.join("\n")));
+    expect(codes.filter((code) => !used.has(code))).toEqual([]);
+  });
+
+  test.each(declared)("the identifier %s is covered by a test", (code) => {
+    expect(tests).toMatch(new RegExp(`"${code}"|\\b${code}:|\\[${code}\\]`));
+  });
+}
+
+/** Returns the text of all tests in a folder. */
+export function testsIn(folder: string): string {
+  return projectFiles(folder)
+    .filter((file) => file.endsWith(".test.ts") || file.endsWith("situations.ts"))
+    .map((file) => readPage(file))
+    .join("\n");
+}
+
+/** Returns the identifiers in a source, which declares a union of them. */
+export function unionIn(sources: ReadonlyMap<string, string>, file: string): ErrorPage["unions"][number] {
+  const source = sources.get(file) ?? "";
+  return { file, codes: [...source.matchAll(/"(ERR_\w+)"/g)].map(([, code = ""]) => code) };
+}
