@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { checkErrors, documentedIn, matches, testsIn, unionIn } from "../../protoport/test/support/docs/check-errors.ts";
+import {
+  checkErrors,
+  documentedIn,
+  matches,
+  testsIn,
+  unionIn,
+} from "../../protoport/test/support/docs/check-errors.ts";
 import { situations } from "../contract/situations.ts";
 import { plantStoreTree } from "../support/source-files.ts";
 
@@ -26,10 +32,7 @@ const errors = Object.values(situations)
   .flat()
   .flatMap(({ name, want }) => (want.code === "ok" ? [] : [{ name, code: want.code, message: want.message ?? "" }]));
 
-test.each(errors)(
-  "the error when the server $name is documented",
-  ({ code, message }) => {
-    const rows = known.filter((row) => matches(row.message, message));
-    expect(rows.map(({ name: codeName }) => codeName.toLowerCase())).toContain(code);
-  },
-);
+test.each(errors)("the error when the server $name is documented", ({ code, message }) => {
+  const rows = known.filter((row) => matches(row.message, message));
+  expect(rows.map(({ name: codeName }) => codeName.toLowerCase())).toContain(code);
+});

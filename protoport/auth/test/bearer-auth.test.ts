@@ -2,6 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 
 import { Health } from "../../gateway/src/health/index.ts";
+import { errorCodeOf } from "../../gateway/src/index.ts";
 import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
 import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createBearerAuth, type CredentialRequest, type BearerAuth } from "../src/bearer-auth.ts";
@@ -73,27 +74,37 @@ async function refusedWith(admit: BearerAuth["admit"], request: CredentialReques
 }
 
 /** Returns an UNAUTHENTICATED refusal. `parameters` follow the realm in the challenge. */
-function unauthenticated(message: string, parameters = "") {
+function unauthenticated(errorCode: string, message: string, parameters = "") {
   return {
     code: Code.Unauthenticated,
+    errorCode,
     message,
     header: { "www-authenticate": `Bearer realm="orders"${parameters}` },
   };
 }
 
 /** The challenge with an error code. Its description repeats the message. */
-function challenged(message: string, error: string) {
-  return unauthenticated(message, `, error="${error}", error_description="${message}"`);
+function challenged(errorCode: string, message: string, error: string) {
+  return unauthenticated(errorCode, message, `, error="${error}", error_description="${message}"`);
 }
 
-const missing = unauthenticated("a bearer token is required");
-const malformed = challenged("the Authorization header must contain a single bearer token", "invalid_request");
-const invalid = challenged("the token is not valid", "invalid_token");
+const missing = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
+const malformed = challenged(
+  "ERR_CREDENTIAL_MALFORMED",
+  "the Authorization header must contain a single bearer token",
+  "invalid_request",
+);
+const invalid = challenged("ERR_TOKEN_INVALID", "the token is not valid", "invalid_token");
 
 interface Refusal {
   readonly name: string;
   readonly given: Parameters<typeof toRequest>[0];
-  readonly want: { readonly code: Code; readonly message: string; readonly header: Readonly<Record<string, string>> };
+  readonly want: {
+    readonly code: Code;
+    readonly errorCode: string;
+    readonly message: string;
+    readonly header: Readonly<Record<string, string>>;
+  };
   readonly cause: object;
 }
 
@@ -137,7 +148,7 @@ const refusals: readonly Refusal[] = [
   {
     name: "an expired token",
     given: { authorization: "Bearer expired" },
-    want: challenged("the token has expired", "invalid_token"),
+    want: challenged("ERR_TOKEN_EXPIRED", "the token has expired", "invalid_token"),
     cause: { kind: "expired", reason: "exp is 17" },
   },
   {
@@ -145,6 +156,7 @@ const refusals: readonly Refusal[] = [
     given: { authorization: "Bearer narrow" },
     want: {
       code: Code.PermissionDenied,
+      errorCode: "ERR_SCOPE_INSUFFICIENT",
       message: "the token lacks the scope orders:delete",
       header: {
         "www-authenticate":
@@ -156,7 +168,12 @@ const refusals: readonly Refusal[] = [
   {
     name: "a token that cannot be verified right now",
     given: { authorization: "Bearer early" },
-    want: { code: Code.Unavailable, message: "the token cannot be verified right now", header: { "retry-after": "7" } },
+    want: {
+      code: Code.Unavailable,
+      errorCode: "ERR_VERIFICATION_UNAVAILABLE",
+      message: "the token cannot be verified right now",
+      header: { "retry-after": "7" },
+    },
     cause: { kind: "unavailable", reason: "no keys yet" },
   },
   {
@@ -183,7 +200,8 @@ describe.each([
   test.each(refusals)("refuses $name and reports the cause", async ({ given, want, cause }) => {
     const error = await refusedWith(admit, toRequest(given));
     const { code, rawMessage: message, metadata } = error;
-    expect({ code, message, header: Object.fromEntries(metadata) }).toEqual(want);
+    const errorCode = errorCodeOf(error);
+    expect({ code, errorCode, message, header: Object.fromEntries(metadata) }).toEqual(want);
     expect(credentialRefusalOf(error)).toMatchObject(cause);
   });
 

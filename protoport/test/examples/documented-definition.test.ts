@@ -9,7 +9,7 @@ import { pageBlocks } from "../support/docs/page-blocks.ts";
 
 function blocksOf(page: string, language: string): readonly string[] {
   return pageBlocks
-    .filter((block) => block.page === `docs/how-to/${page}` && block.language === language)
+    .filter((block) => block.page === `protoport/docs/how-to/${page}` && block.language === language)
     .map(({ text }) => text);
 }
 

@@ -13,7 +13,7 @@ import * as reflection from "../../gateway/src/reflection/index.ts";
 import { compileRestRoutes } from "../../gateway/src/protocols/rest/rules/index.ts";
 import { printPathTemplate } from "../../gateway/src/protocols/rest/rules/path-template.ts";
 import * as logs from "../../telemetry/src/logs/index.ts";
-import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
+import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { projectFolder } from "../../testing/src/process/child-program.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
@@ -85,10 +85,10 @@ test.each([
 });
 
 test("the gateway responds with the documented error", async () => {
-  const gateway = createGateway({ routes: (router) => router.service(PlantService, { deletePlant: () => ({}) }) });
+  const gateway = createGateway({ routes: (router) => router.service(OrderService, { deleteOrder: () => ({}) }) });
   try {
     const address = await gateway.listen({ host: "127.0.0.1", port: 0 });
-    const response = await exchangeHttp1(address, { httpMethod: "DELETE", path: "/plants/007", header: [] });
+    const response = await exchangeHttp1(address, { httpMethod: "DELETE", path: "/orders/007", header: [] });
     const [head = "", body] = blockOf("http").split("\n\n");
     const [statusLine = "", ...fields] = head.split("\n");
     expect(response.head.startsWith(`${statusLine}\r\n`)).toBe(true);

@@ -59,7 +59,7 @@ const sent: Readonly<Record<string, readonly Sent[]>> = {
     { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', response: seven },
     { about: "a query or a body", request: "GET /v1/int64/7?fInt64=8", response: seven },
     { about: "a query or a body", request: "PUT /v1/sinks/7", body: '{"fInt64":"8"}', response: seven },
-    { about: "`/plants/7/`", request: "GET /v1/int64/7/", response: [404] },
+    { about: "`/orders/7/`", request: "GET /v1/int64/7/", response: [404] },
     { about: "`010`", request: "GET /v1/int64/010", response: [400] },
     { about: "`010`", request: "GET /v1/int64/+7", response: [400] },
     { about: "`case_insensitive", request: "PUT /v1/sinks/7", body: '{"fEnum":"color_red"}', response: seven },

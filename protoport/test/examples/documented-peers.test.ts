@@ -4,8 +4,8 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../gateway/src/index.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
-import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import type { Address, Field, HttpResponse } from "../../testing/src/http/exchange.ts";
+import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
 
@@ -67,13 +67,13 @@ async function send(address: Address, { request, body }: Pick<Sent, "request" | 
   return await exchangeHttp1(address, body === undefined ? head : { ...head, body: Buffer.from(body) });
 }
 
-describe("the gateway's response to a DELETE /plants/{id} request", () => {
+describe("the gateway's response to a DELETE /orders/{id} request", () => {
   let gateway: Gateway;
   let address: Address;
   let received: bigint | undefined;
   const routes = (router: ConnectRouter): void => {
-    router.service(PlantService, {
-      deletePlant: ({ id }) => {
+    router.service(OrderService, {
+      deleteOrder: ({ id }) => {
         received = id;
         return {};
       },
@@ -86,20 +86,20 @@ describe("the gateway's response to a DELETE /plants/{id} request", () => {
   });
   afterAll(() => gateway.close());
 
-  const paths = ["/plants/010", "/plants/0x7", "/plants/+7", "/plants/%207", "/plants/null", "/plants/7;x=1"];
-  const morePaths = ["/plants/7/", "//plants/7", "/%70lants/7", "/plants/7?x=1"];
+  const paths = ["/orders/010", "/orders/0x7", "/orders/+7", "/orders/%207", "/orders/null", "/orders/7;x=1"];
+  const morePaths = ["/orders/7/", "//orders/7", "/%6Frders/7", "/orders/7?x=1"];
   const testCases: readonly Sent[] = [
     ...[...paths, ...morePaths].map((path) => ({ about: `\`${path}\``, request: `DELETE ${path}` })),
-    { about: "`/plants/%D9%A7` (an Arabic-Indic 7)", request: "DELETE /plants/%D9%A7" },
+    { about: "`/orders/%D9%A7` (an Arabic-Indic 7)", request: "DELETE /orders/%D9%A7" },
     {
-      about: "`/plants/%zz`",
-      request: "DELETE /plants/%zz",
+      about: "`/orders/%zz`",
+      request: "DELETE /orders/%zz",
       cell: (response) =>
         `${response.httpStatus}, ${typeof JSON.parse(response.body.toString()) === "object" ? "JSON" : "text"}`,
     },
     {
-      about: "PUT to `/plants/7`",
-      request: "PUT /plants/7",
+      about: "PUT to `/orders/7`",
+      request: "PUT /orders/7",
       cell: (response) =>
         `${response.httpStatus}${response.header.some(([name, value]) => name === "allow" && value === "DELETE") ? ", `Allow`" : ""}`,
     },

@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMemoryStore } from "../../../src/stores/index.ts";
@@ -14,8 +13,6 @@ import {
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import type { PageBlock } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { startPlantServer, type TestPlantServer, tokens } from "../../support/server/plant-server.ts";
-import { generateGreetCode } from "../../../protoport/test/support/package/greet-code.ts";
-import { deletePlantProcedure } from "../../support/plants/delete-plant.ts";
 
 // Runs TypeScript blocks as programs in separate processes, after the code that their text assumes and before code that
 // shows their effect. A TLS server with plants 42 and 43, and an identity provider, replace the hosts plants.example
@@ -33,25 +30,7 @@ interface Program {
 }
 
 const token = 'const token = process.env["TOKEN"] ?? "";';
-const deleteOverTransport = `import { createClient } from "@connectrpc/connect";
-import { PlantService } from "plantstore/connect";
-const headers = { authorization: \`Bearer \${token}\` };
-await createClient(PlantService, transport).deletePlant({ id: 42n }, { headers });
-console.log("deleted");`;
-const routes = 'import { routes } from "./routes.ts";';
 const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
-
-/** Returns code that calls a gateway in its process, prints the response and closes the gateway. */
-function callGateway(path: string, method = "GET", print = "response.status, await response.text()"): string {
-  return [
-    `const response = await fetch(\`http://127.0.0.1:\${port}${path}\`, { method: "${method}" });`,
-    `console.log(${print});`,
-    "await gateway.close();",
-  ].join("\n");
-}
-
-const typeOfResponse = 'response.status, response.headers.get("content-type")';
-const summaryOfDelete = '(await response.json()).paths["/plants/{id}"].delete.summary';
 
 const programs: readonly Program[] = [
   { page: "README.md", start: "import { createPlantClient }", before: token, prints: ["deleted", "not-found"] },
@@ -68,26 +47,6 @@ opened.value.close?.();`,
     prints: ["{ issuer: 'https://id.example', keys: 1 } keys changed\n204"],
   },
   {
-    page: "docs/how-to/authentication.md",
-    start: "import { createBearerAuth, createResourceMetadata, requiredScopesOf }",
-    before: `import { createGateway } from "@protoport/gateway";
-const verifier = { verify: () => { throw new Error("no call has a token"); } };`,
-    after: `const greet = ({ name }) => ({ text: \`Hello \${name}\` });
-const routes = (router) => router.service(GreetService, { greet });
-const gateway = createGateway({ routes, admit: auth.admit });
-${listen}
-${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("www-authenticate")')}`,
-    prints: [
-      '401 Bearer realm="orders", resource_metadata="https://orders.example/.well-known/oauth-protected-resource"',
-    ],
-  },
-  {
-    page: "protoport/docs/how-to/hide-internal.md",
-    start: "import { createGateway, createOpenApi, visibleServices }",
-    after: `${listen}\nconsole.log(Object.keys(document.paths));\n${callGateway("/greetings/Ada")}`,
-    prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
-  },
-  {
     page: "docs/how-to/clients.md",
     start: "import { createPlantClient, PlantClientError }",
     before: token,
@@ -99,207 +58,6 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
     before: token,
     after: 'console.log("deleted");',
     prints: ["deleted"],
-  },
-  {
-    page: "protoport/docs/how-to/transports.md",
-    start: 'import { createClient } from "@connectrpc/connect";\nimport { createGrpcTransport',
-    before: token,
-    after: 'console.log("deleted");',
-    prints: ["deleted"],
-  },
-  {
-    page: "protoport/docs/how-to/transports.md",
-    start: "import { MethodOptions_IdempotencyLevel as Level }",
-    before: token,
-    after: deleteOverTransport,
-    prints: ["deleted"],
-  },
-  {
-    page: "protoport/docs/how-to/transports.md",
-    start: "import { createGrpcTransport, createUpstream }",
-    before: token,
-    after: deleteOverTransport,
-    prints: ["deleted"],
-  },
-  {
-    page: "protoport/docs/how-to/transports.md",
-    start: 'import { createClient } from "@connectrpc/connect";\nimport { createRestTransport',
-    before: token,
-    after: 'console.log("deleted");',
-    prints: ["deleted"],
-  },
-  {
-    page: "protoport/docs/how-to/migration.md",
-    start: 'const gateway = createGateway({\n  routes,\n  rest: { profile: "grpc-gateway"',
-    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
-    after: `${listen}\n${callGateway("/plants/7?x=1&id=8", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/how-to/migration.md",
-    start: 'const gateway = createGateway({\n  routes,\n  rest: { profile: "envoy"',
-    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
-    after: `${listen}\n${callGateway("/plants/7?x=1&id=8", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/how-to/validation.md",
-    start: "import { createGateway }",
-    before: routes,
-    after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    start: 'import { Code, ConnectError } from "@connectrpc/connect"',
-    before: `import { createGateway } from "@protoport/gateway";
-${routes}
-const isSigned = (event: Uint8Array, signature: string | null): boolean => signature === String(event.byteLength);`,
-    after: `const gateway = createGateway({ routes, endpoints: [hook] });
-${listen}
-const sent = { method: "POST", headers: { "x-signature": "3" }, body: "abc" };
-console.log((await fetch(\`http://127.0.0.1:\${port}/hooks/payment\`, sent)).status);
-${callGateway("/hooks/payment", "POST", "response.status")}`,
-    prints: ["204\n403"],
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    start: "import { createGateway }",
-    after: callGateway("/plants/7", "DELETE"),
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/how-to/grpc-handlers.md",
-    start: "import { loadPackageDefinition }",
-    after: callGateway("/greetings/Ada"),
-    prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
-  },
-  {
-    page: "protoport/docs/how-to/grpc-handlers.md",
-    start: 'import { readFileSync } from "node:fs";\nimport { createProxy }',
-    before: `import { readFileSync as read } from "node:fs";
-import { Server, ServerCredentials } from "@grpc/grpc-js";
-import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
-const definition = loadFileDescriptorSetFromBuffer(read("definition.binpb"));
-const server = new Server();
-server.addService(definition["plantstore.v1.PlantService"], {
-  deletePlant: (call, callback) => (console.log(\`the handler has \${call.request.id}\`), callback(null, {})),
-});
-const grpcPort = await new Promise((resolve, reject) => {
-  const bound = (error, port) => (error === null ? resolve(port) : reject(error));
-  server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), bound);
-});`,
-    after: `const gateway = proxy;\n${callGateway("/plants/7", "DELETE")}\nserver.forceShutdown();`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    start: "import { createHttpEngine }",
-    before: routes,
-    after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    start: "import { connectNodeAdapter }",
-    before: `import { createServer } from "node:http";\n${routes}`,
-    after: `const server = createServer(connectNodeAdapter({ routes }));
-await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-const gateway = { close: () => server.close() };
-const { port } = server.address();
-${callGateway("/plants/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/reference/rest-options.md",
-    start: "createGateway({\n  routes,\n  rest: {\n    service",
-    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
-    after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/reference/rest.md",
-    start: "createGateway({\n  routes,\n  rest: {\n    service",
-    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
-    after: `${listen}\n${callGateway("/plants/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/reference/rest.md",
-    start: "createGateway({\n  routes,\n  rest: {\n    errorRecord",
-    before: `import { createGateway } from "@protoport/gateway";\n${routes}`,
-    after: `${listen}\n${callGateway("/plants/007", "DELETE", `${typeOfResponse}, await response.text()`)}`,
-    prints: [
-      `400 application/json ${JSON.stringify({
-        reason: 'id: "007" is not an int64',
-        procedure: deletePlantProcedure,
-      })}`,
-    ],
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    start: "import { createFetchGateway }",
-    after: `const response = await serve(new Request("http://plants/plants/7", { method: "DELETE" }));
-console.log(response.status, await response.text());`,
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    start: "import { Code, ConnectError, createContextKey }",
-    before: `import { createGateway } from "@protoport/gateway";
-import { PlantService } from "plantstore/connect";
-const callerOf = async (authorization) => ({ "Bearer good": "ada", "Bearer narrow": "eve" })[authorization];
-const mayCall = (caller, procedure) => caller === "ada" && procedure === "/plantstore.v1.PlantService/DeletePlant";
-const deletePlant = (request, { values }) => (console.log(\`the caller is \${values.get(callerKey)}\`), {});
-const routes = (router) => router.service(PlantService, { deletePlant });`,
-    after: `${listen}
-for (const authorization of ["Bearer good", "Bearer narrow", "Bearer bad"]) {
-  const response = await fetch(\`http://127.0.0.1:\${port}/plants/7\`, { method: "DELETE", headers: { authorization } });
-  console.log(response.status, response.headers.get("www-authenticate"), (await response.json()).message);
-}
-await gateway.close();`,
-    prints: ["the caller is ada\n200 null undefined\n403 null not yours\n401 Bearer who are you?"],
-  },
-  {
-    page: "protoport/docs/how-to/mcp.md",
-    start: "import { createBearerAuth, createResourceMetadata",
-    before: `import { createGateway } from "@protoport/gateway";
-import { createMcp } from "@protoport/gateway/mcp";
-${routes}
-const mcp = createMcp({ tools: ["plantstore.v1.*"] });`,
-    after: `${listen}
-const challenge = (await fetch(\`http://127.0.0.1:\${port}/mcp\`, { method: "POST" })).headers.get("www-authenticate");
-const [, url = ""] = /resource_metadata="([^"]+)"/.exec(challenge ?? "") ?? [];
-const document = await fetch(\`http://127.0.0.1:\${port}\${new URL(url).pathname}\`);
-console.log(url, await document.text());
-verifier.value.close?.();
-await gateway.close();`,
-    prints: [
-      `{ issuer: 'https://id.example', keys: 1 } keys changed\nhttps://shop.example/.well-known/oauth-protected-resource/mcp ${JSON.stringify(
-        {
-          resource: "https://shop.example/mcp",
-          authorization_servers: ["https://id.example"],
-          scopes_supported: ["orders:delete"],
-          bearer_methods_supported: ["header"],
-          resource_name: "Shop",
-        },
-      )}`,
-    ],
-  },
-  {
-    page: "protoport/docs/reference/rest.md",
-    start: "import { createGateway, parseHttpRules }",
-    before: `import { Health } from "@protoport/gateway/health";
-const routes = (router) => router.service(Health, { check: ({ service }) => ({ status: service === "plants" ? 1 : 2 }) });`,
-    after: `${listen}\n${callGateway("/health/plants")}`,
-    prints: ['200 {"status":"SERVING"}'],
-  },
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    start: "import { readFileSync }",
-    before: routes,
-    after: `${listen}\n${callGateway("/openapi.json", "GET", `${typeOfResponse}, ${summaryOfDelete}`)}`,
-    prints: ["200 application/json Deletes the single plant with the given identifier"],
   },
 ];
 
@@ -314,28 +72,8 @@ beforeAll(async () => {
   provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   tls = createIssuedCertificate("localhost");
   writeFileSync(join(folder, "authority.pem"), tls.authority);
-  writeFileSync(
-    join(folder, "routes.ts"),
-    `import type { ConnectRouter } from "@connectrpc/connect";
-import { PlantService } from "plantstore/connect";
-const deletePlant = ({ id }: { id: bigint }) => (console.log(\`the handler has \${id}\`), {});
-export const routes = (router: ConnectRouter) => router.service(PlantService, { deletePlant });
-`,
-  );
-  writeFileSync(
-    join(folder, "greetings.ts"),
-    `import type { UntypedServiceImplementation } from "@grpc/grpc-js";
-export const greetings: UntypedServiceImplementation = {
-  greet: (call: any, callback: any) => callback(null, { text: \`Hello \${call.request.name}\` }),
-};
-`,
-  );
-  generateGreetCode(folder);
-  // The published gateway contains these files.
-  cpSync(join(projectFolder, "protoport/gateway/proto"), join(folder, "proto"), { recursive: true });
   // The programs use paths below it.
   symlinkSync(join(projectFolder, "node_modules"), join(folder, "node_modules"));
-  execFileSync("buf", ["build", "-o", join(folder, "definition.binpb")], { cwd: projectFolder });
 });
 afterAll(() => {
   provider.stop();
@@ -352,11 +90,8 @@ function programOf({ page, text }: PageBlock): Program {
 function writeProgram({ text, line }: PageBlock, { before = "", after = "" }: Program, port: number): string {
   const replaced = text
     .replaceAll("plants.example:443", `localhost:${String(port)}`)
-    .replaceAll("dns:plants:50051", `https://localhost:${String(port)}`)
     .replaceAll("https://plants.example", `https://localhost:${String(port)}`)
-    .replaceAll("https://id.example", provider.issuer)
-    .replaceAll("port: 8080", "port: 0")
-    .replace(/^createGateway\(/m, "const gateway = createGateway(");
+    .replaceAll("https://id.example", provider.issuer);
   const file = join(folder, `program-${String(line)}.ts`);
   writeFileSync(file, [before, replaced, after].join("\n"));
   return file;

@@ -40,10 +40,12 @@ export const blockRules: readonly BlockRule[] = [
     section: "Fail over",
     run: { by: "test/suites/prometheus/failover.test.ts" },
   },
-  ...["docs/how-to/runbooks/plantstore", "docs/how-to/runbooks/tasks", "protoport/docs/how-to/runbooks/proxy"].map((name) => ({
-    page: `${name}.md`,
-    run: { by: "test/suites/prometheus/runbooks.test.ts" },
-  })),
+  ...["docs/how-to/runbooks/plantstore", "docs/how-to/runbooks/tasks", "protoport/docs/how-to/runbooks/proxy"].map(
+    (name) => ({
+      page: `${name}.md`,
+      run: { by: "test/suites/prometheus/runbooks.test.ts" },
+    }),
+  ),
   ...["docs/how-to/install.md", "protoport/docs/how-to/packages.md"].map((page) => ({
     page,
     run: { by: "test/suites/package/install.test.ts" },

@@ -83,7 +83,10 @@ describe.each(pages)("%s", (page) => {
     if (companion !== undefined) installs.push("npm install @protoport/gateway @protoport/proxy");
     for (const install of installs) await registry.run(`${install} --no-audit --no-fund`, project.path);
     const own = programsOf(page);
-    const started = companion === undefined ? own : new Map([...programsOf(companion.page)].filter(([name]) => name === companion.name).concat([...own]));
+    const started =
+      companion === undefined
+        ? own
+        : new Map([...programsOf(companion.page)].filter(([name]) => name === companion.name).concat([...own]));
     for (const [name, text] of started) {
       project.write(name, text);
       const port = portOf(text);
@@ -102,7 +105,9 @@ describe.each(pages)("%s", (page) => {
       expect(printed.trimEnd(), command).toBe(shown.join("\n"));
     }
     for (const { text } of blocks.filter(({ language }) => language === "js")) {
-      const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", here(text)], { encoding: "utf8" });
+      const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", here(text)], {
+        encoding: "utf8",
+      });
       expect(text).toContain(`// ${printed.trimEnd()}`);
     }
   });

@@ -9,7 +9,8 @@ const pathSpan =
   /`((?:src|packages|protoport|test|docs|bench|tools|examples|deploy|proto|\.ci|\.github)\/[\w./{}*,-]*|(?:[\w-]+\/)+[\w-]+\.(?:ts|mjs|proto|md))`/g;
 
 /** Files in a reader's project, googleapis files, and MCP methods. */
-const otherPath = /^(?:gen\/(?:greet|books)_pb\.ts|proto\/(?:greet|books)\.proto|google\/.*|proto\/shop\/.*|tools\/(?:list|call))$/;
+const otherPath =
+  /^(?:gen\/(?:greet|books)_pb\.ts|proto\/(?:greet|books)\.proto|google\/.*|proto\/shop\/.*|tools\/(?:list|call))$/;
 
 /** Folders in which a path may begin: the page's, and those with sources. */
 function startsOf(page: string): string[] {

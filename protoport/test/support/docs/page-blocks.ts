@@ -125,7 +125,10 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "protoport/proxy/test/suites/long/command/several-upstreams.test.ts" },
   },
   { page: "protoport/docs/how-to/proxy.md", run: { by: "protoport/test/examples/documented-proxy.test.ts" } },
-  ...[...packagePages, "protoport/docs/how-to/engine.md"].map((page) => ({ page, run: { by: "protoport/test/suites/package/readmes.test.ts" } })),
+  ...[...packagePages, "protoport/docs/how-to/engine.md"].map((page) => ({
+    page,
+    run: { by: "protoport/test/suites/package/readmes.test.ts" },
+  })),
   {
     page: "protoport/docs/how-to/mcp.md",
     language: "yaml",
@@ -158,6 +161,11 @@ export const blockRules: readonly BlockRule[] = [
     page: "protoport/docs/how-to/openapi.md",
     language: "yaml",
     run: { by: "protoport/test/examples/documented-definition.test.ts" },
+  },
+  {
+    page: "protoport/docs/how-to/scopes.md",
+    language: "proto",
+    run: { by: "protoport/test/examples/documented-scopes.test.ts" },
   },
   {
     page: "protoport/docs/how-to/hide-internal.md",

@@ -24,3 +24,10 @@ export function generateGreetCode(folder: string): void {
   execFileSync("buf", ["generate"], { cwd: project.path });
   for (const name of ["gen", "proto"]) cpSync(project.file(name), join(folder, name), { recursive: true });
 }
+
+/** Writes `gen/orders/v1/orders_pb.ts` to a folder in the project, with the service of some examples in docs. */
+export function writeOrderCode(folder: string): void {
+  mkdirSync(join(folder, "gen/orders/v1"), { recursive: true });
+  const generated = join(projectFolder, "protoport/testing/src/gen/orders/v1/orders_pb.ts");
+  writeFileSync(join(folder, "gen/orders/v1/orders_pb.ts"), `export * from ${JSON.stringify(generated)};\n`);
+}
