@@ -5,6 +5,7 @@ import { projectFolder, type ProgramResult, runProgram } from "../../../testing/
 import { requirements } from "../../../testing/src/requirements.ts";
 import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
 import { pageBlocks } from "../../support/docs/page-blocks.ts";
+import { writeOrderCode } from "../../support/package/greet-code.ts";
 
 // The commands in protoport/docs/how-to/publish-openapi.md, in a user's repository. They run in the page's order. Each test uses
 // the earlier tests' files.
@@ -16,9 +17,10 @@ let folder: string;
 let path: string;
 beforeAll(async () => {
   // Inside the project, so that its packages are resolved as in a user's program.
-  folder = mkdtempSync(join(projectFolder, "test/publishing-"));
+  folder = mkdtempSync(join(projectFolder, "protoport/test/publishing-"));
   const program = blocks.find(({ language }) => language === "ts")?.text ?? "";
   writeFileSync(join(folder, "describe.ts"), program);
+  writeOrderCode(folder);
   // `npx` with the version that the suite has installed.
   const { dependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "package.json"), "utf8"));
   const redocly = `@redocly/cli@${dependencies["@redocly/cli"]}`;
@@ -48,7 +50,7 @@ const ran = new Set<string>();
 
 test("the documented program writes the OpenAPI document", async () => {
   expect(await runDocumented("node describe.ts")).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8"))).toMatchObject({ info: { title: "Plants" } });
+  expect(JSON.parse(readFileSync(join(folder, "openapi.json"), "utf8"))).toMatchObject({ info: { title: "Orders" } });
 });
 
 test("redocly accepts the description, and rejects one with a mistake", async () => {
@@ -74,17 +76,17 @@ test("oasdiff reports no change, and then a changed path as breaking", async () 
   expect((await runDocumented("oasdiff breaking")).exitCode).toBe(0);
   const file = join(folder, "openapi.json");
   const text = readFileSync(file, "utf8");
-  writeFileSync(file, text.replaceAll("/plants/{id}", "/flowers/{id}"));
+  writeFileSync(file, text.replaceAll("/orders/{id}", "/shipments/{id}"));
   const breaking = commands.find((command) => command.startsWith("oasdiff breaking")) ?? "";
-  expect(await run(breaking)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining("/plants/{id}") });
+  expect(await run(breaking)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining("/orders/{id}") });
   const { exitCode, stdout } = await runDocumented("oasdiff changelog");
-  expect([exitCode, stdout]).toEqual([0, expect.stringContaining("/flowers/{id}")]);
+  expect([exitCode, stdout]).toEqual([0, expect.stringContaining("/shipments/{id}")]);
   writeFileSync(file, text);
 });
 
 test("redocly builds an HTML page with the operations", async () => {
   expect(await runDocumented("npx @redocly/cli@2.77.0 build-docs")).toMatchObject({ exitCode: 0 });
-  expect(readFileSync(join(folder, "site/index.html"), "utf8")).toContain("/plants/{id}");
+  expect(readFileSync(join(folder, "site/index.html"), "utf8")).toContain("/orders/{id}");
 });
 
 test("the tests ran every command on the page except the installation", () => {
