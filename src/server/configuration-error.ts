@@ -4,7 +4,7 @@ import type { PlantErrorCode } from "../service/index.ts";
 /** The error for an invalid configuration, with one message per problem. */
 export class ConfigurationError extends Error {
   override readonly name = "ConfigurationError";
-  /** The error identifier. See protoport/docs/reference/errors.md. */
+  /** The error identifier. See docs/reference/errors.md. */
   readonly code: PlantErrorCode = "ERR_CONFIGURATION";
   readonly problems: readonly string[];
 

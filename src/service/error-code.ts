@@ -1,6 +1,6 @@
 /**
  * Error identifiers in the plant store. Each package defines further identifiers. An identifier never changes its
- * meaning. Releases can add identifiers. protoport/docs/reference/errors.md documents each identifier.
+ * meaning. Releases can add identifiers. docs/reference/errors.md documents each identifier.
  */
 export type PlantErrorCode =
   // Deletion errors. `errorCode` is the identifier.

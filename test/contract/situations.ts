@@ -234,7 +234,7 @@ const keySituations: readonly DeleteSituation[] = [
   },
 ];
 
-/** Each RPC's situations, which protoport/docs/reference/errors.md explains. An RPC without any does not compile. */
+/** Each RPC's situations, which docs/reference/errors.md explains. An RPC without any does not compile. */
 export const situations: { readonly [Rpc in keyof typeof PlantService.method]: readonly Situation[] } = {
   deletePlant: [
     ...[...storeSituations, ...credentialSituations, ...keySituations].map(toSituation),

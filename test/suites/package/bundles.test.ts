@@ -26,7 +26,7 @@ function bundle(file: string, ...options: readonly string[]): string {
 
 const commonJsOptions = ["--platform=node", "--format=cjs", "--out-extension:.js=.cjs"];
 
-test.each(webEntries)("%s can be bundled for browsers", (entry) => {
+test.each([...webEntries, "plantstore/connect"])("%s can be bundled for browsers", (entry) => {
   user.write("web.js", `export * from ${JSON.stringify(entry)};`);
   expect(bundle("web.js", "--platform=browser", "--format=esm")).toBe("");
 });
@@ -34,7 +34,7 @@ test.each(webEntries)("%s can be bundled for browsers", (entry) => {
 test("protoport/docs/how-to/packages.md lists exactly the entries for browsers", () => {
   const [, section = ""] =
     /## Browsers, workers and bundles\n([^]*?)\n\nA program/.exec(readPage("protoport/docs/how-to/packages.md")) ?? [];
-  const listed = [...section.matchAll(/`((?:@protoport|plantstore)?\/[^`]+)`/g)].map(([, name = ""]) => name);
+  const listed = [...section.matchAll(/`((?:@protoport)?\/[^`]+)`/g)].map(([, name = ""]) => name);
   const entries = listed
     .filter((name) => name !== "@protoport/gateway")
     .map((name) => (name.startsWith("/") ? `@protoport/gateway${name}` : name));

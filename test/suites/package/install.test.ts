@@ -20,11 +20,16 @@ import {
 // Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
 // serves.
 
-/** The npm commands in protoport/docs/how-to/packages.md for the gateway, the proxy and the plant store. */
-const [, inProject, onServer] = blocksRunBy("test/suites/package/install.test.ts");
-const [forGateway = "", forProxy = "", forAll = ""] = inProject?.text.split("\n") ?? [];
+/** The commands on the pages about the plant store and Protoport's packages. */
+const ofPage = (page: string): string[] =>
+  blocksRunBy("test/suites/package/install.test.ts").flatMap((block) =>
+    block.page === page && block.language === "sh" ? [block.text] : [],
+  );
+const [forAll = "", onServer = ""] = ofPage("docs/how-to/install.md");
+const [buildAndPack = "", inProject = ""] = ofPage("protoport/docs/how-to/packages.md");
+const [forGateway = "", forProxy = ""] = inProject.split("\n");
 /** The commands for a server. */
-const forServer = onServer?.text.split("\n") ?? [];
+const forServer = onServer.split("\n");
 
 const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.2.0" } as const;
 const folders: string[] = [];
@@ -51,11 +56,16 @@ afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })))
 
 // The first line's commands, `npm ci && npm run build`, ran before this test.
 function packAsDocumented(project: UserProject): Tarballs {
-  const [build = "", pack = ""] = blocksRunBy("test/suites/package/install.test.ts")[0]?.text.split("\n") ?? [];
+  const [build = "", pack = ""] = buildAndPack.split("\n");
   expect(build).toBe("npm ci && npm run build");
   symlinkSync(join(projectFolder, "dist"), join(project.path, "dist"));
   project.run("bash", "-c", pack);
   return tarballsIn(project.path);
+}
+
+/** The rows of the tables of packages. */
+function packageRows(): string[] {
+  return ["docs/how-to/install.md", "protoport/docs/how-to/packages.md"].flatMap((page) => readPage(page).split("\n"));
 }
 
 /** How each package manager installs packages, and tarballs that are not in a registry. */
@@ -153,15 +163,14 @@ test("the documented operator commands install a plant store that serves", async
 
 test("each package's tarball has the documented size", () => {
   for (const [name, tarball] of Object.entries(tarballs)) {
-    expect(Math.abs(statSync(tarball).size / documentedSize(name) - 1), name).toBeLessThan(0.15);
+    expect(Math.abs(statSync(tarball).size / documentedSize(name, packageRows()) - 1), name).toBeLessThan(0.15);
   }
 });
 
 test("each package has the documented dependencies", () => {
   for (const [name, tarball] of Object.entries(tarballs)) {
     const manifest = JSON.parse(execFileSync("tar", ["xzOf", tarball, "package/package.json"], { encoding: "utf8" }));
-    const row = readPage("protoport/docs/how-to/packages.md")
-      .split("\n")
+    const row = packageRows()
       .find((line) => line.startsWith(`| \`${name}\` |`));
     const documented = row?.split(" | ").at(-2)?.replaceAll("`", "");
     const names = Object.keys(manifest.dependencies ?? {}).map((each) => each.replace("@protoport/", ""));
@@ -181,7 +190,9 @@ test("the plant store installs as many packages as documented", () => {
   for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
   project.run("bash", "-c", forAll);
   const installed = installedPackages(project);
-  expect(readPage("protoport/docs/how-to/packages.md")).toContain(`is ${String(installed.length)} packages and`);
+  expect(readPage("docs/how-to/install.md").replaceAll("\n", " ")).toContain(
+    `is ${String(installed.length)} packages and`,
+  );
 });
 
 test("the gateway rejects a service from a second copy of protobuf-es", () => {

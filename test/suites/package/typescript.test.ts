@@ -76,7 +76,7 @@ beforeAll(() => {
   const peers = ["@bufbuild/protovalidate@1", "@opentelemetry/api@1.10.0"];
   user.run("npm", "install", "--no-audit", "--no-fund", ...own, ...types, ...peers, ...named);
   user.write("types.ts", usingEntries(nodeProgram, publicEntries()));
-  user.write("web.ts", usingEntries(webProgram, webEntries));
+  user.write("web.ts", usingEntries(webProgram, [...webEntries, "plantstore/connect"]));
   user.write("commonjs/package.json", '{"type":"commonjs"}');
   user.write("commonjs/types.ts", usingEntries(nodeProgram, publicEntries()));
 });

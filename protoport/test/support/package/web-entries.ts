@@ -10,5 +10,4 @@ export const webEntries: readonly string[] = [
   "@protoport/gateway/validation",
   "@protoport/rest-client",
   "@protoport/telemetry/opentelemetry",
-  "plantstore/connect",
 ];
