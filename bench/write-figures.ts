@@ -27,7 +27,7 @@ const root = join(import.meta.dirname, "..");
 /** The pages with the bench's tables. */
 export const pages = [
   "README.md",
-  "protoport/gateway/README.md",
+  "docs/explanation/performance.md",
   "bench/README.md",
   "protoport/docs/explanation/performance.md",
 ] as const;
@@ -44,25 +44,30 @@ const streamedMessages = 10_000;
  */
 const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>> = {
   measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
+  "measured-books": ({ calls }) => calls?.["rest-get-book"] && measuredLine(calls["rest-get-book"]),
   rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),
   connect: ({ calls }) => callTable(calls?.["connect"], "DeletePlant as Connect JSON, HTTP/1.1, 64 connections"),
   tools: ({ calls }) => callTable(calls?.["mcp"], "DeletePlant as a tool, HTTP/1.1, 64 connections") ?? benchHint,
   grpc: ({ calls }) => callTable(calls?.["grpc"], "DeletePlant as gRPC, h2c, 8 connections of 32 streams"),
   "few-calls": ({ calls }) => fewCallsTable(calls?.["grpc-8x8"], calls?.["grpc-64x1"]),
-  books: ({ calls }) => calls && bookTables(calls),
-  messages: ({ calls }) => columnsTable(calls, largeMessages),
-  clients: ({ calls }) => columnsTable(calls, clientCalls) ?? benchHint,
-  proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? benchHint,
+  books: ofProtoport(({ calls }) => calls && bookTables(calls)),
+  messages: ofProtoport(({ calls }) => columnsTable(calls, largeMessages)),
+  clients: ofProtoport(({ calls }) => columnsTable(calls, clientCalls) ?? benchHint),
+  proxies: ofProtoport(
+    ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? benchHint,
+  ),
   validation: ({ calls }) => columnsTable(calls, validatedCalls, "CPU µs a call (× without)", String) ?? benchHint,
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
   rates: ({ rates }) => rates && rateTables(rates),
   starts: ({ starts }) => (starts ? startTable(starts) : benchHint),
-  stalls: ({ stalls }) =>
-    stalls?.["rest-list-100-books"] &&
-    formatRows(
-      ["a small request at the same time", "ms at most"],
-      stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
-    ),
+  stalls: ofProtoport(
+    ({ stalls }) =>
+      stalls?.["rest-list-100-books"] &&
+      formatRows(
+        ["a small request at the same time", "ms at most"],
+        stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
+      ),
+  ),
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
   workers: ({ workers }) => workers && workersLine(workers),
   headline: ({ calls }) => calls && headlineTables(calls),
@@ -72,6 +77,11 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   "scale-plans": ofCosts(plansTable),
   "scale-checks": ofCosts(checksTable),
 };
+
+/** Names this project's server in comparisons of services other than the plant store. */
+function ofProtoport(render: (figures: Figures) => string | undefined): (figures: Figures) => string | undefined {
+  return (figures) => render(figures)?.replaceAll(ownName, "Protoport");
+}
 
 function ofCosts(table: (costs: Costs) => string | undefined): (figures: Figures) => string | undefined {
   return (figures) => {
