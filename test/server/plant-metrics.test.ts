@@ -434,7 +434,7 @@ test("a server without an admin address collects no metrics", async () => {
 
 test("both pages about metrics have exactly the metrics, with their kinds and labels", async () => {
   const docs = ["docs", "protoport/docs"]
-    .map((folder) => readFileSync(new URL(`../../${folder}/reference/metrics.md`, import.meta.url), "utf8"))
+    .map((house) => readFileSync(new URL(`../../${house}/reference/metrics.md`, import.meta.url), "utf8"))
     .join("\n");
   const text = await scrape(server);
   const rows = [...docs.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \|([^|]*)\|/gm)];

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { bookScenarios } from "../../bench/book-scenarios.ts";
 import { libraryScenarios } from "../../bench/library-scenarios.ts";
 import { messageScenarios } from "../../bench/message-scenarios.ts";
 import { parseOptions } from "../../bench/options.ts";
@@ -16,7 +17,7 @@ const commands = lines.map((line) => line.replace(/\s+#.*$/, ""));
 
 const isOfBench = (command: string): boolean => command.startsWith("npm run bench");
 
-const known = [...scenarios, ...messageScenarios, ...libraryScenarios].map(({ name }) => name);
+const known = [...scenarios, ...messageScenarios, ...libraryScenarios, ...bookScenarios].map(({ name }) => name);
 
 test.each(commands.filter(isOfBench))('the bench accepts the arguments in "%s"', (command) => {
   const { only = "" } = parseOptions(command.split(" ").slice(4));

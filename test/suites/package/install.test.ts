@@ -170,8 +170,7 @@ test("each package's tarball has the documented size", () => {
 test("each package has the documented dependencies", () => {
   for (const [name, tarball] of Object.entries(tarballs)) {
     const manifest = JSON.parse(execFileSync("tar", ["xzOf", tarball, "package/package.json"], { encoding: "utf8" }));
-    const row = packageRows()
-      .find((line) => line.startsWith(`| \`${name}\` |`));
+    const row = packageRows().find((line) => line.startsWith(`| \`${name}\` |`));
     const documented = row?.split(" | ").at(-2)?.replaceAll("`", "");
     const names = Object.keys(manifest.dependencies ?? {}).map((each) => each.replace("@protoport/", ""));
     expect(documented?.split(", ").toSorted(), name).toEqual(names.length === 0 ? ["–"] : names.toSorted());
