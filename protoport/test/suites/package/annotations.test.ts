@@ -84,7 +84,8 @@ service BookService {
   // "bash" fails if a command fails, which includes problems that "buf lint" finds.
   for (const commands of textsOf("sh")) project.run("bash", "-ec", commands);
   const printed = project.runProgram(`
-    import { createGateway, createOpenApi } from "@protoport/gateway";
+    import { createGateway } from "@protoport/gateway";
+    import { createOpenApi } from "@protoport/gateway/openapi";
     import { BookService } from "./gen/shop/v1/shop_pb.js";
     const routes = (router) => router.service(BookService, {
       getBook: ({ name }) => ({ book: { name, published: { year: 1847 } } }),
