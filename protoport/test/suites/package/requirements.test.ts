@@ -86,8 +86,9 @@ describe("a missing optional peer", () => {
   let project: UserProject;
 
   beforeAll(() => {
-    const { "@protoport/auth": auth, "@protoport/telemetry": telemetry } = packed();
-    project = createProject(auth, telemetry, `${protobuf}@2.17.0`, `${connect}@2.2.0`);
+    const tarballs = packed();
+    const own = [tarballs["@protoport/auth"], tarballs["@protoport/command-line"], tarballs["@protoport/telemetry"]];
+    project = createProject(...own, `${protobuf}@2.17.0`, `${connect}@2.2.0`);
   });
 
   test.each([
