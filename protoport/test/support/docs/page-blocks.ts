@@ -262,7 +262,11 @@ export function fits({ page, section, language, start = "" }: BlockRule, block: 
  * Returns the blocks that a test runs, by its path relative to the project's folder. Throws when there are none. By
  * default, they are Protoport's.
  */
-export function blocksRunBy(test: string, blocks = pageBlocks, rules = blockRules): readonly PageBlock[] {
+export function blocksRunBy(
+  test: string,
+  blocks: readonly PageBlock[] = pageBlocks,
+  rules: readonly BlockRule[] = blockRules,
+): readonly PageBlock[] {
   const found = blocks.filter((block) => {
     const run = rules.find((rule) => fits(rule, block))?.run;
     return run !== undefined && "by" in run && run.by === test;
