@@ -18,12 +18,15 @@ export {
 export { brotli, gzip, zstd } from "./protocols/compression/index.ts";
 export {
   type Caller,
+  createFaultReporter,
+  type FaultReporter,
   type Forwarder,
+  guardCallback,
   registerForwarder,
   type Reply,
   type Routes,
   type Server,
-  wrapMessages,
+  toFault,
 } from "./serve/index.ts";
 export {
   assembleGateway,

@@ -29,3 +29,4 @@ export {
   oneMessage,
   readMessages,
 } from "./protocols/index.ts";
+export { wrapMessages } from "./serve/index.ts";

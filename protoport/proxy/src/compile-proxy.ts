@@ -1,8 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
-import { compileNodeRoutes, type Routes } from "@protoport/gateway/forward";
+import { compileNodeRoutes, type Routes, type FaultReporter } from "@protoport/gateway/forward";
 import type { GatewayOptions } from "@protoport/gateway";
-import type { FaultReporter } from "@protoport/gateway/errors";
 import { refusePromise } from "@protoport/gateway/options";
 import { type RestOptions, selectorOf, withoutRpcs } from "@protoport/gateway/rest";
 import {

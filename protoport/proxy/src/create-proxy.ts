@@ -1,9 +1,14 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { createFaultReporter, withCode } from "@protoport/gateway/errors";
+import {
+  createFaultReporter,
+  assembleGateway,
+  type CurrentNodeServer,
+  gatewayOptionNames,
+} from "@protoport/gateway/forward";
+import { withCode } from "@protoport/gateway/errors";
 import type { RestOptions } from "@protoport/gateway/rest";
 import type { HttpEngine, Gateway, GatewayOptions } from "@protoport/gateway";
-import { assembleGateway, type CurrentNodeServer, gatewayOptionNames } from "@protoport/gateway/forward";
 import { createHttpEngine } from "@protoport/gateway/engine";
 import {
   arrayOf,

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { createFileRegistry, type DescService } from "@bufbuild/protobuf";
-import { createNodeServer, type Server } from "@protoport/gateway/forward";
+import { createNodeServer, type Server, type FaultReporter } from "@protoport/gateway/forward";
+import { messageOf, toShortLine, withCode } from "@protoport/gateway/errors";
 import type { GatewayOptions } from "@protoport/gateway";
-import { messageOf, toShortLine, withCode, type FaultReporter } from "@protoport/gateway/errors";
 import { noBytes, runInTurns } from "@protoport/gateway/exchange";
 import { procedureOf } from "@protoport/gateway/rest";
 import type { CompiledProxy } from "./compile-proxy.ts";

@@ -1,6 +1,5 @@
-import { type CurrentNodeServer, ignoredByListen } from "@protoport/gateway/forward";
+import { type CurrentNodeServer, ignoredByListen, guardCallback } from "@protoport/gateway/forward";
 import { refuseIgnoredOptions } from "@protoport/gateway/options";
-import { guardCallback } from "@protoport/gateway/errors";
 import { type ReloadReport, UnknownPaths } from "./forward/index.ts";
 import {
   type Generation,

@@ -1,4 +1,4 @@
-import { cpSync, globSync, rmSync, writeFileSync } from "node:fs";
+import { globSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { writePageScript } from "../../docs-page/src/page-script.ts";
 import { buildPackage, type PackageOptions } from "./build-package.ts";

@@ -1,4 +1,4 @@
-import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -6,7 +6,8 @@ import { descriptorSetOf } from "../../../protoport/testing/src/gateway/descript
 import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
 import { greeterModule } from "../../../protoport/test/support/package/greeter.ts";
 import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
-import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { packedHouses } from "../../support/package/packed-houses.ts";
 import { webEntries } from "../../../protoport/test/support/package/web-entries.ts";
 
 // Programs that esbuild bundles for browsers and workers, and for Node in CommonJS.
@@ -16,7 +17,7 @@ let user: UserProject;
 beforeAll(() => {
   user = createUserProject();
   const peers = ["@bufbuild/protovalidate@1", "@opentelemetry/api@1.10.0", "esbuild@0.28.2"];
-  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...Object.values(packed()), ...peers);
+  user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...Object.values(packedHouses()), ...peers);
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
 
@@ -29,6 +30,14 @@ const commonJsOptions = ["--platform=node", "--format=cjs", "--out-extension:.js
 test.each([...webEntries, "plantstore/connect"])("%s can be bundled for browsers", (entry) => {
   user.write("web.js", `export * from ${JSON.stringify(entry)};`);
   expect(bundle("web.js", "--platform=browser", "--format=esm")).toBe("");
+});
+
+test("a browser bundle of the REST client contains neither the engine nor the server", () => {
+  user.write("rest.js", 'export { createRestTransport } from "@protoport/rest-client";');
+  expect(bundle("rest.js", "--platform=browser", "--format=esm")).toBe("");
+  const text = readFileSync(join(user.path, "out/rest.js"), "utf8");
+  expect(text).toContain("createRestTransport");
+  expect(text).not.toMatch(/class (?:Http1Connection|Http2Connection|Call|ServedRequest|HandlerCallee)\b|new Function/);
 });
 
 test("protoport/docs/how-to/packages.md lists exactly the entries for browsers", () => {

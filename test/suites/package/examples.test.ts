@@ -1,7 +1,8 @@
 import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { packedHouses } from "../../support/package/packed-houses.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
@@ -30,7 +31,7 @@ let user: UserProject;
 
 beforeAll(() => {
   user = createUserProject();
-  const own = Object.values(packed());
+  const own = Object.values(packedHouses());
   const others = Object.entries({ ...dependenciesOf("protoport/examples/frameworks"), ...peers, ...runtimes, ...next });
   const named = others.map(([name, version]) => `${name}@${version}`);
   user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...named);

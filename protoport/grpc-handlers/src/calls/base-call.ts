@@ -1,8 +1,7 @@
 import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
 import type { Message } from "@bufbuild/protobuf";
 import type { PlainConverter } from "@protoport/gateway/messages";
-import { Envelope, type ForwardedMessage, type Caller } from "@protoport/gateway/forward";
-import { toFault } from "@protoport/gateway/errors";
+import { Envelope, type ForwardedMessage, type Caller, toFault } from "@protoport/gateway/forward";
 import { appendMetadata, toMetadata } from "./metadata.ts";
 import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";

@@ -7,8 +7,8 @@ import {
   type Caller,
   type Forwarder,
   type Reply,
+  toFault,
 } from "@protoport/gateway/forward";
-import { toFault } from "@protoport/gateway/errors";
 import { BaseCall, type MethodCodec } from "./base-call.ts";
 import { createRequestReader } from "./read-request.ts";
 import { SingleResponse, StreamedResponse, UnaryResponse } from "./response.ts";

@@ -1,6 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { Envelope, type ForwardedMessage } from "@protoport/gateway/forward";
-import { toFault } from "@protoport/gateway/errors";
+import { Envelope, type ForwardedMessage, toFault } from "@protoport/gateway/forward";
 import type { AnyDefinition } from "./base-call.ts";
 
 /**

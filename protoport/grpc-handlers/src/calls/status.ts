@@ -1,7 +1,7 @@
 import { type Metadata, type ServerErrorResponse, status, type StatusObject } from "@grpc/grpc-js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { toFault } from "@protoport/gateway/errors";
+import { toFault } from "@protoport/gateway/forward";
 import { appendMetadata } from "./metadata.ts";
 
 /** The status with which a call ends, as grpc-js interceptors get it. */

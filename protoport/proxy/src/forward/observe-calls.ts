@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
-import { type FaultReporter, guardCallback } from "@protoport/gateway/errors";
+import { type FaultReporter, guardCallback } from "@protoport/gateway/forward";
 import type { CallEnd } from "../client/index.ts";
 import type { Upstream } from "../upstreams/index.ts";
 

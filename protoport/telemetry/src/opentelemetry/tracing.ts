@@ -13,7 +13,7 @@ import {
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
 import type { AdmitRequest, CompletedRequest } from "@protoport/gateway";
-import { wrapMessages } from "@protoport/gateway/forward";
+import { wrapMessages } from "@protoport/gateway/messages";
 import { refuseUnknownOptions } from "@protoport/gateway/options";
 import {
   type Attributes,

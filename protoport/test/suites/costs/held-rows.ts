@@ -1,3 +1,4 @@
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type ClientHttp2Stream, connect } from "node:http2";
@@ -35,7 +36,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { openRaw, openRawHttp2, openRawTls, type RawClient } from "../../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { getHeader, postHeader, settingFrame } from "../../../testing/src/http2/http2-requests.ts";
-import { authorized, bearer } from "../../../../test/support/server/plant-server.ts";
+import { authorized, bearer } from "../../support/costs/guarded-gateway.ts";
 
 /** Memory that clients can make the server hold by one kind of action. */
 export interface HeldRow {
@@ -66,14 +67,14 @@ type FramesOf = (streamId: number) => readonly Frame[];
 function connections(
   open: (address: Address) => Promise<RawClient>,
   say?: (client: RawClient) => void,
-  name: ServerName = "plants",
+  name: ServerName = "guarded",
 ): Run {
   return async ({ addresses }, n) => ({ clients: await openEach(n, open, addresses[name], say), units: n });
 }
 
 /** How one HTTP/2 connection sends something on many streams. */
 interface StreamsOptions {
-  /** Defaults to the plant server. */
+  /** Defaults to the guarded gateway. */
   readonly server?: ServerName;
   /** Whether the client reads responses. Defaults to true. */
   readonly reads?: boolean;
@@ -87,7 +88,7 @@ interface StreamsOptions {
 
 /** Opens one HTTP/2 connection, which sends something on many streams. */
 function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
-  const { server: name = "plants", reads = true, opening = [], waveStreams, per = "connection" } = options;
+  const { server: name = "guarded", reads = true, opening = [], waveStreams, per = "connection" } = options;
   return async (server, n) => {
     const client = await openRawHttp2(server.addresses[name]);
     if (reads) client.drain();
@@ -100,7 +101,7 @@ function streams(framesOf: FramesOf, options: StreamsOptions = {}): Run {
 /** Opens one HTTP/2 connection, which sends many frames in one write and reads nothing. */
 function frames(framesOf: (n: number) => readonly Frame[]): Run {
   return async ({ addresses }, n) => {
-    const client = await openRawHttp2(addresses.plants);
+    const client = await openRawHttp2(addresses.guarded);
     client.send(...framesOf(n));
     return { clients: [client], units: 1 };
   };
@@ -134,7 +135,7 @@ async function openClimates({ socket }: RawClient, n: number): Promise<ClientHtt
   });
 }
 
-const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
+const guardedCall = grpcHeader(waterBedProcedure);
 /** The header for a greenhouse call, with the largest allowed size. */
 const filledCall = (id: number, rpc: string, ...more: readonly Field[]): Frame =>
   headersFrame(id, filled([...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more], id));
@@ -177,7 +178,7 @@ const withoutWindow: StreamsOptions = { opening: [settingFrame(4, 0)], waveStrea
 /** Opens clients, each of which watches health on 200 streams. */
 function watchers(message: Buffer): Run {
   return async (server, n) => {
-    const clients = (await openEach(n / 200, openRawHttp2, server.addresses.plants)).map((client) => client.drain());
+    const clients = (await openEach(n / 200, openRawHttp2, server.addresses.guarded)).map((client) => client.drain());
     const watching: FramesOf = (id) => [healthCall(id, "Watch"), ...bodyFrames(id, message, 16_384, last)];
     for (const client of clients) await sendInWaves(server, client, streamIds(200), watching, 10);
     return { clients, units: 1 };
@@ -275,14 +276,14 @@ export const heldRows: readonly HeldRow[] = [
     atMost: "128 KiB a connection",
     native: true,
     n: 200,
-    run: connections(openRawTls, undefined, "plantsOverTls"),
+    run: connections(openRawTls, undefined, "guardedOverTls"),
   },
   {
     what: "an incomplete TLS handshake",
     atMost: "192 KiB a connection",
     native: true,
     n: 200,
-    run: connections(openRaw, (client) => client.write(clientHelloBegin), "plantsOverTls"),
+    run: connections(openRaw, (client) => client.write(clientHelloBegin), "guardedOverTls"),
   },
   {
     what: "an incomplete HTTP/1.1 header",
@@ -348,14 +349,14 @@ export const heldRows: readonly HeldRow[] = [
     n: 8_000,
     run: streams((id) => {
       const agent = ["user-agent", `client-${id}`.padEnd(500, "x")] as const;
-      return [headersFrame(id, [...deletePlant, bearer(`token-${id}`.padEnd(500, "x")), agent], last)];
+      return [headersFrame(id, [...guardedCall, bearer(`token-${id}`.padEnd(500, "x")), agent], last)];
     }),
   },
   {
     what: "refused HTTP/2 requests whose responses are not read",
     atMost: "2 MiB a connection",
     n: 10_000,
-    run: streams((id) => [headersFrame(id, deletePlant, last)], { reads: false }),
+    run: streams((id) => [headersFrame(id, guardedCall, last)], { reads: false }),
   },
   {
     what: "small HTTP/2 responses that are not read",
@@ -429,7 +430,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "refused HTTP/1.1 requests whose responses are not read",
     atMost: "1 MiB a connection",
     n: 2_000,
-    run: pipelined("plants", "GET /"),
+    run: pipelined("guarded", "GET /"),
   },
   {
     what: "HTTP/1.1 requests pipelined behind a slow call",
@@ -458,7 +459,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "bodies of refused requests",
     atMost: "1.5 MiB a connection",
     n: 60,
-    run: streams((id) => [headersFrame(id, filled(deletePlant, id)), ...bodyFrames(id, Buffer.alloc(16_000))]),
+    run: streams((id) => [headersFrame(id, filled(guardedCall, id)), ...bodyFrames(id, Buffer.alloc(16_000))]),
   },
   {
     what: "bodies that arrive while the credential is checked",
@@ -481,7 +482,7 @@ export const heldRows: readonly HeldRow[] = [
     atMost: "160 KiB a stream",
     n: 60,
     run: streams(
-      (id) => [headersFrame(id, filled([...deletePlant, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000))],
+      (id) => [headersFrame(id, filled([...guardedCall, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000))],
       { per: "stream" },
     ),
   },
@@ -490,7 +491,7 @@ export const heldRows: readonly HeldRow[] = [
     atMost: "160 KiB a stream",
     n: 4,
     run: streams(
-      (id) => [headersFrame(id, filled([...deletePlant, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000), 9)],
+      (id) => [headersFrame(id, filled([...guardedCall, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000), 9)],
       { per: "stream" },
     ),
   },
@@ -638,7 +639,7 @@ export const heldRows: readonly HeldRow[] = [
     what: "streams that are opened and reset",
     atMost: "512 KiB a connection",
     n: 90,
-    run: streams((id) => [headersFrame(id, filled(deletePlant, id)), resetFrame(id, 8)]),
+    run: streams((id) => [headersFrame(id, filled(guardedCall, id)), resetFrame(id, 8)]),
   },
   {
     what: "PINGs whose acknowledgements are not read",

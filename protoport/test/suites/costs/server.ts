@@ -9,7 +9,7 @@ import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
-import { startPlantServer } from "../../../../test/support/server/plant-server.ts";
+import { createGuardedGateway } from "../../support/costs/guarded-gateway.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
 
 // The server whose costs are measured, in a separate process, so that its clients do not count. The server reports over
@@ -46,8 +46,8 @@ function refuse(): never {
   throw new ConnectError("not you", Code.Unauthenticated);
 }
 
-const plants = await startPlantServer();
-const plantsOverTls = await startPlantServer({ tls: createCertificate("plants") });
+const guardedAddress = await createGuardedGateway().listen();
+const guardedOverTlsAddress = await createGuardedGateway().listen({ tls: createCertificate("greenhouse") });
 // An Any may contain all types in the services, including Any.
 const kitchenSink = await startKitchenSink({
   jsonOptions: {},
@@ -104,8 +104,8 @@ const forwardedGreenhouseAddress = await createGreenhouse("forwarded").listen();
 
 const answers: { readonly [Q in Question]: () => Promise<Answers[Q]> } = {
   addresses: async () => ({
-    plants: plants.address,
-    plantsOverTls: plantsOverTls.address,
+    guarded: guardedAddress,
+    guardedOverTls: guardedOverTlsAddress,
     greenhouse: greenhouseAddress,
     forwardedGreenhouse: forwardedGreenhouseAddress,
     kitchenSink: kitchenSink.address,

@@ -1,3 +1,4 @@
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
@@ -22,7 +23,7 @@ import type { MeasuredServer, ServerName } from "../../support/costs/measured-se
 import { openRaw, openRawHttp2, openRawTls } from "../../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
-import { authorized, bearer, tokens } from "../../../../test/support/server/plant-server.ts";
+import { authorized, bearer } from "../../support/costs/guarded-gateway.ts";
 
 /** CPU time that clients can make the server use by one kind of action. */
 export interface SpentRow {
@@ -36,7 +37,7 @@ export interface SpentRow {
   readonly run: (server: MeasuredServer, n: number) => Promise<void>;
 }
 
-const deletePlant = grpcHeader("/plantstore.v1.PlantService/DeletePlant");
+const guardedCall = grpcHeader(waterBedProcedure);
 const readMaxBytes = 4 * 1024 * 1024;
 
 /** How many requests are concurrent, well below a connection's limit. */
@@ -57,7 +58,7 @@ function onStreams(name: ServerName, framesOf: (streamId: number) => readonly Fr
 /** Sends frames on one connection in one write, after others that do not count. */
 function frames(framesOf: (n: number) => readonly Frame[], opening: readonly Frame[] = []): SpentRow["run"] {
   return async ({ addresses }, n) => {
-    using client = (await openRawHttp2(addresses.plants)).drain();
+    using client = (await openRawHttp2(addresses.guarded)).drain();
     client.send(...opening, ...framesOf(n));
     await client.settled();
   };
@@ -163,32 +164,34 @@ export const spentRows: readonly SpentRow[] = [
     what: "a request without a credential",
     atMost: "8",
     n: 1000,
-    run: onStreams("plants", (id) => [headersFrame(id, deletePlant, last)]),
+    run: onStreams("guarded", (id) => [headersFrame(id, guardedCall, last)]),
   },
   {
     what: "a request with an unknown credential",
     atMost: "8",
     n: 1000,
-    run: onStreams("plants", (id) => [headersFrame(id, [...deletePlant, bearer(`${tokens.unknown}-${id}`)], last)]),
+    run: onStreams("guarded", (id) => [
+      headersFrame(id, [...guardedCall, bearer(`unknown-token-0123456789-${id}`)], last),
+    ]),
   },
   {
     what: "a request with the maximum of header fields",
     atMost: "12",
     n: 200,
-    run: onStreams("plants", (id) => [headersFrame(id, [...deletePlant, ...manyFields(400)], last)]),
+    run: onStreams("guarded", (id) => [headersFrame(id, [...guardedCall, ...manyFields(400)], last)]),
   },
   {
     what: "an HTTP/1.1 request without a credential",
     atMost: "10",
     n: 1000,
-    run: repeated("plants", Buffer.from("GET / HTTP/1.1\r\nhost: x\r\n\r\n")),
+    run: repeated("guarded", Buffer.from("GET / HTTP/1.1\r\nhost: x\r\n\r\n")),
   },
   {
     what: "an `Accept-Encoding` of 12 KB",
     atMost: "8",
     n: 200,
     run: repeated(
-      "plants",
+      "guarded",
       Buffer.from(`GET /livez HTTP/1.1\r\nhost: x\r\naccept-encoding: ${"a;q=0.1,".repeat(1500)}b\r\n\r\n`),
     ),
   },
@@ -230,15 +233,15 @@ export const spentRows: readonly SpentRow[] = [
     what: "a stream that is opened and reset",
     atMost: "10",
     n: 90,
-    run: frames((n) => streamIds(n).flatMap((id) => [headersFrame(id, deletePlant), resetFrame(id, 8)])),
+    run: frames((n) => streamIds(n).flatMap((id) => [headersFrame(id, guardedCall), resetFrame(id, 8)])),
   },
   {
     what: "a stream above the limit of concurrent streams",
     atMost: "8",
     n: 90,
     run: async ({ addresses }, n) => {
-      using client = (await openRawHttp2(addresses.plants)).drain();
-      client.send(...streamIds(256 + n).map((id) => headersFrame(id, [...deletePlant, authorized])));
+      using client = (await openRawHttp2(addresses.guarded)).drain();
+      client.send(...streamIds(256 + n).map((id) => headersFrame(id, [...guardedCall, authorized])));
       await client.settled();
     },
   },
@@ -273,13 +276,13 @@ export const spentRows: readonly SpentRow[] = [
     what: "an empty DATA frame",
     atMost: "8",
     n: 49,
-    run: frames((n) => times(n, () => dataFrame(1, Buffer.of())), [headersFrame(1, [...deletePlant, authorized])]),
+    run: frames((n) => times(n, () => dataFrame(1, Buffer.of())), [headersFrame(1, [...guardedCall, authorized])]),
   },
   {
     what: "a single octet of a unary call's body",
     atMost: "2",
     n: 1000,
-    run: trickled("plants", headersFrame(1, [...deletePlant, authorized]), (n) => Buffer.alloc(n)),
+    run: trickled("guarded", headersFrame(1, [...guardedCall, authorized]), (n) => Buffer.alloc(n)),
   },
   {
     what: "a single octet of a stream's message",
@@ -371,7 +374,7 @@ export const spentRows: readonly SpentRow[] = [
     what: "a health check",
     atMost: "2.5",
     n: 1000,
-    run: onStreams("plants", (id) => [
+    run: onStreams("guarded", (id) => [
       headersFrame(id, grpcHeader("/grpc.health.v1.Health/Check")),
       dataFrame(id, emptyMessage, last),
     ]),
@@ -382,7 +385,7 @@ export const spentRows: readonly SpentRow[] = [
     n: 50,
     run: async ({ addresses }, n) => {
       for (let i = 0; i < n; i++) {
-        using client = (await openRawHttp2(addresses.plants)).drain();
+        using client = (await openRawHttp2(addresses.guarded)).drain();
         await client.settled();
       }
     },
@@ -392,7 +395,7 @@ export const spentRows: readonly SpentRow[] = [
     atMost: "150",
     n: 50,
     run: async ({ addresses }, n) => {
-      for (let i = 0; i < n; i++) (await openRawTls(addresses.plantsOverTls))[Symbol.dispose]();
+      for (let i = 0; i < n; i++) (await openRawTls(addresses.guardedOverTls))[Symbol.dispose]();
     },
   },
 ];

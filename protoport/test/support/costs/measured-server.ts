@@ -22,8 +22,8 @@ export interface Answers {
   readonly alone: void;
 }
 
-/** The servers in that process: the plant server, and gateways in front of the test services. */
-export type ServerName = "plants" | "plantsOverTls" | "greenhouse" | "forwardedGreenhouse" | "kitchenSink";
+/** The servers in that process: a gateway that requires a credential, and gateways in front of the test services. */
+export type ServerName = "guarded" | "guardedOverTls" | "greenhouse" | "forwardedGreenhouse" | "kitchenSink";
 
 export type Question = keyof Answers;
 

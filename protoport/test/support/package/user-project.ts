@@ -2,7 +2,6 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import manifest from "../../../../package.json" with { type: "json" };
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 
 /** A user's project: a folder with installed packages and programs. */
@@ -29,11 +28,15 @@ export function packed(): Tarballs {
   return tarballsIn(join(projectFolder, "dist"));
 }
 
-/** Returns the tarballs in a folder. */
-export function tarballsIn(folder: string): Readonly<Record<`@protoport/${LibraryName}` | "plantstore", string>> {
+/** Returns the path of the tarball that a folder has for a package. */
+export function tarballOf(name: string, folder: string = join(projectFolder, "dist")): string {
   const files = readdirSync(folder);
-  const tarball = (name: string): string =>
-    join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
+  return join(folder, files.find((file) => file.startsWith(name) && /^-\d/.test(file.slice(name.length))) ?? "");
+}
+
+/** Returns the tarballs in a folder. */
+export function tarballsIn(folder: string): Readonly<Record<`@protoport/${LibraryName}`, string>> {
+  const tarball = (name: string): string => tarballOf(name, folder);
   return {
     "@protoport/gateway": tarball("protoport-gateway"),
     "@protoport/command-line": tarball("protoport-command-line"),
@@ -44,7 +47,6 @@ export function tarballsIn(folder: string): Readonly<Record<`@protoport/${Librar
     "@protoport/frameworks": tarball("protoport-frameworks"),
     "@protoport/grpc-handlers": tarball("protoport-grpc-handlers"),
     "@protoport/proxy": tarball("protoport-proxy"),
-    plantstore: tarball("plantstore"),
   };
 }
 
@@ -60,7 +62,7 @@ type LibraryName =
   | "proxy";
 
 /** buf's package, which pages run with npx, in this repository's version. */
-export const buf: string = `@bufbuild/buf@${manifest.devDependencies["@bufbuild/buf"]}`;
+export const buf: string = `@bufbuild/buf@${JSON.parse(readFileSync(join(projectFolder, "package.json"), "utf8")).devDependencies["@bufbuild/buf"]}`;
 
 /** Creates an empty ESM project. */
 export function createUserProject(dependencies: Readonly<Record<string, string>> = {}): UserProject {

@@ -1,0 +1,31 @@
+import { createBearerAuth, type TokenVerifier } from "../../../auth/src/index.ts";
+import type { Gateway } from "../../../gateway/src/index.ts";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import type { Field } from "../../../testing/src/http/exchange.ts";
+
+/** Returns an `authorization` field with a token. */
+export function bearer(token: string): Field {
+  return ["authorization", `Bearer ${token}`];
+}
+
+const goodToken = "good-token-0123456789";
+
+/** The credential that the {@link createGuardedGateway} accepts. */
+export const authorized: Field = bearer(goodToken);
+
+const verifier: TokenVerifier = {
+  verify: ({ text }) =>
+    text === goodToken
+      ? { kind: "principal", subject: "alice", issuer: undefined, scopes: "all" }
+      : { kind: "unknown", reason: "it is not the token of the tests" },
+};
+
+/** Creates a gateway that requires a bearer credential, and accepts small messages only. */
+export function createGuardedGateway(): Gateway {
+  return createTestGateway({
+    routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
+    readMaxBytes: 64 * 1024,
+    admit: createBearerAuth(verifier, { realm: "greenhouse" }).admit,
+  });
+}
