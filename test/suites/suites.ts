@@ -135,18 +135,6 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
-    name: "a2a",
-    about:
-      "the agent of protoport/examples/a2a, called by the A2A clients for JavaScript and Python over REST and gRPC",
-    occasion: "run",
-    whySeparate: "has dependencies that `npm ci` does not install",
-    blocks: true,
-    hasBuildLimit: true,
-    prepare: "tsc -p protoport/test/suites/a2a",
-    needs: ["npm protoport/test/suites/a2a", "python3", "python3-venv", "curl"],
-  },
-  {
-    kind: "files",
     name: "google-clients",
     about: "Google's REST clients for Node and Python, every call of Cloud Tasks and Firestore",
     occasion: "run",

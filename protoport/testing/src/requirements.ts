@@ -83,14 +83,10 @@ export const requirements = {
   oasdiff: { found: "command -v oasdiff", go: "github.com/oasdiff/oasdiff@v1.37.0" },
   ghz: { found: "command -v ghz", go: "github.com/bojand/ghz/cmd/ghz@v0.121.0" },
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
-  // The folders below have the OpenAPI linter, the browser driver and its client, the A2A client, the MCP clients,
-  // nice-grpc, Google's clients, Deno and Bun, the protobuf conformance runner, and frameworks.
+  // The folders below have the OpenAPI linter, the browser driver and its client, the MCP clients, nice-grpc,
+  // Google's clients, Deno and Bun, the protobuf conformance runner, and frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
   "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
-  "npm protoport/test/suites/a2a": {
-    found: "[ -d protoport/test/suites/a2a/node_modules ]",
-    npm: "protoport/test/suites/a2a",
-  },
   "npm protoport/gateway/test/suites/mcp": {
     found: "[ -d protoport/gateway/test/suites/mcp/node_modules ]",
     npm: "protoport/gateway/test/suites/mcp",

@@ -108,7 +108,6 @@ export const blockRules: readonly BlockRule[] = [
     language: "text",
     run: { by: "protoport/test/examples/documented-frames.test.ts" },
   },
-  { page: "protoport/examples/a2a/README.md", run: { by: "protoport/test/suites/a2a/documented-agent.test.ts" } },
   { page: "protoport/docs/tutorials/first-service.md", run: { by: "protoport/test/suites/package/tutorial.test.ts" } },
   {
     page: "protoport/docs/how-to/proxy.md",
@@ -213,7 +212,6 @@ export const blockRules: readonly BlockRule[] = [
 /** Protoport's READMEs and the pages in its docs/, relative to the project's folder. */
 export const pages: readonly string[] = [
   ...packagePages,
-  "protoport/examples/a2a/README.md",
   "protoport/gateway/src/engine/http1/README.md",
   "protoport/gateway/src/engine/http2/README.md",
   ...pagesIn("protoport/docs"),
