@@ -12,13 +12,10 @@ import {
   ownNodeName,
   ownSqliteName,
   readFigures,
-  type ScaleFigures,
   type ServerFigures,
   type StartFigures,
   type WorkerFigures,
 } from "../protoport/bench/figures.ts";
-import { type Costs, readCosts } from "./scale/costs.ts";
-import { checksTable, costsTable, plansTable } from "./scale/tables.ts";
 import { headlineTables, summaryTables } from "./summary-tables.ts";
 import { formatCalls, formatRows, latencies, megabytes, percent } from "../protoport/bench/table.ts";
 
@@ -72,22 +69,11 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   workers: ({ workers }) => workers && workersLine(workers),
   headline: ({ calls }) => calls && headlineTables(calls),
   summary: ({ calls }) => calls && summaryTables(calls),
-  "scale-measured": (figures) => figures.scale && scaleMeasuredLine(figures.scale),
-  "scale-costs": ofCosts(costsTable),
-  "scale-plans": ofCosts(plansTable),
-  "scale-checks": ofCosts(checksTable),
 };
 
 /** Names this project's server in comparisons of services other than the plant store. */
 function ofProtoport(render: (figures: Figures) => string | undefined): (figures: Figures) => string | undefined {
   return (figures) => render(figures)?.replaceAll(ownName, "Protoport");
-}
-
-function ofCosts(table: (costs: Costs) => string | undefined): (figures: Figures) => string | undefined {
-  return (figures) => {
-    const costs = readCosts(figures);
-    return costs && table(costs);
-  };
 }
 
 /** Returns a page with its tables generated from the figures. Throws for an unknown name. */
@@ -122,12 +108,6 @@ function ownInBold(name: string): string {
 
 function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {
   return `${dayOf(date)}, ${cores} cores, Node ${node}. Other processes used at most ${percent(foreignLoad)} of the server's core.`;
-}
-
-function scaleMeasuredLine({ measured, loadAverage, citus }: ScaleFigures): string {
-  const ofCitus = citus === undefined ? "not measured" : `on ${dayOf(citus.measured.date)}`;
-  const where = `All processes shared ${measured.cores} cores, at a load average of ${loadAverage.toFixed(0)}.`;
-  return `Measured on ${dayOf(measured.date)} (Citus ${ofCitus}). ${where}`;
 }
 
 function dayOf(date: string): string {

@@ -31,11 +31,6 @@ export async function cpuUsOfCitus({ coordinator, workers }: CitusCluster): Prom
   return [first, others.reduce((sum, us) => sum + us, 0)];
 }
 
-/** Returns a process's CPU time, in µs. */
-export function cpuUsOf(pid: number): number {
-  return statOf(String(pid)).ownUs;
-}
-
 /** Returns the CPU time of the programs that this process has run and that have exited, in µs. */
 export function cpuUsOfEnded(): number {
   return statOf("self").endedUs;

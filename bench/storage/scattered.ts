@@ -4,8 +4,8 @@
  */
 export const scatterStep = 2_654_435_761n;
 
-/** Yields each id from 1 to `last` once, in a scattered order, without the first `skipped` ids. */
-export function* scattered(last: number, skipped = 0): Generator<bigint, undefined> {
+/** Yields each id from 1 to `last` once, in a scattered order. */
+export function* scattered(last: number): Generator<bigint, undefined> {
   const count = BigInt(last);
-  for (let i = BigInt(skipped) + 1n; i <= count; i++) yield ((i * scatterStep) % count) + 1n;
+  for (let i = 1n; i <= count; i++) yield ((i * scatterStep) % count) + 1n;
 }

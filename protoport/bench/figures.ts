@@ -35,8 +35,6 @@ export interface Figures {
   readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
   /** The cost of calls to several processes on the same port. */
   readonly workers?: WorkerFigures | undefined;
-  /** The cost of plants, deletions and their records in a database. */
-  readonly scale?: ScaleFigures;
 }
 
 /** A comparison of servers in turns. */
@@ -123,64 +121,6 @@ export interface WorkerFigures {
   readonly timesOne: number;
   /** The multiple of a single process's CPU time for processes that each have a separate port and part of the load. */
   readonly apartTimesOne: number;
-}
-
-/**
- * The cost of plants, deletions and their records in PostgreSQL. CPU times are per deletion, and the lowest in all
- * turns.
- */
-export interface ScaleFigures {
-  readonly measured: Measured;
-  /** The machine's load average over five minutes, which includes the measurement. */
-  readonly loadAverage: number;
-  /** Number of bytes for a plant in the table. `plantIndexBytes` is the number in the index. */
-  readonly plantTableBytes: number;
-  readonly plantIndexBytes: number;
-  /** Number of bytes for a deletion record with all indexes. `recordIndexBytes` is the number in the index by plant. */
-  readonly recordBytes: number;
-  readonly recordIndexBytes: number;
-  /** Number of bytes that a deletion adds to the write-ahead log, without page images. */
-  readonly walBytes: number;
-  /** The bytes in the write-ahead log after a checkpoint, with page images. */
-  readonly afterCheckpoint: CheckpointFigures;
-  /** CPU time per deletion in the process that replays the write-ahead log on a standby. */
-  readonly replayUs: number;
-  /** CPU time that a process with the store uses per deletion, without HTTP, with the largest batches. */
-  readonly storeUs: number;
-  /** CPU time that the database server uses for one process, by batch size. */
-  readonly oneProcess: readonly BatchFigures[];
-  readonly twoProcesses: BatchFigures;
-  /** CPU time that the database server uses per id in a statement with a thousand ids. */
-  readonly thousandUs: number;
-  readonly citus?: CitusFigures;
-}
-
-/** The cost of a deletion for the database server, by mean batch size. */
-export interface BatchFigures {
-  readonly batch: number;
-  readonly serverUs: number;
-}
-
-/** The size of the log that a deletion writes after a checkpoint, and the numbers of deletions, plants and records. */
-export interface CheckpointFigures {
-  readonly walBytes: number;
-  readonly deletions: number;
-  readonly plants: number;
-  readonly records: number;
-}
-
-/** The cost of a deletion on Citus with two workers. */
-export interface CitusFigures {
-  readonly measured: Measured;
-  readonly points: readonly CitusPoint[];
-}
-
-/** The cost with a number of shards and a batch size. The workers' CPU time is the total for both workers. */
-export interface CitusPoint {
-  readonly shards: number;
-  readonly batch: number;
-  readonly workersUs: number;
-  readonly coordinatorUs: number;
 }
 
 const file = join(import.meta.dirname, "../../docs/figures.json");

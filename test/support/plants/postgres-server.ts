@@ -164,11 +164,7 @@ export interface PostgresStandby extends PostgresServer {
 }
 
 /** Creates a standby with this application name. The primary is stopped for a moment. */
-export async function startStandby(
-  primary: PostgresServer,
-  name: string,
-  settings: readonly string[] = [],
-): Promise<PostgresStandby> {
+export async function startStandby(primary: PostgresServer, name: string): Promise<PostgresStandby> {
   const folder = createServerFolder(fastFolder());
   const conninfo = `host=${primary.socketFolder} user=tester application_name=${name}`;
   await primary.stop("fast");
@@ -177,7 +173,7 @@ export async function startStandby(
   appendFileSync(join(dataOf(folder), "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
   giveToOwner(dataOf(folder));
   await primary.start();
-  const standby = await runServer(folder, settings);
+  const standby = await runServer(folder);
   const promote = async (): Promise<void> => void (await runSql(urlOf(folder), "SELECT pg_promote()"));
   return { ...standby, promote };
 }
