@@ -7,7 +7,7 @@ import { projectFolder } from "../protoport/tools/build/manifest.ts";
 // Runs test suites in test/suites/suites.ts:
 //
 //   npm run suite                            lists the suites
-//   npm run suite -- long tls                runs two suites
+//   npm run suite -- long load               runs two suites
 //   npm run suite -- crash -- sqlite-kill    passes the arguments after -- to vitest, or to the program of the suite
 //   npm run suite -- --of run                prints the suites that .ci/run runs; also for test and nightly
 //   npm run suite -- --missing crash load    prints the missing requirements of these suites, for .ci/install-tools

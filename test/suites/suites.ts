@@ -190,16 +190,6 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
-    name: "tls",
-    about: "REST through TLS: the corpus, streams and bytes",
-    occasion: "run",
-    whySeparate: "runs tests of `unit` again",
-    repeats: ["protoport/gateway/test/wire/"],
-    workers: 3,
-    environment: { TEST_TLS: "1" },
-  },
-  {
-    kind: "files",
     name: "crash",
     about: "stores and servers whose process, disk, clock or network fails",
     occasion: "run",
