@@ -122,18 +122,6 @@ export const nightlySuites: readonly Suite[] = [
   },
   {
     kind: "files",
-    name: "firefox",
-    about: "the pages of `browser` in Firefox",
-    occasion: "nightly",
-    whySeparate: "drives a browser",
-    repeats: ["test/suites/browser/"],
-    blocks: true,
-    environment: { TEST_BROWSER: "firefox" },
-    prepare: "tsc -p test/suites/browser",
-    needs: ["npm test/suites/browser", "firefox", "curl", "go", "python3", "grpcurl"],
-  },
-  {
-    kind: "files",
     name: "citus",
     about: "the store on Citus, a coordinator and two workers; `npx node test/suites/citus/build.ts` builds Citus once",
     occasion: "nightly",

@@ -41,10 +41,6 @@ export const requirements = {
     found: '[ -x "${CHROMIUM:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome',
     debian: "chromium",
   },
-  firefox: {
-    found: '[ -x "${FIREFOX:-}" ] || command -v firefox-esr || command -v firefox',
-    debian: "firefox-esr",
-  },
   // The protobuf conformance runner is linked with glibc 2.38.
   "glibc 2.38": {
     found:

@@ -46,12 +46,8 @@ interface Visit {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-async function visit(
-  options: BrowserContextOptions = {},
-  url: string = baseUrl,
-  visitor: Browser = browser,
-): Promise<Visit> {
-  const context = await visitor.newContext(options);
+async function visit(options: BrowserContextOptions = {}, url: string = baseUrl): Promise<Visit> {
+  const context = await browser.newContext(options);
   const page = await context.newPage();
   const requests: string[] = [];
   const complaints: string[] = [];
@@ -303,14 +299,8 @@ const appearances: readonly { readonly name: string; readonly options: BrowserCo
 ];
 
 describe.each(appearances)("the page $name", ({ name, options }) => {
-  let visitor: Browser;
-  beforeAll(async () => {
-    visitor = await openBrowser({ appearance: options });
-  });
-  afterAll(() => visitor.close());
-
   test("fits the screen, without accessibility violations", async () => {
-    await using visited = await visit({ ...options, reducedMotion: "reduce" }, baseUrl, visitor);
+    await using visited = await visit({ ...options, reducedMotion: "reduce" });
     const { page } = visited;
     await authorize(page, tokens.good);
     await sendDelete(page, "404");
@@ -331,7 +321,7 @@ describe.each(appearances)("the page $name", ({ name, options }) => {
   });
 
   test("has the background of the browser's color scheme", async () => {
-    await using visited = await visit(options, baseUrl, visitor);
+    await using visited = await visit(options);
     const isForced = await visited.page.evaluate(() => matchMedia("(forced-colors: active)").matches);
     expect(isForced).toBe(options.forcedColors === "active");
     const ground = await visited.page.evaluate(() => getComputedStyle(document.body).backgroundColor);

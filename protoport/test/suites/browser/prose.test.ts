@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDocsPage } from "../../../docs-page/src/index.ts";
 import { createGateway, type Gateway } from "../../../gateway/src/index.ts";
 import { auditAccess } from "./audit-access.ts";
-import { browserName, openBrowser } from "./open-browser.ts";
+import { openBrowser } from "./open-browser.ts";
 
 // Tests how the page renders CommonMark, text that only resembles CommonMark, and long words.
 
@@ -177,7 +177,7 @@ let page: Page;
 let baseUrl: string;
 
 beforeAll(async () => {
-  browser = await openBrowser({});
+  browser = await openBrowser();
   gateway = createGateway({
     routes: () => {},
     endpoints: createDocsPage({ document: () => JSON.stringify(description), open: true }),
@@ -237,31 +237,28 @@ describe.each(["", "operations/long", `schemas/${word}`])("the view %j with word
   });
 });
 
-// The Firefox driver cannot emulate print media.
-if (browserName === "chromium") {
-  test("the printed page expands collapsed sections and hides controls", async () => {
-    await page.setViewportSize({ width: 1200, height: 640 });
-    await open("operations/long");
-    await page.emulateMedia({ media: "print", colorScheme: "dark" });
-    const folded = page.locator("#view .reference details:not([open])");
-    const before = await folded.count();
-    await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
-    expect([before > 0, await folded.count()]).toEqual([true, 0]);
-    for (const operated of ["#sidebar", "#connection", ".try-it"])
-      expect(await page.locator(operated).isVisible()).toBe(false);
-    expect(await page.locator(".reference").isVisible()).toBe(true);
-    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-    expect(ground).toBe("rgb(252, 253, 251)");
-    await page.evaluate(() => dispatchEvent(new Event("afterprint")));
-    expect(await folded.count()).toBe(before);
-    // Another print does not close a section that the user has opened.
-    await folded.first().locator("summary").first().click();
-    const opened = await folded.count();
-    await page.evaluate(() => ["beforeprint", "afterprint"].map((type) => dispatchEvent(new Event(type))));
-    expect([opened, await folded.count()]).toEqual([before - 1, before - 1]);
-    await page.emulateMedia({ media: null, colorScheme: null });
-  });
-}
+test("the printed page expands collapsed sections and hides controls", async () => {
+  await page.setViewportSize({ width: 1200, height: 640 });
+  await open("operations/long");
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  const folded = page.locator("#view .reference details:not([open])");
+  const before = await folded.count();
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  expect([before > 0, await folded.count()]).toEqual([true, 0]);
+  for (const operated of ["#sidebar", "#connection", ".try-it"])
+    expect(await page.locator(operated).isVisible()).toBe(false);
+  expect(await page.locator(".reference").isVisible()).toBe(true);
+  const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  expect(ground).toBe("rgb(252, 253, 251)");
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  expect(await folded.count()).toBe(before);
+  // Another print does not close a section that the user has opened.
+  await folded.first().locator("summary").first().click();
+  const opened = await folded.count();
+  await page.evaluate(() => ["beforeprint", "afterprint"].map((type) => dispatchEvent(new Event(type))));
+  expect([opened, await folded.count()]).toEqual([before - 1, before - 1]);
+  await page.emulateMedia({ media: null, colorScheme: null });
+});
 
 test("the page requests five resources", async () => {
   const context = await browser.newContext();
