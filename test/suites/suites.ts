@@ -39,10 +39,13 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
-    name: "combinations",
-    about: "tests that `npm test` runs in some of several ways, in every way (`rowsFor` and `waysFor`)",
+    name: "long",
+    about:
+      "what `npm ci` suffices for, and takes too long for `npm test`: processes, PostgreSQL, random inputs, effects",
     occasion: "run",
-    whySeparate: "repeats tests of `unit`",
+    whySeparate: "takes minutes",
+    isForMutants: true,
+    // Tests that `npm test` runs in some of several ways (`rowsFor` and `waysFor`), here in every way.
     repeats: [
       "protoport/gateway/test/options/grpc-metadata.test.ts",
       "protoport/gateway/test/options/ignored-bodies.test.ts",
@@ -71,16 +74,6 @@ export const suites: readonly Suite[] = [
     ],
     workers: 4,
     environment: { TEST_COMBINATIONS: "all" },
-  },
-  {
-    kind: "files",
-    name: "long",
-    about:
-      "what `npm ci` suffices for, and takes too long for `npm test`: processes, PostgreSQL, random inputs, effects",
-    occasion: "run",
-    whySeparate: "takes minutes",
-    isForMutants: true,
-    workers: 4,
   },
   {
     kind: "files",

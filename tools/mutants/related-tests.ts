@@ -5,7 +5,7 @@ import { suitesForMutants } from "../../test/suites/select-suites.ts";
 
 /** All test files in the suites that mutation testing runs. */
 export const allTests: readonly string[] = suitesForMutants().flatMap((suite) => {
-  const { include, exclude } = filePatternsOf(suite);
+  const { include, exclude } = filePatternsOf({ ...suite, repeats: [] });
   return globSync(include, { exclude });
 });
 const sources = new Map(allTests.map((file) => [file, readFileSync(file, "utf8")]));

@@ -80,9 +80,10 @@ async function runTests({ tests, changed }: TestRequest): Promise<TestResult> {
   vitest.state.filesMap.clear();
   vitest.state.idMap.clear();
   const files = Object.keys(tests);
-  const found = await vitest.globTestSpecifications(files);
+  // A file that a suite repeats runs once.
+  const found = new Map((await vitest.globTestSpecifications(files)).map((one) => [one.moduleId, one]));
   const indexOf = ({ moduleId }: TestSpecification): number => files.indexOf(relative(process.cwd(), moduleId));
-  const specifications = found
+  const specifications = [...found.values()]
     .toSorted((a, b) => indexOf(a) - indexOf(b))
     .map(({ project, moduleId }) => {
       const testIds = [...(tests[relative(process.cwd(), moduleId)] ?? [])];

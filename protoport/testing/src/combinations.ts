@@ -1,9 +1,9 @@
-/** Whether tests run all combinations, as in the suite `combinations`. */
+/** Whether tests run all combinations, as in the suite `long`. */
 const areAllTested = process.env["TEST_COMBINATIONS"] === "all";
 
 /**
  * Returns the ways in which a group of tests runs, such as over several protocols. In `npm test`, the group runs in the
- * first two ways. In the suite `combinations`, the group runs in every way. For a table, use {@link rowsFor}.
+ * first two ways. In the suite `long`, the group runs in every way. For a table, use {@link rowsFor}.
  */
 export function waysFor<Way>(ways: readonly Way[]): readonly Way[] {
   return areAllTested ? ways : ways.slice(0, 2);
@@ -11,7 +11,7 @@ export function waysFor<Way>(ways: readonly Way[]): readonly Way[] {
 
 /**
  * Returns the rows of a table that are tested in one of several ways, such as over one of several protocols. In `npm
- * test`, each row is tested in a single way. The suite `combinations` tests each row in every way.
+ * test`, each row is tested in a single way. The suite `long` tests each row in every way.
  *
  * @throws Error if `way` is not one of the ways, for which no row would be tested
  */

@@ -51,18 +51,17 @@ export interface ProgramSuite extends CommonSuite {
 export type Suite = FileSuite | ProgramSuite;
 
 /** Returns the patterns of a suite's test files, relative to the project folder, and the patterns that they exclude. */
-export function filePatternsOf({ name, repeats }: FileSuite): {
+export function filePatternsOf({ name, repeats = [] }: FileSuite): {
   readonly include: string[];
   readonly exclude: string[];
 } {
   // Packages that a suite installs contain tests.
   const installed = "**/node_modules/**";
-  if (repeats !== undefined)
-    return { include: repeats.map((path) => path.replace(/\/$/, "/**/*.test.ts")), exclude: [installed] };
+  const repeated = repeats.map((path) => path.replace(/\/$/, "/**/*.test.ts"));
   const tests = "{test,protoport/test,protoport/*/test}";
   return name === "unit"
     ? { include: [`${tests}/**/*.test.ts`], exclude: [installed, `${tests}/suites/**`] }
-    : { include: [`${tests}/suites/${name}/**/*.test.ts`], exclude: [installed] };
+    : { include: [`${tests}/suites/${name}/**/*.test.ts`, ...repeated], exclude: [installed] };
 }
 
 /** Returns whether vitest runs a suite. */
