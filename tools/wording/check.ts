@@ -12,16 +12,16 @@ import {
   toolFiles,
 } from "./project-texts.ts";
 
-/** Returns the phrases that the page of terms rules out. */
-export function forbiddenPhrases(): Phrase[] {
+/** Returns the phrases that the page of terms advises against. */
+export function discouragedPhrases(): Phrase[] {
   return phrasesOf(readProjectFile(termsPage));
 }
 
 /**
- * Returns a line for each use of a forbidden phrase, with file, line, phrase and replacement. Checks messages,
+ * Returns a line for each use of a discouraged phrase, with file, line, phrase and replacement. Checks messages,
  * comments, declared names, test names, pages, and all lines in other files.
  */
-export function wordingErrors(phrases: readonly Phrase[]): string[] {
+export function wordingWarnings(phrases: readonly Phrase[]): string[] {
   const filter = roughPattern(phrases);
   const find = phraseFinder(phrases);
   return [

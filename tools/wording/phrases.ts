@@ -10,7 +10,7 @@ export interface Phrase {
 }
 
 /**
- * Returns the phrases that the page of terms rules out. They are the code spans in the last column of the page's
+ * Returns the phrases that the page of terms advises against. They are the code spans in the last column of the page's
  * tables, up to the word "except". The first column has the replacement.
  */
 export function phrasesOf(page: string): Phrase[] {
@@ -30,7 +30,7 @@ function codeSpansOf(cell: string): string[] {
   return [...cell.matchAll(/`([^`]+)`/g)].map(([, span = ""]) => span);
 }
 
-/** A forbidden phrase that a text contains. */
+/** A discouraged phrase that a text contains. */
 export interface Offence {
   readonly text: Text;
   readonly phrase: Phrase;
