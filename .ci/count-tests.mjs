@@ -10,7 +10,7 @@ const lines = readFileSync(new URL("expected-skips", import.meta.url), "utf8").s
 const expected = lines.filter((line) => line !== "" && !line.startsWith("#")).map((line) => line.split("\t")[0]);
 
 const files = (report.testResults ?? []).map(({ name, status, message, assertionResults }) => {
-  // `.ci/lift-packages` runs tests in another folder.
+  // `.ci/copy-protoport` runs tests in another folder.
   const file = name.replace(`${process.cwd()}/`, "").replace(/^\/.*?\/(?=(?:test|protoport)\/)/, "");
   const tests = assertionResults.map((test) => ({ ...test, name: `${file} ${test.fullName}` }));
   return { name: file, status, message, tests };

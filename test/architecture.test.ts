@@ -164,6 +164,14 @@ test.each(["pg", "node:http"])("the plantstore command loads %s only on demand",
   expect(loads("plantstore/command/run-command-line.ts", new RegExp(`${name}"`))).toEqual([]);
 });
 
+test("the sources stay within their lines, files and exports per 1,000 lines", () => {
+  // A commit that raises a limit gives the reason in its body.
+  const { lines, files, exports } = tree.sizeOf("plantstore");
+  expect(lines).toBeLessThanOrEqual(13_400);
+  expect(files).toBeLessThanOrEqual(170);
+  expect(exports).toBeLessThanOrEqual(40);
+});
+
 const page = join(projectFolder, "docs/explanation/architecture.md");
 const listed = /^(\| `([a-z0-9/-]+)\/` \|.*\| )(\d+)(?= \|$)/gm;
 

@@ -1,4 +1,5 @@
 import { type Suite } from "../../protoport/testing/src/suite.ts";
+import { longSuite, unitSuite } from "../../protoport/test/suites/suites.ts";
 import { nightlySuites } from "./nightly-suites.ts";
 
 // The only list of test suites, which vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools
@@ -6,15 +7,7 @@ import { nightlySuites } from "./nightly-suites.ts";
 
 /** All suites. Suites in .ci/run are listed in the order in which .ci/run runs them. */
 export const suites: readonly Suite[] = [
-  {
-    kind: "files",
-    name: "unit",
-    about: "what `npm test` runs: every file outside a folder suites/",
-    occasion: "test",
-    isForMutants: true,
-    // Each process compiles the sources again, which costs more than waiting for a few slow tests.
-    workers: 6,
-  },
+  unitSuite,
   {
     kind: "files",
     name: "old-contexts",
@@ -75,6 +68,10 @@ export const suites: readonly Suite[] = [
     workers: 4,
     environment: { TEST_COMBINATIONS: "all" },
   },
+<<<<<<< HEAD
+=======
+  longSuite,
+>>>>>>> dd2d6a727 (copy-protoport: Check Protoport in its own repository)
   {
     kind: "files",
     name: "package",

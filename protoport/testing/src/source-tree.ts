@@ -188,6 +188,15 @@ export class SourceTree {
     });
   }
 
+  /** Returns the lines and files of a package, and its exports per 1,000 lines. */
+  sizeOf(name: string): { readonly lines: number; readonly files: number; readonly exports: number } {
+    const texts = this.files.filter((file) => file.startsWith(`${name}/`)).map((file) => this.textOf(file));
+    const lines = texts.reduce((sum, text) => sum + text.split("\n").length - 1, 0);
+    const declaration = /^export (?:async )?(?:abstract )?(?:function\*?|const|class|interface|type|let|enum) \w/gm;
+    const exported = texts.reduce((sum, text) => sum + (text.match(declaration)?.length ?? 0), 0);
+    return { lines, files: texts.length, exports: Math.round((1000 * exported) / lines) };
+  }
+
   /** Returns the number of lines in the files of a module. */
   linesOf(module: string, allowed: Fences["allowed"]): number {
     const own = this.files.filter((file) => moduleOf(file, allowed) === module);

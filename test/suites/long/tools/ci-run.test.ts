@@ -46,7 +46,7 @@ function prepareFolder(folder: TempFolder, suites: Case["suites"]): void {
   for (const name of ["run", "count-tests.mjs", "expected-skips"])
     cpSync(join(projectFolder, ".ci", name), folder.file(`.ci/${name}`), { recursive: true });
   mkdirSync(folder.file("bin"));
-  for (const path of ["bin/npm", "bin/npx", ".ci/lift-packages", ".ci/install-tools"])
+  for (const path of ["bin/npm", "bin/npx", ".ci/copy-protoport", ".ci/install-tools"])
     writeFileSync(folder.file(path), npm, { mode: 0o755 });
   const all: Case["suites"] = { test: passing, ...suites };
   for (const [name, { report, exitCode = 0 }] of Object.entries(all)) {

@@ -59,7 +59,7 @@ async function openPage(more: object): Promise<typeof import("../../../../testin
     setTimeout,
   };
   const context = createContext(
-    { ...web, ...more, recordEnteredBlock: globalThis.recordEnteredBlock },
+    { ...web, ...more, recordEnteredBlock: Reflect.get(globalThis, "recordEnteredBlock") },
     { codeGeneration: { strings: false, wasm: false } },
   );
   runInContext(output[0].code, context);

@@ -54,7 +54,7 @@ async function runWithoutNode<Exports>(path: string): Promise<Exports> {
   // A dynamic import of a bundled module names the bundle.
   expect([...imports, ...dynamicImports].filter((name) => name !== fileName)).toEqual([]);
   // Includes the coverage recorder for mutation testing.
-  const context = createContext({ ...web, recordEnteredBlock: globalThis.recordEnteredBlock });
+  const context = createContext({ ...web, recordEnteredBlock: Reflect.get(globalThis, "recordEnteredBlock") });
   runInContext(code, context);
   return runInContext("bundled", context);
 }
