@@ -139,8 +139,8 @@ export const suites: readonly Suite[] = [
     occasion: "run",
     whySeparate: "drives a browser",
     blocks: true,
-    prepare: "tsc -p test/suites/browser",
-    needs: ["npm test/suites/browser", "chromium", "curl", "go", "python3", "grpcurl"],
+    prepare: "tsc -p protoport/test/suites/browser && tsc -p test/suites/browser",
+    needs: ["npm protoport/test/suites/browser", "chromium", "curl", "go", "python3", "grpcurl"],
   },
   {
     kind: "files",

@@ -82,7 +82,10 @@ export const requirements = {
   // The folders below have the OpenAPI linter, the browser driver and its client, the MCP clients, nice-grpc,
   // Google's clients, Deno and Bun, the protobuf conformance runner, and frameworks.
   "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
-  "npm test/suites/browser": { found: "[ -d test/suites/browser/node_modules ]", npm: "test/suites/browser" },
+  "npm protoport/test/suites/browser": {
+    found: "[ -d protoport/test/suites/browser/node_modules ]",
+    npm: "protoport/test/suites/browser",
+  },
   "npm protoport/gateway/test/suites/mcp": {
     found: "[ -d protoport/gateway/test/suites/mcp/node_modules ]",
     npm: "protoport/gateway/test/suites/mcp",

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { stripTypeScriptTypes } from "node:module";
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
@@ -25,12 +25,13 @@ const imports: Readonly<Record<string, string>> = {
   "@connectrpc/connect/protocol-grpc": "/node_modules/@connectrpc/connect/dist/esm/protocol-grpc/index.js",
   "@connectrpc/connect/protocol-grpc-web": "/node_modules/@connectrpc/connect/dist/esm/protocol-grpc-web/index.js",
   ...packageImports(),
-  "@connectrpc/connect-web": "/test/suites/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
+  "@connectrpc/connect-web": "/protoport/test/suites/browser/node_modules/@connectrpc/connect-web/dist/esm/index.js",
 };
 
 /** Returns the import map for this project's package entries, which the REST transport and generated code import. */
 function packageImports(): Readonly<Record<string, string>> {
-  const entries = readdirSync(join(projectFolder, "protoport")).flatMap((folder) => {
+  const packages = globSync("protoport/*/package.json", { cwd: projectFolder }).map((file) => file.split("/")[1] ?? "");
+  const entries = packages.flatMap((folder) => {
     const manifest = readFileSync(join(projectFolder, "protoport", folder, "package.json"), "utf8");
     const { name, exports = {} }: { name: string; exports?: Readonly<Record<string, string>> } = JSON.parse(manifest);
     return Object.entries(exports).map(([entry, file]) => [
