@@ -1,5 +1,5 @@
 import { type Suite } from "../../protoport/testing/src/suite.ts";
-import { longSuite, unitSuite } from "../../protoport/test/suites/suites.ts";
+import { longRepeats, longSuite, unitSuite } from "../../protoport/test/suites/suites.ts";
 import { nightlySuites } from "./nightly-suites.ts";
 
 // The only list of test suites, which vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools
@@ -31,47 +31,16 @@ export const suites: readonly Suite[] = [
     environment: { TEST_HTTP_ENGINE: "node", TEST_COMBINATIONS: "all" },
   },
   {
-    kind: "files",
-    name: "long",
-    about:
-      "what `npm ci` suffices for, and takes too long for `npm test`: processes, PostgreSQL, random inputs, effects",
-    occasion: "run",
-    whySeparate: "takes minutes",
-    isForMutants: true,
-    // Tests that `npm test` runs in some of several ways (`rowsFor` and `waysFor`), here in every way.
+    ...longSuite,
     repeats: [
-      "protoport/gateway/test/options/grpc-metadata.test.ts",
-      "protoport/gateway/test/options/ignored-bodies.test.ts",
-      "protoport/gateway/test/parsed-body.test.ts",
-      "protoport/gateway/test/paths-as-sent.test.ts",
-      "protoport/gateway/test/wire/corpus.test.ts",
-      "protoport/gateway/test/wire/http-body.test.ts",
-      "protoport/gateway/test/wire/rest-http.test.ts",
-      "protoport/gateway/test/http/listen/request-trailers.test.ts",
-      "protoport/gateway/test/mcp/requests.test.ts",
-      "protoport/gateway/test/protocols/shared/error-metadata.test.ts",
-      "protoport/gateway/test/serve/admit-procedure.test.ts",
-      "protoport/gateway/test/serve/call-view.test.ts",
-      "protoport/gateway/test/serve/endpoints.test.ts",
-      "protoport/gateway/test/serve/faults.test.ts",
-      "protoport/gateway/test/serve/odd-errors.test.ts",
-      "protoport/gateway/test/serve/odd-headers.test.ts",
-      "protoport/gateway/test/serve/reserved-metadata.test.ts",
-      "protoport/gateway/test/serve/stream-call.test.ts",
-      "protoport/gateway/test/serve/unary-call.test.ts",
+      ...longRepeats,
       "test/contract/grpc-frames.test.ts",
       "test/contract/hostile-credentials.test.ts",
       "test/contract/json.test.ts",
       "test/contract/no-call.test.ts",
       "test/server/wiring.test.ts",
     ],
-    workers: 4,
-    environment: { TEST_COMBINATIONS: "all" },
   },
-<<<<<<< HEAD
-=======
-  longSuite,
->>>>>>> dd2d6a727 (copy-protoport: Check Protoport in its own repository)
   {
     kind: "files",
     name: "package",

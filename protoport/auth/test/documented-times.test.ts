@@ -8,10 +8,7 @@ import { inFlightMax, failuresMax, unhealthyForMs } from "../src/introspection/i
 import { introspectionTimeoutMs } from "../src/introspection/open-introspection-verifier.ts";
 import { defaultKeyTiming } from "../src/jwt/fetched-keys.ts";
 
-const page = readFileSync(new URL("../../../docs/how-to/authentication.md", import.meta.url), "utf8").replaceAll(
-  "\n",
-  " ",
-);
+const page = readFileSync(new URL("../../docs/reference/tokens.md", import.meta.url), "utf8").replaceAll("\n", " ");
 const { refreshMs, usableMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = defaultKeyTiming;
 
 test.each([
@@ -26,6 +23,6 @@ test.each([
   `for ${failuresMax} different tokens in a row`,
   `or ${unhealthyForMs / 1000} seconds have passed`,
   `${inFlightMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
-])('docs/how-to/authentication.md contains "%s"', (sentence) => {
+])('docs/reference/tokens.md contains "%s"', (sentence) => {
   expect(page).toContain(sentence);
 });

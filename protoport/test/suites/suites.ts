@@ -11,6 +11,29 @@ export const unitSuite: FileSuite = {
   workers: 6,
 };
 
+/** The files of `npm test` whose tests run in all combinations in {@link longSuite}. */
+export const longRepeats: readonly string[] = [
+  "protoport/gateway/test/options/grpc-metadata.test.ts",
+  "protoport/gateway/test/options/ignored-bodies.test.ts",
+  "protoport/gateway/test/parsed-body.test.ts",
+  "protoport/gateway/test/paths-as-sent.test.ts",
+  "protoport/gateway/test/wire/corpus.test.ts",
+  "protoport/gateway/test/wire/http-body.test.ts",
+  "protoport/gateway/test/wire/rest-http.test.ts",
+  "protoport/gateway/test/http/listen/request-trailers.test.ts",
+  "protoport/gateway/test/mcp/requests.test.ts",
+  "protoport/gateway/test/protocols/shared/error-metadata.test.ts",
+  "protoport/gateway/test/serve/admit-procedure.test.ts",
+  "protoport/gateway/test/serve/call-view.test.ts",
+  "protoport/gateway/test/serve/endpoints.test.ts",
+  "protoport/gateway/test/serve/faults.test.ts",
+  "protoport/gateway/test/serve/odd-errors.test.ts",
+  "protoport/gateway/test/serve/odd-headers.test.ts",
+  "protoport/gateway/test/serve/reserved-metadata.test.ts",
+  "protoport/gateway/test/serve/stream-call.test.ts",
+  "protoport/gateway/test/serve/unary-call.test.ts",
+];
+
 /** The suite of tests that need only `npm ci`, and take minutes. */
 export const longSuite: FileSuite = {
   kind: "files",
@@ -19,5 +42,8 @@ export const longSuite: FileSuite = {
   occasion: "run",
   whySeparate: "takes minutes",
   isForMutants: true,
+  // Tests that `npm test` runs in some of several ways (`rowsFor` and `waysFor`), here in every way.
+  repeats: longRepeats,
   workers: 4,
+  environment: { TEST_COMBINATIONS: "all" },
 };
