@@ -97,11 +97,6 @@ export interface Gateway extends FetchGateway {
    * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the errors of
    * `net.Server`, such as EADDRINUSE. Also rejects if the gateway is drained before it listens, and with a TypeError
    * for the options `contextValues` and `fallback`, which only {@link handler} uses.
-   *
-   * Publishes each request on node's diagnostics channels `http.server.request.start` and `http.server.response.finish`
-   * while a channel has a subscriber. The messages have the same members as node's messages: `socket` and `server`
-   * (from `node:net`), `request` with `method`, `url`, `httpVersion`, `headers`, `rawHeaders` and `socket`, and
-   * `response` with `statusCode` (0 until there is a response) and `headersSent`.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
   /** The current load on the port, counted at each read. All numbers are 0 before {@link listen} is called. */

@@ -28,7 +28,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
     onRequest: (connection: Http1Connection, head: Http1RequestHead) => {
       const target = checkHead(head, limits);
       if (typeof target !== "string") return refuse(new SocketHttp1Exchange(head, "/", connection, refuse), target);
-      serve(new SocketHttp1Exchange(head, target, connection, refuse), connection.socket);
+      serve(new SocketHttp1Exchange(head, target, connection, refuse));
     },
     onClose: (connection: Http1Connection) => connections.delete(connection),
     // Errors in the engine's own code belong to no call, so they are reported here.

@@ -29,7 +29,7 @@ export function createHttp2Server({
         const authority = head.authority ?? host;
         const target = checkRequestHead(exchange.httpMethod, exchange.target, authority, true, listBytes, limits);
         if (typeof target !== "string") return refuse(exchange, target);
-        serve(exchange, socket);
+        serve(exchange);
       },
       onError: (scope, code) => countError(scope, errorName(code)),
       onClose: () => connections.delete(connection),

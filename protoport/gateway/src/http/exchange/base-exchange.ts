@@ -28,8 +28,6 @@ export abstract class BaseExchange implements Exchange {
   aborted = false;
   addedFields: HeaderFields = noFields;
   abortReceiver: AbortReceiver | undefined;
-  /** Called when the complete response has been passed to the HTTP implementation. */
-  onComplete: (() => void) | undefined;
   protected isComplete = false;
   /** Resolves when more of the response can be written, or when the client has disconnected. */
   #writable: PromiseWithResolvers<void> | undefined;
@@ -122,7 +120,6 @@ export abstract class BaseExchange implements Exchange {
   protected complete(): void {
     this.isComplete = true;
     this.body?.close();
-    this.onComplete?.();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { Failure } from "../errors/index.ts";
-import type { BacklogBudget, BaseExchange, ErrorScope, Exchange, HttpProblem, Limits } from "../exchange/index.ts";
+import type { BacklogBudget, ErrorScope, Exchange, HttpProblem, Limits } from "../exchange/index.ts";
 
 /** The major HTTP version on a connection, with or without TLS. */
 export type HttpMajorVersion = "http1" | "http2";
@@ -10,8 +10,7 @@ export interface HttpServerOptions {
   readonly limits: Limits;
   /** Counts the bytes that clients do not read. The servers for both HTTP versions share one budget. */
   readonly budget: BacklogBudget;
-  /** Serves an exchange. `socket` is `undefined` if node publishes the request on the diagnostics channels. */
-  readonly serve: (exchange: BaseExchange, socket: Socket | undefined) => void;
+  readonly serve: (exchange: Exchange) => void;
   readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
   /** Counts an HTTP/2 error. @param code - the name of the error code in RFC 9113 */
   readonly countError: (scope: ErrorScope, code: string) => void;

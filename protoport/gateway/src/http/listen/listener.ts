@@ -2,10 +2,9 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
 import { withCode } from "../errors/index.ts";
-import { BacklogBudget, clientClosedRequest, type Exchange, type Peer } from "../exchange/index.ts";
+import { BacklogBudget, clientClosedRequest, type Peer } from "../exchange/index.ts";
 import { type OptionNames, refuseUnknownOptions } from "../options/index.ts";
 import { type TrustedProxies, unixAddress } from "../trusted-proxies/index.ts";
-import { announce, hasSubscribers } from "./announcement.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
 import { type FirstProtocol, detectProtocol, consumeProxyHeader, putBack } from "./first-bytes.ts";
@@ -54,10 +53,9 @@ const listenOptionNames: OptionNames<ListenOptions> = {
 };
 
 /** Options for a {@link Listener}. */
-export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError" | "serve"> {
+export interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError"> {
   /** The HTTP implementation that serves the connections. */
   readonly engine: HttpEngine;
-  readonly serve: (exchange: Exchange) => void;
   /** The proxies that may report a client address in a PROXY header. */
   readonly trustedProxies: TrustedProxies | undefined;
 }
@@ -90,14 +88,10 @@ export class Listener {
 
   constructor(options: ListenerOptions) {
     this.#trustedProxies = options.trustedProxies;
-    const { engine, refuse, serve } = options;
+    const { engine, refuse } = options;
     this.#options = {
       ...options,
       budget: new BacklogBudget(options.limits.backlogBytes),
-      serve: (exchange, socket) => {
-        if (socket !== undefined && hasSubscribers()) announce(exchange, socket, this.#netServer);
-        serve(exchange);
-      },
       refuse: (exchange, problem) => {
         if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
         refuse(exchange, problem);

@@ -178,7 +178,7 @@ export class NodeHttp1Connection implements HttpConnection, CheckedConnection, E
       if (exchange.body !== undefined) this.#idleSinceMs = performance.now();
       const isTruncated = this.#problem !== undefined && !request.complete;
       if (isTruncated) this.#refuseRest();
-      else if (typeof target === "string") serve(exchange, undefined);
+      else if (typeof target === "string") serve(exchange);
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();

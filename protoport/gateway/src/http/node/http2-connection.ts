@@ -111,7 +111,7 @@ export class NodeHttp2Connection implements HttpConnection, CheckedConnection, E
       this.#open.set(exchange, performance.now());
       const authority = header[":authority"] ?? common.host;
       const target = checkRequestHead(exchange.httpMethod, exchange.target, authority, true, common.listBytes, limits);
-      if (typeof target === "string") serve(exchange, this.#socket);
+      if (typeof target === "string") serve(exchange);
       else refuse(exchange, target);
     } catch (error) {
       this.destroy();
