@@ -7,7 +7,6 @@ import {
   type Connected,
   connect1,
   connect2,
-  connectToProxy,
   connectWithoutToken,
 } from "../../../protoport/gateway/test/suites/mcp/typescript-clients.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
@@ -69,12 +68,6 @@ async function deleteFromPython(mode: string, plant: string): Promise<Results> {
   return JSON.parse(stdout);
 }
 
-async function deleteOverProxy(plant: string): Promise<Results> {
-  const upstream = ["--upstream", server.baseUrl, "--reflection", "--reflect-header", `authorization: Bearer ${token}`];
-  const connected = await connectToProxy([...upstream, "--mcp", "plantstore.v1.*"], token);
-  return await deleteWith(connected, plant);
-}
-
 type Call = (plant: string) => Promise<Results>;
 
 test.each<{ name: string; plant: string; call: Call }>([
@@ -94,7 +87,6 @@ test.each<{ name: string; plant: string; call: Call }>([
     call: (plant) => deleteFromPython("2026-07-28", plant),
   },
   { name: "the Python client with initialize", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
-  { name: "version 2 of the TypeScript client over the stdio proxy", plant: "5", call: deleteOverProxy },
 ])("$name deletes a plant, and receives the errors of failed calls", async ({ plant, call }) => {
   expect(await call(plant)).toEqual(expectedFor(plant));
 });

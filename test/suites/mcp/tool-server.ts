@@ -8,8 +8,6 @@ import { startConfigured } from "../../support/server/start-configured.ts";
 /** A plant store with tools, and its identity provider. Dispose it with `await using`. */
 export interface ToolServer extends AsyncDisposable {
   readonly url: string;
-  /** The gRPC service's URL. */
-  readonly baseUrl: string;
   readonly issuer: string;
   /** The parameters in the token requests so far. */
   readonly tokenRequests: readonly TokenRequest[];
@@ -37,7 +35,6 @@ export async function startToolServer(): Promise<ToolServer> {
   const all = opened.move();
   return {
     url: `${baseUrl}/mcp`,
-    baseUrl,
     issuer: provider.issuer,
     tokenRequests: provider.tokenRequests,
     tokenWith: (scope) => provider.sign({ aud: baseUrl, scope }),

@@ -1,4 +1,4 @@
-import { type CommandOf, type Program, runProgram, textOf, UsageError } from "@protoport/command-line";
+import { type CommandOf, type Program, runProgram, textOf } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/errors";
 import { checkCommand, InputError } from "../check/index.ts";
 import { openApiCommand, pluginCommand } from "../openapi/index.ts";
@@ -16,10 +16,6 @@ const serveCommand: CommandOf<Terminal> = {
     config: { value: "FILE", about: "Reads settings from this file; flags replace its settings." },
     check: { about: "Reports what would be served, or what is wrong, and exits." },
     json: { about: "With --check, prints the report as JSON." },
-    "mcp-stdio": {
-      about:
-        "Serves the tools of --mcp on standard input and output, for a client that starts this command. Opens no port, and logs to standard error. MCP_TOKEN is the bearer token for the upstream.",
-    },
   },
   settings: settingFlags,
   notes: [
@@ -34,25 +30,9 @@ const serveCommand: CommandOf<Terminal> = {
     const read = (): ReturnType<typeof readSettings> => readSettings(flags);
     const file = path === undefined ? undefined : new ConfigurationFile(path, read);
     const report = flags["check"] !== true ? "none" : flags["json"] === true ? "json" : "text";
-    const settings = await read();
-    if (flags["mcp-stdio"] !== true) return await serveProxy(settings, terminal, report, file);
-    if (settings.tools === undefined) throw new UsageError("--mcp-stdio requires --mcp");
-    const { err } = terminal;
-    const client = { input: process.stdin, output: process.stdout, token: readToken(), err };
-    const exitCode = await serveProxy(settings, { ...terminal, out: err }, report, file, client);
-    // Output that the client does not read would keep the process alive.
-    if (client.output.writableLength > 0) process.exit(exitCode);
-    return exitCode;
+    return await serveProxy(await read(), terminal, report, file);
   },
 };
-
-/** Returns the MCP client's token. @throws InputError for a malformed token. The message hides the token */
-function readToken(): string | undefined {
-  const token = process.env["MCP_TOKEN"];
-  // RFC 6750 §2.1, "b64token".
-  if (token === undefined || /^[A-Za-z0-9._~+/-]+=*$/.test(token)) return token;
-  throw new InputError("MCP_TOKEN must be a bearer token of letters, digits and -._~+/, or be unset");
-}
 
 const schemaCommand: CommandOf<Terminal> = {
   name: "schema",

@@ -3,13 +3,7 @@ import { messageOf } from "@protoport/gateway/errors";
 import { createProbes, drainGracefully, Readiness } from "@protoport/gateway/health";
 import { createGateway, type Gateway } from "@protoport/gateway";
 import { checkRestRoutes } from "@protoport/gateway/rest";
-import type {
-  ForwardRules,
-  ProxiedUpstreamOptions,
-  ProxyGateway,
-  ProxyOptions,
-  ReloadReport,
-} from "../create-proxy.ts";
+import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
 import {
   type CallObserver,
   createMetricsEndpoint,
@@ -29,7 +23,6 @@ import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
 import { failForUnknownNames, requireNamesInFiles } from "./known-names.ts";
-import { serveStdio, type StdioClient } from "./mcp-stdio.ts";
 import { describeCauses, Notices } from "./notices.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { closeParts, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
@@ -53,7 +46,6 @@ export type ReportFormat = "none" | "text" | "json";
  * Runs a proxy with some settings until a stop is requested, or prints a report.
  *
  * @param file - the configuration file, which SIGHUP reloads, or `undefined` if only flags contain settings
- * @param client - the MCP client on the standard streams, for which the proxy opens no port
  * @returns the exit code
  * @throws SettingsProblem or InputError if a setting is not valid
  */
@@ -62,11 +54,10 @@ export async function serveProxy(
   terminal: Terminal,
   report: ReportFormat,
   file: ConfigurationFile | undefined,
-  client?: StdioClient,
 ): Promise<number> {
   let proxy: ProxyServer | undefined;
   const parts = await openParts(settings, terminal, () => proxy?.served);
-  proxy = new ProxyServer(parts, terminal, report, file, client);
+  proxy = new ProxyServer(parts, terminal, report, file);
   return await proxy.run();
 }
 
@@ -75,7 +66,6 @@ class ProxyServer {
   readonly #terminal: Terminal;
   readonly #report: ReportFormat;
   readonly #file: ConfigurationFile | undefined;
-  readonly #client: StdioClient | undefined;
   readonly #metrics = new Metrics();
   /** The request metrics for all attempts to open the proxy, because metrics must not be registered twice. */
   readonly #count = createRequestMetrics(this.#metrics);
@@ -90,14 +80,7 @@ class ProxyServer {
   #certificate: ServedCertificate | undefined;
   #proxy: ProxyGateway | undefined;
 
-  constructor(
-    parts: ServingParts,
-    terminal: Terminal,
-    report: ReportFormat,
-    file: ConfigurationFile | undefined,
-    client: StdioClient | undefined,
-  ) {
-    this.#client = client;
+  constructor(parts: ServingParts, terminal: Terminal, report: ReportFormat, file: ConfigurationFile | undefined) {
     this.#terminal = terminal;
     this.#report = report;
     this.#file = file;
@@ -145,10 +128,9 @@ class ProxyServer {
       this.#reportIneffectiveNames(this.#proxy);
       this.#reportMissingRoutes(this.#proxy);
       if (checksOnly) return this.#printReport(this.#proxy);
-      await this.#serve(this.#proxy, stopped);
-      // Only load balancers need the delay.
-      const delayMs = this.#client === undefined ? this.#settings.drain.delayMs : 0;
-      await drainGracefully(this.#proxy, this.#readiness, { ...this.#settings.drain, delayMs });
+      await this.#listen(this.#proxy);
+      await stopped;
+      await drainGracefully(this.#proxy, this.#readiness, this.#settings.drain);
       return 0;
     } finally {
       // The proxy is drained. If no proxy was created, reflection calls may still be in flight.
@@ -161,7 +143,7 @@ class ProxyServer {
 
   async #openAdmin(): Promise<Gateway | undefined> {
     const { admin: address } = this.#settings;
-    if (address === undefined || this.#checksOnly || this.#client !== undefined) return undefined;
+    if (address === undefined || this.#checksOnly) return undefined;
     const endpoints = [...createProbes(this.#readiness), createMetricsEndpoint(() => this.#metrics.collect())];
     this.#process = measureProcess(this.#metrics);
     const admin = createGateway({ routes: () => undefined, endpoints });
@@ -210,12 +192,11 @@ class ProxyServer {
   #options(parts: ServingParts): ProxyOptions {
     const { settings, docs, accessChecks, mcp, validation } = parts;
     const { rest, json, cors, trustedProxies, accessLog, headerBytes, requestBytes, visibility } = settings;
-    const token = this.#client?.token;
     const logAccess = createAccessLog(accessLog, this.#terminal.out);
     return {
       upstreams: [...parts.upstreams.values()].flatMap((upstream, at) => {
         const options = settings.upstreams[at];
-        return options === undefined ? [] : [{ ...withToken(options, token), upstream }];
+        return options === undefined ? [] : [{ ...options, upstream }];
       }),
       limits: { headerBytes },
       readMaxBytes: requestBytes,
@@ -238,16 +219,6 @@ class ProxyServer {
       onUpstreamCall: this.#onUpstreamCall,
       onReload: (report) => this.#onReload(report),
     };
-  }
-
-  /** Listens until a stop is requested, or serves the MCP client until its input ends or a stop is requested. */
-  async #serve(proxy: ProxyGateway, stopped: Promise<unknown>): Promise<void> {
-    const { timeoutMs } = this.#settings.drain;
-    if (this.#client !== undefined) {
-      return await serveStdio(proxy.fetch, this.#client, { requested: stopped, timeoutMs });
-    }
-    await this.#listen(proxy);
-    await stopped;
   }
 
   async #listen(proxy: ProxyGateway): Promise<void> {
@@ -359,7 +330,7 @@ class ProxyServer {
   /** Prints why REST has no routes. Some servers, such as grpc-js, omit annotations from their reflection. */
   #reportMissingRoutes({ services, rest }: ProxyGateway): void {
     // #reportIneffectiveNames reports unused rules.
-    if (this.#client !== undefined || (rest.rules ?? []).length > 0) return;
+    if ((rest.rules ?? []).length > 0) return;
     const methods = services.flatMap((service) => service.methods);
     if (methods.some((method) => checkRestRoutes([method], rest).routes.bindings.length > 0)) return;
     this.#terminal.err(
@@ -372,17 +343,6 @@ class ProxyServer {
     this.#terminal.out(writeCheckReport(proxy, this.#parts, this.#report === "json"));
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
-}
-
-/** Adds the MCP client's token to upstream calls. The client's user has set the token. */
-function withToken(options: ProxiedUpstreamOptions, token: string | undefined): ProxiedUpstreamOptions {
-  if (token === undefined) return options;
-  const { requestHeader } = options;
-  const set: ForwardRules["set"] = (request) => ({
-    authorization: `Bearer ${token}`,
-    ...requestHeader?.set?.(request),
-  });
-  return { ...options, requestHeader: { ...requestHeader, set } };
 }
 
 function pause(ms: number): Promise<false> {

@@ -1,4 +1,3 @@
-import { PassThrough, Readable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
 import { FieldDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -6,18 +5,13 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
-import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { respondWatered, watered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../testing/src/gateway/reflected-upstream.ts";
 import { grpcResponse, startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { call as callTool, never } from "../../../testing/src/gateway/stdio-peer.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
-import { toProxySettings } from "../../src/command/proxy-settings.ts";
-import { serveProxy } from "../../src/command/proxy-server.ts";
-import { readProxyConfiguration } from "../../src/settings/index.ts";
 
 /** Waters a bed, and returns the HTTP status. */
 async function water(baseUrl: string): Promise<number> {
@@ -177,52 +171,6 @@ test("an item of rest.services adds its options to rest.options", async () => {
   await using command = new ProxyCommand(["--config", config]);
   const response = await fetch(`${await command.serving}/beds/7:water?unknown=1`, { method: "POST" });
   expect(await response.text()).toMatch(/^\{"bed":7,/);
-});
-
-test.each<{ name: string; set: Readonly<Record<string, string>>; added: readonly string[] }>([
-  {
-    name: "add fields",
-    set: { "x-a": "1" },
-    added: ["authorization: Bearer secret", "mcp-protocol-version: 2026-07-28", "x-a: 1"],
-  },
-  {
-    name: "replace the token",
-    set: { authorization: "Basic a" },
-    added: ["authorization: Basic a", "mcp-protocol-version: 2026-07-28"],
-  },
-])("requestHeader rules $name in an MCP client's calls", async ({ set, added }) => {
-  let received = new Headers();
-  await using upstream = await startGreenhouse({
-    getReading: ({ sensor }, { requestHeader }) => {
-      received = requestHeader;
-      return { sensor };
-    },
-  });
-  using folder = createTempFolder();
-  const descriptors = folder.write("greenhouse.binpb", greenhouse);
-  const requestHeader = {
-    allow: ["mcp-*"],
-    deny: ["mcp-method"],
-    rename: { "mcp-name": "x-tool" },
-    set,
-  };
-  const addresses = [`http://127.0.0.1:${upstream.address.port}`];
-  const text = JSON.stringify({ upstreams: [{ addresses, descriptors, requestHeader }], mcp: { tools: ["*"] } });
-  const settings = await toProxySettings(readProxyConfiguration({ name: "proxy.yaml", text }));
-  const input = Readable.from([JSON.stringify(callTool(1, "GetReading", { sensor: "a" }))]);
-  const client = { input, output: new PassThrough(), token: "secret", err: () => undefined };
-  const terminal = {
-    out: () => undefined,
-    err: () => undefined,
-    stopRequested: () => never,
-    onHangup: () => undefined,
-  };
-  expect(await serveProxy(settings, terminal, "none", undefined, client)).toBe(0);
-  const forwarded = [...received].filter(([name]) => /^(?:authorization$|mcp-|x-)/.test(name));
-  expect(forwarded.map(([name, value]) => `${name}: ${value}`)).toEqual([
-    ...added,
-    "x-tool: greenhouse_v1_GreenhouseService_GetReading",
-  ]);
 });
 
 test.each<{ name: string; more: readonly string[]; route: string; message: string }>([

@@ -6,7 +6,7 @@ import { echoFiles, echoServers, sinkFiles, startGrpcProgram } from "../../../..
 import { startProxyProcess } from "../../../../testing/src/gateway/proxy-process.ts";
 import { createTempFolder, type TempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { everyType } from "./results.ts";
-import { connect1, connect2, connectToProxy } from "./typescript-clients.ts";
+import { connect1, connect2 } from "./typescript-clients.ts";
 
 // Clients of the proxy in front of services in other languages.
 
@@ -19,11 +19,12 @@ function flagsFor(address: string, files: readonly DescFile[], folder: TempFolde
   return ["--upstream", address, "--descriptors", descriptors];
 }
 
-test.each(upstreams)("an MCP client that starts the proxy calls $name through a tool", async ({ build }) => {
+test.each(upstreams)("an MCP client of the proxy calls $name through a tool", async ({ build }) => {
   await using server = await startGrpcProgram(await build());
   using folder = createTempFolder();
   const flags = flagsFor(server.address, sinkFiles, folder);
-  const client = await connectToProxy([...flags, "--mcp", "kitchensink.v1.KitchenSink.Create"]);
+  await using proxy = await startProxyProcess([...flags, "--mcp", "kitchensink.v1.KitchenSink.Create", "--port", "0"]);
+  const client = await connect2(`${proxy.baseUrl}/mcp`, "2026-07-28", "");
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name)).toEqual(["kitchensink_v1_KitchenSink_Create"]);
   const result = await client.callTool({ name: "kitchensink_v1_KitchenSink_Create", arguments: everyType });

@@ -1,14 +1,11 @@
-import { join } from "node:path";
 import {
   Client,
   ClientCredentialsProvider,
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { projectFolder } from "../../../../testing/src/process/child-program.ts";
 import { type ClientServer, credential } from "./client-server.ts";
 import { everyType, greenhouse, type Results } from "./results.ts";
 
@@ -42,18 +39,6 @@ export async function connectWithoutToken(url: string, issuer: string): Promise<
   const credentials = { clientId: "agent", clientSecret: "secret", expectedIssuer: issuer };
   const authProvider = new ClientCredentialsProvider(credentials);
   return await connectBy(new StreamableHTTPClientTransport(new URL(url), { authProvider }), "2026-07-28");
-}
-
-/** Connects an SDK 2 client that starts the proxy on its standard input and output. */
-export async function connectToProxy(args: readonly string[], token?: string): Promise<Connected> {
-  const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
-  const transport = new StdioClientTransport({
-    command: process.execPath,
-    args: [main, ...args, "--mcp-stdio"],
-    stderr: "inherit",
-    ...(token !== undefined && { env: { MCP_TOKEN: token } }),
-  });
-  return await connectBy(transport, "2026-07-28");
 }
 
 async function connectBy(transport: Transport, revision: string): Promise<Connected> {
