@@ -19,7 +19,7 @@ import { labelsOf, visibilityFlag } from "./visibility-flag.ts";
 
 /**
  * Reports whether the gateway would start with a descriptor set's services, or every reason why it would not. With
- * `--against`, reports the changes that break an older definition's clients.
+ * `--against`, reports the changes that break an older definition's clients, except those that buf reports.
  */
 export const checkCommand: CommandOf<CommandOutput> = {
   name: "check",
@@ -54,7 +54,7 @@ export const checkCommand: CommandOf<CommandOutput> = {
     against: {
       value: "OLD",
       about:
-        "reports which changes since OLD break clients; OLD is a descriptor set, or a git revision that buf compiles",
+        "reports which changes of routes, bodies, rules and visibility since OLD break clients, in addition to `buf breaking`; OLD is a descriptor set, or a git revision that buf compiles",
     },
     accept: {
       value: "FILE",

@@ -43,10 +43,9 @@ export async function compareWith(
   });
   const root = sourceRoot === "" ? "" : `${sourceRoot.replace(/\/+$/, "")}/`;
   try {
-    // If `isRestricted`, newly hidden elements are already reported as removed.
-    const changes = compareServices(before, now, rest, openRules).filter(
-      ({ rule }) => !isRestricted || rule !== "visibility-narrowed",
-    );
+    // Missing elements matter only if `isRestricted`. Otherwise they are removed, which `buf breaking` reports.
+    const ignored = isRestricted ? "visibility-narrowed" : "element-hidden";
+    const changes = compareServices(before, now, rest, openRules).filter(({ rule }) => rule !== ignored);
     return partitionAccepted(
       changes.map((change) => ({ ...change, file: `${root}${change.file}` })),
       text,

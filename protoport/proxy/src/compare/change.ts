@@ -19,19 +19,19 @@ export interface Change {
   readonly line: number | undefined;
 }
 
-/** A change's descriptions for reports, and optionally a severity that differs from the rule's severity. */
-export type ChangeText = Pick<Change, "change" | "before" | "now"> & { readonly severity?: Severity };
+/** A change's descriptions for reports. */
+export type ChangeText = Pick<Change, "change" | "before" | "now">;
 
 /** A change list without duplicates. */
 export class ChangeList {
   readonly #changes = new Map<string, Change>();
 
   /** Adds a change, unless the list has a change with this rule and subject. */
-  add(rule: ChangeRule, subject: string, element: SourceElement, { severity, ...text }: ChangeText): void {
+  add(rule: ChangeRule, subject: string, element: SourceElement, text: ChangeText): void {
     const key = `${rule} ${subject}`;
     if (this.#changes.has(key)) return;
     const { file, line } = lineOf(element);
-    this.#changes.set(key, { rule, severity: severity ?? severities[rule], subject, ...text, file, line });
+    this.#changes.set(key, { rule, severity: severities[rule], subject, ...text, file, line });
   }
 
   /** Returns the changes, sorted by severity, file and line. Errors precede warnings. */

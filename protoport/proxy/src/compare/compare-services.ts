@@ -1,5 +1,4 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { type RestOptions, selectorOf, checkRestRoutes } from "@protoport/gateway/rest";
 import { type Change, ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
@@ -8,7 +7,6 @@ import { requestOf, type RoutePair } from "./compare-bindings.ts";
 import { compareRoutes, type RoutedMethods } from "./compare-routes.ts";
 import { compareVisibility } from "./compare-visibility.ts";
 import type { CompareRules } from "./compare-rules.ts";
-import { hasSpecialJson } from "./field-shape.ts";
 
 /** Creates a comparison for validation rules, which requires protovalidate. */
 export type OpenRules = (changes: ChangeList) => CompareRules;
@@ -16,7 +14,7 @@ export type OpenRules = (changes: ChangeList) => CompareRules;
 /**
  * Compares two service versions with the same REST options.
  *
- * @returns the changes that break REST, JSON, Connect or gRPC clients
+ * @returns the changes to routes, bodies, rules and visibility that break clients
  * @throws Error if the versions have no package in common
  */
 export function compareServices(
@@ -33,8 +31,7 @@ export function compareServices(
     const service = services.get(parent.typeName);
     return service?.methods.find((method) => method.name === name) ?? service ?? parent.file;
   };
-  for (const service of before)
-    compareMethods(service, services.get(service.typeName), reportedElementOf, old, changes);
+  for (const service of before) compareMethods(service, services.get(service.typeName), reportedElementOf, changes);
   const pairs = compareRoutes(old, current, changes, reportedElementOf);
   const messages = new MessageComparison(changes, openRules(changes));
   for (const { request, old: oldMethod, method } of calledMethods(before, current, pairs)) {
@@ -64,60 +61,13 @@ function compareMethods(
   before: DescService,
   now: DescService | undefined,
   reportedElementOf: (method: DescMethod) => SourceElement,
-  { routes }: RoutedMethods,
   changes: ChangeList,
 ): void {
-  if (now === undefined && before.methods.length > 0) {
-    changes.add("service-removed", before.typeName, before.file, {
-      change: "the service is removed",
-      before: `its ${before.methods.length} RPCs`,
-      now: "UNIMPLEMENTED (gRPC), 404 (Connect)",
-    });
-    return;
-  }
-  if (now !== undefined) compareVisibility(before, now, before.typeName, changes);
-  for (const old of before.methods) {
+  compareVisibility(before, now ?? { missingIn: before.file }, before.typeName, changes);
+  for (const old of now === undefined ? [] : before.methods) {
     const method = now?.methods.find(({ name }) => name === old.name);
-    const subject = selectorOf(old);
-    if (method === undefined) {
-      const requests = routes.bindings.filter((binding) => binding.method === old).map(requestOf);
-      changes.add("method-removed", subject, reportedElementOf(old), {
-        change: "the RPC is removed",
-        before: [`POST /${before.typeName}/${old.name}`, ...requests].join(", "),
-        now: "UNIMPLEMENTED (gRPC), 404 (Connect)",
-      });
-      continue;
-    }
-    compareVisibility(old, method, subject, changes);
-    if (old.methodKind !== method.methodKind)
-      changes.add("method-stream-changed", subject, method, {
-        change: `the RPC is ${describeKind(method)} instead of ${describeKind(old)}`,
-        before: `calls of ${subject} over every protocol`,
-        now: "requests or responses of another form",
-      });
-    const noEffects = MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-    if (old.idempotency === noEffects && method.idempotency !== noEffects)
-      changes.add("method-get-removed", subject, method, {
-        change: "idempotency_level is not NO_SIDE_EFFECTS",
-        before: `GET /${before.typeName}/${old.name} (Connect)`,
-        now: "405",
-      });
-    for (const part of ["input", "output"] as const) compareSpecialTypes(old, method, part, changes);
+    compareVisibility(old, method ?? { missingIn: reportedElementOf(old) }, selectorOf(old), changes);
   }
-}
-
-function compareSpecialTypes(old: DescMethod, method: DescMethod, part: "input" | "output", changes: ChangeList): void {
-  const [before, now] = [old[part].typeName, method[part].typeName];
-  if (before === now || ![before, now].some(hasSpecialJson)) return;
-  changes.add("method-type-changed", `${selectorOf(old)} ${part}`, method, {
-    change: `the ${part} is ${now} instead of ${before}`,
-    before: `a ${part === "input" ? "request" : "response"} with the fields of ${before}`,
-    now: part === "input" ? "400, or other fields are set" : "a response of another form",
-  });
-}
-
-function describeKind({ methodKind }: DescMethod): string {
-  return methodKind === "unary" ? "unary" : methodKind.replace("_", " ");
 }
 
 /** Returns the RPCs in both versions, each with an example request. A renamed RPC is included if it kept its route. */

@@ -6,8 +6,27 @@ import type { SourceElement } from "./source-line.ts";
 /** A part of a definition that can have a `google.api.visibility` rule. */
 type Restrictable = Exclude<SourceElement, { readonly kind: "file" }>;
 
-/** Reports an element that is visible to fewer callers than before. */
-export function compareVisibility(before: Restrictable, now: Restrictable, subject: string, changes: ChangeList): void {
+/** The counterpart of an element that the new definition does not have, or that `--visibility` has removed from it. */
+interface Missing {
+  /** The element whose line a report shows. */
+  readonly missingIn: SourceElement;
+}
+
+/** Reports an element that is visible to fewer callers than before, or missing. */
+export function compareVisibility(
+  before: Restrictable,
+  now: Restrictable | Missing,
+  subject: string,
+  changes: ChangeList,
+): void {
+  if ("missingIn" in now) {
+    changes.add("element-hidden", subject, now.missingIn, {
+      change: "the element is hidden or removed",
+      before: "visible to callers with these labels",
+      now: "does not exist for them",
+    });
+    return;
+  }
   const [old, labels] = [visibilityLabelsOf(before.proto), visibilityLabelsOf(now.proto)];
   const hidden = old.filter((label) => !labels.includes(label));
   // An element without a rule is visible to everyone.

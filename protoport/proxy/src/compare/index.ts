@@ -1,8 +1,8 @@
 /**
- * Which changes to a definition break its clients?
+ * Which changes to a definition break its clients, in addition to those that `buf breaking` reports?
  *
- * Flow: two service versions → routes by example requests (compare-routes), messages and their fields by check tables
- * (compare-messages, field-checks), rules (validate-rules) → changes (change) → accepted and open changes
+ * Flow: two service versions → routes by example requests (compare-routes), visibility of
+ * messages and their fields (compare-messages), rules (validate-rules) → changes (change) → accepted and open changes
  * (accepted-changes) → a report (write-changes). The module opens no sockets.
  */
 export { partitionAccepted, type PartitionedChanges } from "./accepted-changes.ts";

@@ -12,21 +12,24 @@ import { pageBlocks } from "../../../support/docs/page-blocks.ts";
 
 const page = "protoport/docs/how-to/review-changes.md";
 const blocks = pageBlocks.filter((block) => block.page === page);
-const [build = "", compare = "", accept = ""] = textsOf("sh").flatMap((text) => text.split("\n"));
-const [report = "", accepted = ""] = textsOf("text");
+const [commands = "", accept = ""] = textsOf("sh");
+const [checkOut = "", link = "", breaking = "", build = "", compare = ""] = commands.split("\n");
+const [breakingReport = "", report = "", accepted = ""] = textsOf("text");
 
 function textsOf(language: string): readonly string[] {
   return blocks.filter((block) => block.language === language).map(({ text }) => text);
 }
 
+// The repository is in a folder, next to which the commands create a worktree.
 const folder = createTempFolder();
+const repository = folder.file("shop");
 afterAll(() => folder[Symbol.dispose]());
 
 /** Runs a command in the repository, with the `npx` that a user who has installed buf and the proxy has. */
 async function run(command: string): Promise<ProgramResult> {
   const PATH = [folder.file("bin"), join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
   const environment = { PATH, GITHUB_BASE_REF: "main", GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
-  return await runProgram("sh", ["-c", command], { folder: folder.path, environment });
+  return await runProgram("sh", ["-c", command], { folder: repository, environment });
 }
 
 beforeAll(async () => {
@@ -34,12 +37,13 @@ beforeAll(async () => {
   const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const npx = `#!/bin/sh\n[ "$1" = @protoport/proxy ] || exec "$@"\nshift\nexec node ${main} "$@"\n`;
   writeFileSync(folder.file("bin/npx"), npx, { mode: 0o755 });
-  folder.write("buf.yaml", "version: v2\nmodules:\n  - path: proto\n");
-  mkdirSync(folder.file("proto/shop/v1"), { recursive: true });
-  cpSync(join(projectFolder, "protoport/gateway/proto/google/api"), folder.file("proto/google/api"), {
-    recursive: true,
-  });
-  const file = folder.file("proto/shop/v1/shop.proto");
+  mkdirSync(join(repository, "proto/shop/v1"), { recursive: true });
+  const packageProto = "node_modules/@protoport/gateway/proto";
+  const google = join(packageProto, "google/api");
+  cpSync(join(projectFolder, "protoport/gateway/proto/google/api"), join(repository, google), { recursive: true });
+  folder.write("shop/.gitignore", "node_modules\n");
+  folder.write("shop/buf.yaml", `version: v2\nmodules:\n  - path: proto\n  - path: ${packageProto}\n`);
+  const file = join(repository, "proto/shop/v1/shop.proto");
   writeFileSync(file, textsOf("proto")[0] ?? "");
   const commit = "git add . && git -c user.name=a -c user.email=a@example.com commit -qm One";
   expect(await run(`git init -qb main && ${commit} && git branch origin/main`)).toMatchObject({ exitCode: 0 });
@@ -49,30 +53,35 @@ beforeAll(async () => {
   expect([removed.length, added.length]).toEqual([2, 2]);
   const text = removed.reduce((all, line, at) => all.replace(line, added[at] ?? ""), readFileSync(file, "utf8"));
   writeFileSync(file, text);
-  expect(await run(build)).toMatchObject({ exitCode: 0 });
+  for (const command of [checkOut, link, build]) expect(await run(command)).toMatchObject({ exitCode: 0 });
 }, 60_000);
 
-test("the documented command prints the documented report", async () => {
+test("the documented commands print the documented reports", async () => {
+  expect(await run(breaking)).toEqual({ exitCode: 100, stdout: `${breakingReport}\n`, stderr: "" });
   expect(await run(compare)).toEqual({ exitCode: 1, stdout: `${report}\n`, stderr: "" });
 });
 
 test("the documented file accepts the changed route", async () => {
-  folder.write("accepted-changes.txt", accepted);
+  folder.write("shop/accepted-changes.txt", accepted);
   const { exitCode, stdout, stderr } = await run(accept);
-  expect([exitCode, stderr]).toEqual([1, ""]);
-  expect(stdout).toContain("\n1 change breaks clients, 0 may; 1 accepted.\n");
+  expect([exitCode, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain("\n0 changes break clients, 0 may; 1 accepted.\n");
 });
 
-test("the documented workflow annotates the breaking change and fails", async () => {
+test("the documented workflow annotates both breaking changes and fails", async () => {
   const { steps } = parse(textsOf("yaml")[0] ?? "").jobs.review;
-  const commands: readonly string[] = steps.flatMap(({ run: command }: { readonly run?: string }) => command ?? []);
-  expect(commands.slice(0, 2)).toEqual(["npm ci", build]);
-  expect(commands).toHaveLength(3);
-  const { exitCode, stdout } = await run(commands[2] ?? "");
-  expect([exitCode, stdout]).toEqual([
-    1,
-    expect.stringMatching(/^::error file=proto\/shop\/v1\/shop\.proto,line=7,title=route-removed::/),
-  ]);
+  const stepCommands: readonly string[] = steps.flatMap(({ run: command }: { readonly run?: string }) => command ?? []);
+  expect(stepCommands.slice(0, 2)).toEqual(["npm ci", build]);
+  const [addWorktree = "", linkModules, breakingStep = "", checkStep = ""] = stepCommands.slice(2);
+  expect([addWorktree.replace('"origin/$GITHUB_BASE_REF"', "main"), linkModules]).toEqual([checkOut, link]);
+  expect(await run(breakingStep)).toMatchObject({
+    exitCode: 100,
+    stdout: expect.stringMatching(/^::error file=proto\/shop\/v1\/shop\.proto,line=18,.*note/),
+  });
+  expect(await run(checkStep)).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringMatching(/^::error file=proto\/shop\/v1\/shop\.proto,line=7,title=route-removed::/),
+  });
 });
 
 test("the page lists every rule with its severity", () => {

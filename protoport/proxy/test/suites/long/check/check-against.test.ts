@@ -15,30 +15,33 @@ const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 
 const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
-const types = "enum Color { NONE = 0; RED = 1; }";
-const renamed = "enum Color { NONE = 0; CRIMSON = 1; }";
+const search = 'rpc Search(Res) returns (Res) { option (google.api.http) = { get: "/items/search" }; }';
 
 const visibleTo = (labels: string): string => `option (google.api.method_visibility).restriction = "${labels}";`;
+
+/** Returns the options of a field or an enum value that only some callers see. */
+const fieldFor = (labels: string, kind = "field"): string =>
+  `[(google.api.${kind}_visibility).restriction = "${labels}"]`;
 
 let old: string;
 let now: string;
 beforeAll(async () => {
   const built = await buildCases([
     {
-      name: "a route and a value change, and a field is renamed",
+      name: "a route and a rule change, and another route is shadowed",
       reports: [],
-      old: { req: "string item_id = 1; Color color = 2;", types },
+      old: { http: 'post: "/call" body: "*" additional_bindings { get: "/items/{id}" }' },
       now: {
-        http: 'post: "/calls" body: "*"',
-        req: 'string id = 1 [json_name = "itemId"]; Color color = 2;',
-        types: renamed,
+        http: 'post: "/calls" body: "*" additional_bindings { get: "/items/{id}" }',
+        req: "string id = 1 [(buf.validate.field).string.max_len = 1];",
+        methods: search,
       },
     },
     {
-      name: "a default changes",
+      name: "a route is shadowed",
       reports: [],
-      old: { req: "string item_id = 1;" },
-      now: { req: 'string id = 1 [json_name = "itemId"];' },
+      old: { http: 'get: "/items/{id}"' },
+      now: { methods: search },
     },
     {
       name: "an RPC keeps one of its labels",
@@ -47,6 +50,20 @@ beforeAll(async () => {
       now: { options: visibleTo("PARTNER") },
     },
     { name: "a rule is not valid", reports: [], old: {}, now: { http: 'get: "/{nope}"' } },
+    {
+      name: "an RPC, a field and an enum value become internal, and others are removed",
+      reports: [],
+      old: {
+        methods: "rpc Ask(Req) returns (Res); rpc Removed(Req) returns (Res);",
+        req: "string id = 1; string name = 2; Color color = 3;",
+        types: "enum Color { NONE = 0; RED = 1; }",
+      },
+      now: {
+        methods: `rpc Ask(Req) returns (Res) { ${visibleTo("INTERNAL")} }`,
+        req: `string id = 1 ${fieldFor("INTERNAL")}; string name = 2 ${fieldFor("PARTNER")}; Color color = 3;`,
+        types: `enum Color { NONE = 0; RED = 1 ${fieldFor("INTERNAL", "value")}; }`,
+      },
+    },
   ]);
   old = folder.write("old.binpb", built.old);
   now = folder.write("now.binpb", built.now);
@@ -71,26 +88,26 @@ describe("check --against", () => {
     expect(await check(now, "--against", old, ...inFirst)).toEqual({
       exitCode: 1,
       stderr: "",
-      stdout: `${now}: 1 service, 1 RPC
+      stdout: `${now}: 1 service, 2 RPCs
 
-The gateway would start: 1 service with 1 REST binding.
+The gateway would start: 1 service with 3 REST bindings.
 
 2 changes break clients, 1 may; 0 accepted.
 
 c0.proto:13: error: route-removed c0.S.Call POST /call
-  changed: the RPC has POST /calls
+  changed: the RPC has POST /calls and GET /items/{id}
   before:  POST /call called c0.S.Call
   now:     404
 
-c0.proto:25: error: enum-value-renamed c0.Color.RED
-  changed: RED is CRIMSON
-  before:  "RED" in requests to POST /c0.S/Call
-  now:     400: unknown value "RED"
+c0.proto:20: error: rules-narrowed c0.Req.id
+  changed: buf.validate is narrower: string.maxLen
+  before:  GET /items/{id} with id outside of the new rules
+  now:     400, if the server validates requests
 
-c0.proto:20: warning: field-name-changed c0.Req.item_id
-  changed: item_id is id
-  before:  item_id in JSON or in the query of POST /c0.S/Call
-  now:     400: unknown field item_id`,
+c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
+  changed: c0.S.Search: GET /items/search is more specific than GET /items/{id}
+  before:  GET /items/search called c0.S.Call
+  now:     c0.S.Search is called`,
     });
   });
 
@@ -100,12 +117,14 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
       exitCode: 1,
       stderr: "",
       stdout: [
-        "::error file=some proto%3As/c0.proto,line=13,title=route-removed::c0.S.Call POST /call: the RPC has POST /calls%0A" +
+        "::error file=some proto%3As/c0.proto,line=13,title=route-removed::c0.S.Call POST /call: the RPC has POST /calls and GET /items/{id}%0A" +
           "Before: POST /call called c0.S.Call%0ANow: 404",
-        "::error file=some proto%3As/c0.proto,line=25,title=enum-value-renamed::c0.Color.RED: RED is CRIMSON%0A" +
-          'Before: "RED" in requests to POST /c0.S/Call%0ANow: 400: unknown value "RED"',
-        "::warning file=some proto%3As/c0.proto,line=20,title=field-name-changed::c0.Req.item_id: item_id is id%0A" +
-          "Before: item_id in JSON or in the query of POST /c0.S/Call%0ANow: 400: unknown field item_id",
+        "::error file=some proto%3As/c0.proto,line=20,title=rules-narrowed::c0.Req.id: buf.validate is narrower: " +
+          "string.maxLen%0ABefore: GET /items/{id} with id outside of the new rules%0A" +
+          "Now: 400, if the server validates requests",
+        "::warning file=some proto%3As/c0.proto,line=17,title=route-shadowed::c0.S.Call GET /items/{id}: " +
+          "c0.S.Search: GET /items/search is more specific than GET /items/{id}%0A" +
+          "Before: GET /items/search called c0.S.Call%0ANow: c0.S.Search is called",
         "2 changes break clients, 1 may; 0 accepted.",
       ].join("\n"),
     });
@@ -129,16 +148,16 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
       problems: [],
       changes: [
         {
-          rule: "enum-value-renamed",
+          rule: "rules-narrowed",
           severity: "error",
-          subject: "c0.Color.RED",
-          change: "RED is CRIMSON",
-          before: '"RED" in requests to POST /c0.S/Call',
-          now: '400: unknown value "RED"',
+          subject: "c0.Req.id",
+          change: "buf.validate is narrower: string.maxLen",
+          before: "GET /items/{id} with id outside of the new rules",
+          now: "400, if the server validates requests",
           file: "c0.proto",
-          line: 25,
+          line: 20,
         },
-        { rule: "field-name-changed", severity: "warning" },
+        { rule: "route-shadowed", severity: "warning" },
       ],
       accepted: [{ rule: "route-removed", subject: "c0.S.Call POST /call" }],
     });
@@ -147,11 +166,11 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
   test("accepts the changes listed in a file, and reports unused lines", async () => {
     const accept = folder.write(
       "all.txt",
-      "# Version 2\nroute-removed c0.S.Call POST /call\r\n\n  enum-value-renamed c0.Color.RED # a typo\nfield-removed c0.Req.x\n",
+      "# Version 2\nroute-removed c0.S.Call POST /call\r\n\n  rules-narrowed c0.Req.id # a typo\nrules-narrowed c0.Req.x\n",
     );
     const { exitCode, stdout, stderr } = await check(now, "--against", old, "--accept", accept, ...inFirst);
-    expect([exitCode, stderr]).toEqual([0, '--accept: "field-removed c0.Req.x" accepts no change']);
-    expect(stdout).toContain("\n0 changes break clients, 1 may; 2 accepted.\n\nc0.proto:20: warning: ");
+    expect([exitCode, stderr]).toEqual([0, '--accept: "rules-narrowed c0.Req.x" accepts no change']);
+    expect(stdout).toContain("\n0 changes break clients, 1 may; 2 accepted.\n\nc0.proto:17: warning: ");
   });
 
   test("accepts an empty file of accepted changes", async () => {
@@ -179,13 +198,26 @@ c0.proto:20: warning: field-name-changed c0.Req.item_id
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 1 may; 0 accepted.\n")]);
   });
 
-  test("with --visibility, reports an RPC that became hidden as removed", async () => {
+  test("with --visibility, reports an RPC that lost the given label", async () => {
     const args = ["--against", old, "--service", "c2.*"];
     const reported = "error: visibility-narrowed c2.S.Call\n";
     expect(await check(now, ...args)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining(reported) });
     expect(await check(now, ...args, "--visibility", "PARTNER")).toMatchObject({ exitCode: 0 });
-    const removed = expect.stringContaining("error: method-removed c2.S.Call\n");
-    expect(await check(now, ...args, "--visibility", "INTERNAL")).toMatchObject({ exitCode: 1, stdout: removed });
+    const hidden = expect.stringContaining("error: element-hidden c2.S.Call\n");
+    expect(await check(now, ...args, "--visibility", "INTERNAL")).toMatchObject({ exitCode: 1, stdout: hidden });
+  });
+
+  test("reports missing elements only with --visibility", async () => {
+    const rulesIn = async (...flags: readonly string[]): Promise<readonly string[]> => {
+      const { stdout } = await check(now, "--against", old, "--service", "c4.*", "--json", ...flags);
+      const { changes }: { changes: readonly { rule: string; subject: string }[] } = JSON.parse(stdout);
+      return changes.map(({ rule, subject }) => `${rule} ${subject}`).toSorted();
+    };
+    const visible = ["c4.Color.RED", "c4.Req.id", "c4.S.Ask"];
+    const narrowed = [...visible, "c4.Req.name"].toSorted().map((subject) => `visibility-narrowed ${subject}`);
+    expect(await rulesIn()).toEqual(narrowed);
+    const hidden = [...visible, "c4.S.Removed"].map((subject) => `element-hidden ${subject}`);
+    expect(await rulesIn("--visibility", "PARTNER")).toEqual(hidden);
   });
 
   test.for([
@@ -233,7 +265,7 @@ describe("check --against with invalid input", () => {
     {
       name: "a descriptor set of another package",
       args: () => [files, "--against", old],
-      problem: `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, and the definition has files.v1`,
+      problem: `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, c4, and the definition has files.v1`,
     },
     {
       name: "an old descriptor set without the selected service",
@@ -282,10 +314,13 @@ describe("check --against with invalid input", () => {
   });
 });
 
-/** Returns a definition with a field. */
-function definition(packageName: string, field: string): string {
-  const service = "service S { rpc Call(M) returns (M); }";
-  return `syntax = "proto3"; package ${packageName}; ${service}\nmessage M { string ${field} = 1; }\n`;
+/** Returns a definition with an extension that annotates its RPC: with a route (`get`), or with a label. */
+function definition(packageName: string, field: "get" | "restriction", value: string): string {
+  const number = field === "get" ? 72295728 : 72295727;
+  return `syntax = "proto3"; package ${packageName}; import "google/protobuf/descriptor.proto";
+message Rule { string ${field} = 2; } extend google.protobuf.MethodOptions { Rule rule = ${number}; }
+service S { rpc Call(M) returns (M) { option (rule).${field} = "${value}"; } } message M {}
+`;
 }
 
 describe("a git revision for --against", () => {
@@ -300,13 +335,13 @@ describe("a git revision for --against", () => {
 
   beforeAll(async () => {
     mkdirSync(repository.file("inner"));
-    repository.write("a.proto", definition("a", "id"));
-    repository.write("inner/b.proto", definition("b", "id"));
+    repository.write("a.proto", definition("a", "get", "/one"));
+    repository.write("inner/b.proto", definition("b", "restriction", "ONE"));
     await run("git", "init", "-q");
     await run("git", "add", ".");
     await run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "One");
-    repository.write("a.proto", definition("a", "key"));
-    repository.write("inner/b.proto", definition("b", "key"));
+    repository.write("a.proto", definition("a", "get", "/two"));
+    repository.write("inner/b.proto", definition("b", "restriction", "TWO"));
     expect(await run("buf", "build", "-o", "now.binpb")).toMatchObject({ exitCode: 0 });
   }, 60_000);
 
@@ -314,7 +349,7 @@ describe("a git revision for --against", () => {
     const { exitCode, stdout } = await run(process.execPath, main, "check", "now.binpb", "--against", "HEAD");
     expect([exitCode, stdout]).toEqual([
       1,
-      expect.stringContaining("a.proto:2: error: field-json-name-changed a.M.id\n"),
+      expect.stringContaining("a.proto:3: error: route-removed a.S.Call GET /one\n"),
     ]);
   });
 
@@ -324,7 +359,7 @@ describe("a git revision for --against", () => {
     const { exitCode, stdout } = await runProgram(process.execPath, args, inner);
     expect([exitCode, stdout]).toEqual([
       1,
-      expect.stringContaining("b.proto:2: error: field-json-name-changed b.M.id\n"),
+      expect.stringContaining("b.proto:3: error: visibility-narrowed b.S.Call\n"),
     ]);
   });
 

@@ -38,8 +38,6 @@ export interface ComparisonCase {
   /** The message with which the server responds, as JSON in the old definition. */
   readonly response?: JsonObject;
   readonly rest?: RestOptions;
-  /** Why no request shows the change. */
-  readonly whyInvisible?: string;
 }
 
 const defaults: Required<Version> = {

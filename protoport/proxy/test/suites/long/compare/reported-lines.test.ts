@@ -19,9 +19,9 @@ const change: ComparisonCase = {
   },
   now: {
     methods: `rpc Hidden(Req) returns (Res) {\n${hidden("method")}\n}`,
-    req: `message Inner {\n${hidden("message")}\nstring key = 1;\n}
-enum Kind {\n${hidden("enum")}\nNONE = 0;\nUNO = 1;\n}\nInner inner = 1;\nKind kind = 2;\nTop top = 3;`,
-    types: `message Pad {}\nenum Top {\nZERO = 0;\nNEW = 1;\n}\nservice First {\n${hidden("api")}\nrpc Ask(Req) returns (Res);\n}`,
+    req: `message Inner {\n${hidden("message")}\nstring key = 1 [(google.api.field_visibility).restriction = "INTERNAL"];\n}
+enum Kind {\n${hidden("enum")}\nNONE = 0;\n}\nInner inner = 1;\nKind kind = 2;\nTop top = 3;`,
+    types: `message Pad {}\nenum Top {\nZERO = 0;\nNEW = 1 [(google.api.value_visibility).restriction = "INTERNAL"];\n}\nservice First {\n${hidden("api")}\nrpc Ask(Req) returns (Res);\n}`,
   },
 };
 
@@ -32,15 +32,15 @@ test("a reported change has the line of its element or parent", async () => {
   const changes = compareServices(old ?? [], now ?? [], {}, withoutRules);
   const found = changes.map(({ rule, subject, line = 0 }) => [`${rule} ${subject}`, lines[line - 1]?.trim()]);
   expect(Object.fromEntries(found)).toEqual({
-    "service-removed c0.Gone": 'syntax = "proto3";',
-    "method-removed c0.S.Removed": "service S {",
+    "element-hidden c0.Gone": 'syntax = "proto3";',
+    "element-hidden c0.S.Removed": "service S {",
     "visibility-narrowed c0.First": "service First {",
     "visibility-narrowed c0.S.Hidden": "rpc Hidden(Req) returns (Res) {",
     "visibility-narrowed c0.Req.Inner": "message Inner {",
     "visibility-narrowed c0.Req.Kind": "enum Kind {",
-    "enum-value-renamed c0.Top.OLD": "NEW = 1;",
-    "field-json-name-changed c0.Req.Inner.id": "string key = 1;",
-    "enum-value-renamed c0.Req.Kind.ONE": "UNO = 1;",
+    "visibility-narrowed c0.Top.OLD": 'NEW = 1 [(google.api.value_visibility).restriction = "INTERNAL"];',
+    "visibility-narrowed c0.Req.Inner.id": 'string key = 1 [(google.api.field_visibility).restriction = "INTERNAL"];',
+    "element-hidden c0.Req.Kind.ONE": "enum Kind {",
   });
 });
 

@@ -1,54 +1,7 @@
 import type { ComparisonCase } from "../case.ts";
 
-/** The changes to services and HTTP annotations that Google's proto-breaking-change-detector finds. */
+/** The changes to HTTP annotations that Google's proto-breaking-change-detector finds. */
 export const detectorCases: readonly ComparisonCase[] = [
-  {
-    name: "SERVICE_REMOVAL: a service is removed",
-    reports: ["error service-removed Other"],
-    old: { types: "service Other { rpc Ask(Req) returns (Res); }" },
-    now: { types: "" },
-    request: "Other.Ask json",
-    body: {},
-  },
-  {
-    name: "METHOD_REMOVAL: an RPC is removed",
-    reports: ["error method-removed S.Ask"],
-    old: { methods: "rpc Ask(Req) returns (Res);" },
-    now: { methods: "" },
-    request: "Ask json",
-    body: {},
-  },
-  {
-    name: "METHOD_INPUT_TYPE_CHANGE: a request has another type",
-    reports: ["error field-removed Req.id"],
-    old: { types: "message Other { string name = 2; }" },
-    now: { rpc: "rpc Call(Other) returns (Res)" },
-    body: { id: "a" },
-  },
-  {
-    name: "METHOD_RESPONSE_TYPE_CHANGE: a response has another type",
-    reports: ["error field-removed Res.id"],
-    old: { types: "message Other { string name = 2; }" },
-    now: { rpc: "rpc Call(Req) returns (Other)" },
-    body: {},
-    response: { id: "a" },
-  },
-  {
-    name: "METHOD_CLIENT_STREAMING_CHANGE: a request becomes a stream",
-    reports: ["error method-stream-changed S.Call"],
-    old: {},
-    now: { rpc: "rpc Call(stream Req) returns (Res)" },
-    request: "Call json",
-    body: { id: "a" },
-  },
-  {
-    name: "METHOD_SERVER_STREAMING_CHANGE: a response becomes a stream",
-    reports: ["error method-stream-changed S.Call"],
-    old: {},
-    now: { rpc: "rpc Call(Req) returns (stream Res)" },
-    body: { id: "a" },
-    response: { id: "b" },
-  },
   {
     name: "HTTP_ANNOTATION_REMOVAL: a rule is removed",
     reports: ["error route-removed S.Call POST /call"],
