@@ -43,7 +43,7 @@ export class McpServer {
     this.tools = selectTools(options.tools, parts.rpcs, parts.isIncomplete);
     this.readMaxBytes = Math.max(0, ...[...this.tools.values()].map(({ rpc }) => rpc.options.readMaxBytes));
     this.writeErrorRecord = createErrorRecordWriter(undefined, parts.registry);
-    this.#serverInfo = JSON.stringify(options.serverInfo ?? { name: "gateway", version: "1" });
+    this.#serverInfo = JSON.stringify(options.serverInfo ?? { name: "protoport", version: "1" });
   }
 
   /** Replies to a message that calls no tool. @throws ConnectError for an unknown method or an invalid cursor */

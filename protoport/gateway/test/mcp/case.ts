@@ -12,7 +12,7 @@ import {
 export const readMaxBytes = 512;
 export const water: string = toolNameOf(waterBedProcedure);
 export const supported: readonly string[] = [statelessRevision, initializedRevision, "2025-06-18"];
-const resultMeta = { "io.modelcontextprotocol/serverInfo": { name: "gateway", version: "1" } };
+const resultMeta = { "io.modelcontextprotocol/serverInfo": { name: "protoport", version: "1" } };
 
 /** A request, the response to it, and the procedure that `onResponse` sees. */
 export interface Case {

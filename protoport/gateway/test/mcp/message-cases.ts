@@ -29,7 +29,7 @@ export const messageCases: readonly Case[] = [
     response: result({
       protocolVersion: "2025-06-18",
       capabilities: { tools: {} },
-      serverInfo: { name: "gateway", version: "1" },
+      serverInfo: { name: "protoport", version: "1" },
     }),
   },
   {
@@ -38,7 +38,7 @@ export const messageCases: readonly Case[] = [
     response: result({
       protocolVersion: initializedRevision,
       capabilities: { tools: {} },
-      serverInfo: { name: "gateway", version: "1" },
+      serverInfo: { name: "protoport", version: "1" },
     }),
   },
   { name: "ping", request: initializedRequest("ping"), response: result({}) },

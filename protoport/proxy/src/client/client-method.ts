@@ -136,4 +136,4 @@ export class MessageMethod extends ClientMethod<Message> {
   }
 }
 
-const userAgent = "grpc-node-protoport-gateway";
+const userAgent = "grpc-node-protoport";

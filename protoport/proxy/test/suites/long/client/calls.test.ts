@@ -143,7 +143,7 @@ test("metadata is sent in both directions, and errors are complete", async () =>
   expect(timeoutMs).toBeGreaterThan(1000);
   const call = client.waterBed({ bed: -1n }, { headers: { "x-a": "2" } });
   const error = await call.catch((reason: unknown) => ConnectError.from(reason));
-  expect(requests.at(-1)?.header.get("user-agent")).toBe("grpc-node-protoport-gateway");
+  expect(requests.at(-1)?.header.get("user-agent")).toBe("grpc-node-protoport");
   expect(error).toMatchObject({ code: Code.NotFound, rawMessage: "no such bed" });
   expect(error instanceof ConnectError && error.metadata.get("x-why")).toBe("3");
   expect(error instanceof ConnectError && error.findDetails(ReadingSchema)).toMatchObject([{ sensor: "4" }]);

@@ -37,7 +37,7 @@ export async function forward(
 export const grpcFields = {
   "content-type": "application/grpc+proto",
   te: "trailers",
-  "user-agent": "grpc-node-protoport-gateway",
+  "user-agent": "grpc-node-protoport",
 };
 /** The client fields, unless rules exclude them. */
 export const client = { "x-forwarded-for": "127.0.0.1", "x-forwarded-host": "proxy.example" };
