@@ -1,4 +1,3 @@
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type ClientHttp2Stream, connect } from "node:http2";
@@ -36,7 +35,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { openRaw, openRawHttp2, openRawTls, type RawClient } from "../../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { getHeader, postHeader, settingFrame } from "../../../testing/src/http2/http2-requests.ts";
-import { authorized, bearer } from "../../support/costs/guarded-gateway.ts";
+import { authorized, bearer, guardedCall } from "../../support/costs/guarded-gateway.ts";
 
 /** Memory that clients can make the server hold by one kind of action. */
 export interface HeldRow {
@@ -135,7 +134,6 @@ async function openClimates({ socket }: RawClient, n: number): Promise<ClientHtt
   });
 }
 
-const guardedCall = grpcHeader(waterBedProcedure);
 /** The header for a greenhouse call, with the largest allowed size. */
 const filledCall = (id: number, rpc: string, ...more: readonly Field[]): Frame =>
   headersFrame(id, filled([...grpcHeader(`/greenhouse.v1.GreenhouseService/${rpc}`), ...more], id));

@@ -1,4 +1,3 @@
-import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
@@ -23,7 +22,7 @@ import type { MeasuredServer, ServerName } from "../../support/costs/measured-se
 import { openRaw, openRawHttp2, openRawTls } from "../../support/costs/raw-client.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
-import { authorized, bearer } from "../../support/costs/guarded-gateway.ts";
+import { authorized, bearer, guardedCall } from "../../support/costs/guarded-gateway.ts";
 
 /** CPU time that clients can make the server use by one kind of action. */
 export interface SpentRow {
@@ -37,7 +36,6 @@ export interface SpentRow {
   readonly run: (server: MeasuredServer, n: number) => Promise<void>;
 }
 
-const guardedCall = grpcHeader(waterBedProcedure);
 const readMaxBytes = 4 * 1024 * 1024;
 
 /** How many requests are concurrent, well below a connection's limit. */

@@ -2,6 +2,8 @@ import { createBearerAuth, type TokenVerifier } from "../../../auth/src/index.ts
 import type { Gateway } from "../../../gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 
 /** Returns an `authorization` field with a token. */
@@ -13,6 +15,9 @@ const goodToken = "good-token-0123456789";
 
 /** The credential that the {@link createGuardedGateway} accepts. */
 export const authorized: Field = bearer(goodToken);
+
+/** The header of a gRPC call without a credential. */
+export const guardedCall: readonly Field[] = grpcHeader(waterBedProcedure);
 
 const verifier: TokenVerifier = {
   verify: ({ text }) =>
