@@ -26,7 +26,7 @@ export class ConfigurationFile {
     const reloaded = this.#running.then(async () => {
       try {
         const settings = await this.#read();
-        requireSameListeners(current(), settings);
+        requireReloadable(current(), settings);
         await use(settings);
         this.problem = undefined;
         this.lastSuccessMs = Date.now();
@@ -39,9 +39,13 @@ export class ConfigurationFile {
   }
 }
 
-/** @throws SettingsProblem for a setting that only a restart changes */
-function requireSameListeners(before: ProxySettings, { problemAt, ...after }: ProxySettings): void {
+/** @throws SettingsProblem for a setting that only a restart changes, or a missing access rule */
+function requireReloadable(before: ProxySettings, { problemAt, ...after }: ProxySettings): void {
   const needsRestart = "needs a restart to change";
+  // A file that is read while it is written may lack its last lines.
+  for (const [name, isSet] of accessRules) {
+    if (isSet(before) && !isSet(after)) throw problemAt(name, `is missing; restart to serve without ${name}`);
+  }
   if (before.host !== after.host) throw problemAt("listen.host", needsRestart);
   if (before.port !== after.port) throw problemAt("listen.port", needsRestart);
   if (before.tls?.path !== after.tls?.path) throw problemAt("listen.tls", needsRestart);
@@ -49,3 +53,13 @@ function requireSameListeners(before: ProxySettings, { problemAt, ...after }: Pr
   if (!isDeepStrictEqual(before.trustedProxies, after.trustedProxies)) throw problemAt("trustedProxies", needsRestart);
   if (before.headerBytes !== after.headerBytes) throw problemAt("headerBytes", needsRestart);
 }
+
+/** The settings without which more callers are admitted, or more is served. */
+const accessRules: readonly (readonly [
+  name: string,
+  isSet: (settings: Omit<ProxySettings, "problemAt">) => boolean,
+])[] = [
+  ["authentication", ({ authentication }) => authentication !== undefined],
+  ["authentication.scopes", ({ authentication }) => Object.keys(authentication?.scopes ?? {}).length > 0],
+  ["visibility", ({ visibility }) => visibility !== undefined],
+];

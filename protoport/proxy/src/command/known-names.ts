@@ -44,18 +44,18 @@ export async function requireKnownNames(
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/** Reads the descriptor files again, and checks the names in settings. @throws SettingsProblem */
-export async function requireNamesInFiles(settings: ProxySettings): Promise<void> {
-  await requireKnownNames(settings, await Promise.all(settings.upstreams.map(readSet)));
-}
-
 /** @throws SettingsProblem if the settings have unknown names; the given error if all names are known */
 export async function failForUnknownNames(
   { settings }: { readonly settings: ProxySettings },
   error: unknown,
 ): Promise<never> {
-  await requireNamesInFiles(settings);
+  await requireKnownNames(settings, await readFiles(settings));
   throw error;
+}
+
+/** Returns the contents of the upstreams' descriptor files. */
+export async function readFiles({ upstreams }: ProxySettings): Promise<readonly Uint8Array[]> {
+  return await Promise.all(upstreams.map(readSet));
 }
 
 /** Returns the content of an upstream's descriptor file. Returns no bytes for reflection or an unreadable file. */

@@ -22,11 +22,11 @@ import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
-import { failForUnknownNames, requireNamesInFiles } from "./known-names.ts";
+import { failForUnknownNames } from "./known-names.ts";
 import { describeCauses, Notices } from "./notices.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { closeParts, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
-import { requireServable } from "./servable-settings.ts";
+import { requireServable, requireServableFiles } from "./servable-settings.ts";
 import { shownNames } from "./shown-names.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
@@ -248,14 +248,13 @@ class ProxyServer {
     await this.#file?.reload(
       () => this.#settings,
       async (settings) => {
-        // An open proxy checks the names in `reconfigure`.
-        if (this.#proxy === undefined) await requireNamesInFiles(settings);
         const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
         const proxy = this.#proxy;
         try {
+          if (proxy === undefined) await requireServableFiles(parts);
           // Does not wait while no proxy is open, because a proxy that opens meanwhile would use the previous parts,
           // which are closed below.
-          await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts));
+          await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts, this.#parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
           return await failForUnknownNames(parts, error);

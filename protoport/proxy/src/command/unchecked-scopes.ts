@@ -2,13 +2,19 @@ import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@protoport/auth";
 import type { Admit } from "@protoport/gateway";
 import { procedureOf, selectorOf } from "@protoport/gateway/rest";
-import type { ProxyGateway } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
 import type { ServingParts } from "./serving-parts.ts";
 
 /** The settings and the access checks that determine which scopes are checked. */
 type CheckedScopes = Pick<ServingParts, "settings" | "accessChecks">;
+
+/** The services that a proxy serves, and their upstreams. */
+export interface ServedScopes {
+  readonly services: readonly DescService[];
+  /** The services of each upstream. */
+  readonly descriptorReloads: readonly { readonly services: readonly string[] }[];
+}
 
 /** RPCs whose option `protoport.auth.v1.required_scopes` requires more than the settings require. */
 interface UncheckedRpcs {
@@ -22,23 +28,30 @@ interface UncheckedRpcs {
  * Checks that the settings require the scopes in descriptor files. For upstreams with reflection, which may add RPCs,
  * {@link refuseUncheckedRpcs} fails the calls instead.
  *
+ * @param previous - the settings that a reload replaces. RPCs whose scopes they require must keep their scopes, also
+ * with reflection
  * @throws SettingsProblem that names the RPCs
  */
 export function requireDefinedScopes(
-  { services, descriptorReloads }: Pick<ProxyGateway, "services" | "descriptorReloads">,
+  { services, descriptorReloads }: ServedScopes,
   parts: CheckedScopes,
+  previous?: CheckedScopes,
 ): void {
   const { upstreams, problemAt } = parts.settings;
   const ofFiles = descriptorReloads.filter((_, at) => upstreams[at]?.descriptors !== "reflection");
   const names = new Set(ofFiles.flatMap((each) => each.services));
-  const checked = services.filter(({ typeName }) => names.has(typeName));
-  const problems = problemsOf(checked, parts).map((problem) => problemAt("authentication.scopes", problem).message);
+  const before = previous?.settings.authentication && findUncheckedRpcs(services, previous);
+  const unchecked = findUncheckedRpcs(services, parts);
+  const refused = (kind: keyof UncheckedRpcs): readonly DescMethod[] =>
+    unchecked[kind].filter((method) => names.has(method.parent.typeName) || before?.[kind].includes(method) === false);
+  const found = { restricted: refused("restricted"), undefined: refused("undefined") };
+  const problems = problemsOf(found).map((problem) => problemAt("authentication.scopes", problem).message);
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
 /** Returns lines about RPCs whose calls fail because the settings do not require the RPCs' scopes. */
 export function describeUncheckedScopes(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
-  return problemsOf(services, parts).map(
+  return problemsOf(findUncheckedRpcs(services, parts)).map(
     (problem) => `authentication.scopes ${problem}; until then, calls of these RPCs fail`,
   );
 }
@@ -86,9 +99,8 @@ export function refuseUncheckedRpcs(
 type Admitted = Awaited<ReturnType<Admit>>;
 
 /** Returns the problems with `authentication.scopes`, each without the setting's name at the beginning. */
-function problemsOf(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
+function problemsOf(unchecked: UncheckedRpcs): readonly string[] {
   const option = "the option protoport.auth.v1.required_scopes";
-  const unchecked = findUncheckedRpcs(services, parts);
   const restricted = unchecked.restricted.map(selectorOf).join(", ");
   const undefinedRpcs = unchecked.undefined.map(selectorOf).join(", ");
   return [

@@ -37,6 +37,32 @@ test.each([
   expect(problem).toContain(`${setting} needs a restart to change`);
 });
 
+const tokens = "tokens: [{ env: PROXY_TEST_TOKEN }]";
+
+test.each([
+  { setting: "authentication", before: `authentication: { ${tokens} }`, after: "" },
+  {
+    setting: "authentication.scopes",
+    before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`,
+    after: `authentication: { ${tokens} }`,
+  },
+  {
+    setting: "authentication.scopes",
+    before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`,
+    after: `authentication: { ${tokens}, scopes: {} }`,
+  },
+  { setting: "visibility", before: "visibility: { allow: [] }", after: "" },
+])("a reload without $setting is refused twice, from $before to $after", async ({ setting, before, after }) => {
+  vi.stubEnv("PROXY_TEST_TOKEN", "a-token-of-a-shop-2026");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const problem = `${setting} is missing; restart to serve without ${setting}`;
+  for (const { isUsed, problem: found } of [await reload(before, after), await reload(before, after)]) {
+    expect(isUsed).toBe(false);
+    expect(found).toContain(problem);
+  }
+  expect(await reload(before, `${before}\ndocs: false`)).toEqual({ isUsed: true, problem: undefined });
+});
+
 test("a reload of unchanged settings that need a restart succeeds", async () => {
   const text = "admin: { port: 9001 }\ntrustedProxies: [10.0.0.0/8]\nheaderBytes: 5000";
   expect(await reload(text, `${text}\ndocs: false`)).toEqual({ isUsed: true, problem: undefined });

@@ -4,6 +4,7 @@ import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts"
 import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
@@ -120,7 +121,9 @@ const post = (body: string): RequestInit => ({
 const list = statelessRequest("tools/list");
 const listTools: RequestInit = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
 const rules = folder.write("rules.yaml", `http: { rules: [{ selector: ${greenhouse}.GetReading, get: /moved }] }`);
-const tokens = [{ file: folder.write("token", "a-token-of-a-shop-2026") }];
+const token = "a-token-of-a-shop-2026";
+const tokens = [{ file: folder.write("token", token) }];
+const restricted = folder.write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
 const origin = "https://shop.example";
 const preflight = { method: "OPTIONS", headers: { origin, "access-control-request-method": "GET" } };
 const long = "x".repeat(2_000);
@@ -213,18 +216,11 @@ describe("a reloaded configuration file", () => {
       after: "0",
     },
     {
-      name: "authentication.tokens",
-      settings: { authentication: { tokens } },
-      observe: () => statusOf(reading),
-      before: 200,
-      after: 401,
-    },
-    {
       name: "rateLimit.perAddress",
-      settings: { authentication: { tokens }, rateLimit: { perAddress: 0.001 } },
+      settings: { rateLimit: { perAddress: 0.001 } },
       observe: async () => [await statusOf(reading), await statusOf(reading)],
       before: [200, 200],
-      after: [401, 429],
+      after: [200, 429],
     },
     {
       name: "methodConfig",
@@ -304,6 +300,40 @@ describe("a refused configuration file", () => {
     await applyFile();
     expect([await isApplied(), await statusOf("/openapi.json")]).toEqual([[1], 200]);
   });
+});
+
+test("reloads without authentication or visibility are refused", async () => {
+  const sections = [
+    `listen: { port: 0 }`,
+    `drain: { delayMs: 0 }`,
+    `upstreams: [{ addresses: ["${warmUrl}"], descriptors: ${restricted} }]`,
+    `visibility: { allow: [] }`,
+    `authentication: { tokens: ${JSON.stringify(tokens)} }`,
+  ];
+  const closed = folder.write("closed.yaml", sections.join("\n"));
+  await using other = new ProxyCommand(["--config", closed]);
+  const url = await other.serving;
+  const statuses = async (): Promise<readonly number[]> => {
+    const responses = [{}, { authorization: `Bearer ${token}` }].flatMap((headers) =>
+      ["/openapi.json", reading].map((path) => fetch(`${url}${path}`, { headers })),
+    );
+    return (await Promise.all(responses)).map(({ status }) => status);
+  };
+  // The RPC of the second path is hidden.
+  const want = [200, 401, 200, 404];
+  expect(await statuses()).toEqual(want);
+  for (const name of ["authentication", "visibility", "authentication"]) {
+    folder.write("closed.yaml", sections.filter((section) => !section.startsWith(name)).join("\n"));
+    const from = other.lines.length;
+    other.hangUp();
+    const line = await other.waitForLine(/^(?:cannot reload the configuration|configuration reloaded)/, from);
+    expect(line?.input).toContain(`${name} is missing; restart to serve without ${name}`);
+    expect(await statuses()).toEqual(want);
+  }
+  folder.write("closed.yaml", [...sections, "docs: false"].join("\n"));
+  other.hangUp();
+  expect(await other.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  expect(await statuses()).toEqual([401, 401, 404, 404]);
 });
 
 /** Removes the changes of a test, because all tests share the command. */

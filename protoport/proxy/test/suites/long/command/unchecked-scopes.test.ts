@@ -1,11 +1,17 @@
 import { writeFileSync } from "node:fs";
 import type { DescService } from "@bufbuild/protobuf";
+import { ServiceOptionsSchema } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { greenhouseWithOptions, scopedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
+import {
+  greenhouseWithOptions,
+  restrictedTo,
+  scopedGreenhouse,
+} from "../../../../../testing/src/gateway/restricted.ts";
+import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
 import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../../../../testing/src/gateway/reflected-upstream.ts";
@@ -270,3 +276,72 @@ async function readReloads(adminUrl: string): Promise<number> {
   const reads = samples.filter(({ name }) => name === "gateway_descriptors_reloads_total");
   return reads.reduce((sum, { value }) => sum + value, 0);
 }
+
+test("a reload that drops the scope of a reflected RPC is refused", async () => {
+  await using upstream = await startReflectedUpstream(scoped);
+  await using other = await startReflectedUpstream(shelves);
+  const configure = (scopes: string, isNew: boolean): void => {
+    const items = [
+      `- { addresses: ["${upstream.address}"], descriptors: reflection, services: [greenhouse.*] }`,
+      ...(isNew ? [`- { addresses: ["${other.address}"], descriptors: reflection, services: [shelves.*] }`] : []),
+    ];
+    const common = ["listen: { port: 0 }", "drain: { delayMs: 0 }", "upstreams:", ...items];
+    write("dropped.yaml", [...common, ...authentication, `  scopes: ${scopes}`].join("\n"));
+  };
+  // RecordReadings is not checked from the start, so its calls fail.
+  configure(`{ ${served}.*: read watch, ${served}.WaterBed: water }`, false);
+  await using proxy = new ProxyCommand(["--config", folder.file("dropped.yaml")]);
+  const url = await proxy.serving;
+  const reload = async (): Promise<string | undefined> => {
+    const from = proxy.lines.length;
+    proxy.hangUp();
+    return (await proxy.waitForLine(/^(?:cannot reload the configuration|configuration reloaded)/, from))?.input;
+  };
+  const statuses = (): Promise<readonly number[]> =>
+    Promise.all(
+      ["WaterBed", "RecordReadings"].map(async (name) => {
+        const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+        return (await fetch(`${url}/${served}/${name}`, { method: "POST", headers, body: "{}" })).status;
+      }),
+    );
+  const want = await statuses();
+  expect(want[0]).toBe(200);
+  // A second upstream does not change what is checked.
+  for (const isNew of [false, true]) {
+    configure(`{ ${served}.WatchReadings: read watch, ${served}.WaterBed: water }`, isNew);
+    expect(await reload()).toMatch(undefinedProblem("ControlClimate"));
+    configure(`{ ${served}.*: read watch }`, isNew);
+    expect(await reload()).toMatch(restrictedProblem("WaterBed"));
+    expect(await statuses()).toEqual(want);
+  }
+  configure(`{ ${served}.*: read watch, ${served}.WaterBed: water }`, true);
+  expect(await reload()).toBe("configuration reloaded");
+  expect(await statuses()).toEqual(want);
+});
+
+/** Returns an upstream's settings. Port 1 is never called. */
+function upstreamOf(descriptors: string, services: string): string {
+  return `{ addresses: ["http://127.0.0.1:1"], descriptors: ${descriptors}, services: [${services}] }`;
+}
+
+test("a reload with unchecked scopes is refused before the proxy is open", async () => {
+  const configure = (scopes: string, ...upstreams: readonly string[]): void => {
+    const common = ["listen: { port: 0 }", "drain: { delayMs: 0 }", "wait: true", "visibility: { allow: [] }"];
+    const items = [`upstreams: [${upstreams.join(", ")}]`];
+    write("waiting.yaml", [...common, ...items, ...authentication, `  scopes: ${scopes}`].join("\n"));
+  };
+  const hidden = structuredClone(scoped.file.proto);
+  for (const service of hidden.service) service.options = restrictedTo("INTERNAL", ServiceOptionsSchema);
+  const visible = write("visible.binpb", descriptorSetOf(scoped.file, shelves.file));
+  const restricted = write("restricted.binpb", descriptorSetOf({ ...scoped.file, proto: hidden }, OrderService.file));
+  configure("{ a.*: a }", `{ addresses: ["http://127.0.0.1:1"], descriptors: reflection }`);
+  await using proxy = new ProxyCommand(["--config", folder.file("waiting.yaml")]);
+  await proxy.waitForLine(/^waiting for descriptors/);
+  configure(`{ ${served}.*: read watch record }`, upstreamOf(visible, served));
+  proxy.hangUp();
+  expect((await proxy.waitForLine(/^cannot reload/))?.input).toMatch(restrictedProblem("WaterBed"));
+  // The greenhouse is not a service of the first upstream, and the second one hides it.
+  configure("{ shelves.*: a }", upstreamOf(visible, "shelves.*"), upstreamOf(restricted, "greenhouse.*, orders.*"));
+  proxy.hangUp();
+  expect(await proxy.serving).toBeDefined();
+});
