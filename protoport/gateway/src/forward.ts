@@ -13,6 +13,7 @@ export {
   type ProtocolName,
   readSingleEnvelope,
   toEnvelope,
+  withoutTools,
   writeEnvelope,
 } from "./protocols/index.ts";
 export { brotli, gzip, zstd } from "./protocols/compression/index.ts";

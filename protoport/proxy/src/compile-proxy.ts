@@ -1,6 +1,6 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
-import { compileNodeRoutes, type Routes, type FaultReporter } from "@protoport/gateway/forward";
+import { compileNodeRoutes, type Routes, type FaultReporter, withoutTools } from "@protoport/gateway/forward";
 import type { GatewayOptions } from "@protoport/gateway";
 import { refusePromise } from "@protoport/gateway/options";
 import { type RestOptions, selectorOf, withoutRpcs } from "@protoport/gateway/rest";
@@ -10,6 +10,7 @@ import {
   type ProxiedUpstream,
   assignRoutes,
   typesOf,
+  unknownBefore,
   type UpstreamDescriptors,
 } from "./forward/index.ts";
 import type { ServiceOwners } from "./upstreams/index.ts";
@@ -67,6 +68,7 @@ export function* compileProxy(
   }
   const given = withoutRpcs({ ...options.rest, rules }, hiddenRpcs);
   const { rest, conflicts } = yield* compileRestOptions(given, claims, { owners, localMethods, options });
+  const tools = holdTools(options.mcp, claims);
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
   for (const [at, upstream] of upstreams.entries()) {
@@ -82,7 +84,7 @@ export function* compileProxy(
     return registered;
   };
   const routes = yield* compileNodeRoutes(
-    { ...options, routes: register, rest, jsonOptions: { ...jsonOptions, registry } },
+    { ...options, ...tools.options, routes: register, rest, jsonOptions: { ...jsonOptions, registry } },
     report,
     // equivalent mutant: validating the proxied messages again would only make calls slower.
     { isValidated: (service) => proxied.has(service), definitions: [...descriptors, ...local.definitions] },
@@ -95,7 +97,9 @@ export function* compileProxy(
     visibilityLabels: new Set(
       [routes.visibilityLabels, ...descriptors.map(({ labels }) => labels)].flatMap((all) => [...all]),
     ),
-    conflicts: assigned.conflicts.map((each, at) => [...each, ...(conflicts[at] ?? [])]),
+    conflicts: upstreams.map((_, at) =>
+      [assigned.conflicts, conflicts, tools.conflicts].flatMap((each) => each[at] ?? []),
+    ),
   };
 }
 
@@ -120,6 +124,28 @@ function* compileRestOptions(
     owners,
   });
   return { rest: { ...rest, ...assignedRoutes, ...(isLoose && { ignoreUnregistered: true }) }, conflicts };
+}
+
+/**
+ * Removes the tools of upstreams that wait for an earlier one, because a program may give the tools of both upstreams
+ * the same name.
+ */
+function holdTools(mcp: GatewayOptions["mcp"], claims: Parameters<typeof assignRoutes>[0]): HeldTools {
+  if (mcp === undefined) return { options: {}, conflicts: [] };
+  const held = new Set<DescMethod>();
+  const conflicts = claims.map(({ methods }, at) => {
+    const unknown = unknownBefore(claims, at);
+    if (unknown === undefined || mcp.toolNamesOf(methods).size === 0) return [];
+    for (const method of methods) held.add(method);
+    return [`its tools are not served before the descriptors of ${unknown.name} are known`];
+  });
+  return { options: { mcp: withoutTools(mcp, held) }, conflicts };
+}
+
+/** The result of {@link holdTools}. */
+interface HeldTools {
+  readonly options: Pick<GatewayOptions, "mcp">;
+  readonly conflicts: CompiledProxy["conflicts"];
 }
 
 /** Returns the RPCs that a function registers. */

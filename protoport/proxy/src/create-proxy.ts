@@ -160,7 +160,7 @@ type AcceptServices = (
  * that names it in `services`, even while that upstream is unavailable. An annotated REST route is omitted if it
  * overlaps a route from an earlier upstream, a rule or `routes`. {@link ProxyGateway.descriptorReloads} lists the
  * omitted routes. Until the proxy has reached all earlier upstreams, an upstream with reflection serves no annotated
- * REST routes.
+ * REST routes and no MCP tools.
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *

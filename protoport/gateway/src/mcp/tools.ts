@@ -62,20 +62,20 @@ function selectedBy(selectors: readonly string[]): (method: DescMethod) => boole
   return (method) => isSelected?.(selectorOf(method)) === true;
 }
 
-function plainName(method: DescMethod): string {
-  return selectorOf(method).replaceAll(/[^A-Za-z0-9_-]/g, "_");
-}
+/** Names without a hash. Only the dots are replaced, and the end is not similar to a hash. */
+const plainSelector = /^(?!.*\.[0-9a-f]{8}$)[A-Za-z][A-Za-z0-9.-]*$/;
 
 /**
  * Returns a tool name, which is the RPC's full name with underscores instead of dots. The name starts with a letter, as
- * some models require. A name that is shortened or already used ends with a hash. A later RPC therefore cannot change
- * the tool names of earlier RPCs, which may belong to another upstream.
+ * some models require. A name that is shortened, or that another RPC could have too, ends with a hash. Therefore, the
+ * name does not depend on other RPCs, which may belong to another upstream.
  */
 function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
-  const plain = plainName(method);
-  if (plain.length <= nameLengthMax && !isTaken(plain) && /^[A-Za-z]/.test(plain)) return plain;
+  const selector = selectorOf(method);
+  const plain = selector.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+  if (plain.length <= nameLengthMax && plainSelector.test(selector) && !isTaken(plain)) return plain;
   for (let seed = 0; ; seed += 1) {
-    const suffix = `_${hash(selectorOf(method), seed)}`;
+    const suffix = `_${hash(selector, seed)}`;
     const name = `${plain.slice(-(nameLengthMax - suffix.length)).replace(/^[^A-Za-z]+/, "") || "rpc"}${suffix}`;
     if (!isTaken(name)) return name;
   }

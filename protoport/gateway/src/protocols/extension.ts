@@ -30,3 +30,14 @@ export function createExtension(
 export function creatorOf(extension: ProtocolExtension): CreateProtocol | undefined {
   return creators.get(extension);
 }
+
+/** Returns an extension without the tools of some RPCs. */
+export function withoutTools(extension: ProtocolExtension, held: ReadonlySet<DescMethod>): ProtocolExtension {
+  const create = creatorOf(extension);
+  if (create === undefined || held.size === 0) return extension;
+  return createExtension(
+    extension.path,
+    (methods) => extension.toolNamesOf(methods),
+    (parts) => create({ ...parts, rpcs: parts.rpcs.filter(({ method }) => !held.has(method)) }),
+  );
+}

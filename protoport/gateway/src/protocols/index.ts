@@ -55,7 +55,7 @@ export { isOriginAllowed } from "./shared/origin.ts";
 export { readRestTimeout } from "./shared/timeouts.ts";
 export type { MessageInit, Rpc } from "./rpc.ts";
 export type { ProtocolName } from "./protocol-name.ts";
-export { createExtension, creatorOf, type ProtocolExtension } from "./extension.ts";
+export { createExtension, creatorOf, type ProtocolExtension, withoutTools } from "./extension.ts";
 export { protocolForUnmatched, createProtocols, type Protocols } from "./protocols.ts";
 export { JsonValueReader } from "./rest/json-value-reader.ts";
 export { toRestHeader } from "./rest/response-header.ts";

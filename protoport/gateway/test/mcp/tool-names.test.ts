@@ -33,27 +33,37 @@ test("a long tool name ends with a hash of its RPC's name", () => {
   expect(hashed).toBe(`${"b".repeat(46)}_Long_Get_18711dfc`);
 });
 
+const [lookalike = ""] = namesOf(["shop_v1.Orders.Get0"]);
+
 test.each([
-  { name: "an earlier RPC's plain name", earlier: "a.b_c.D.Get", later: "a.b.c_D.Get", kept: "a_b_c_D_Get" },
+  { name: "shop_v1.Orders.Get0", expected: "shop_v1_Orders_Get0_a2c92dd8" },
+  { name: "shop.v1_Orders.Get0", expected: expect.stringMatching(/^shop_v1_Orders_Get0_[0-9a-f]{8}$/) },
+  { name: "shop.v1.Orders.Get0", expected: "shop_v1_Orders_Get0" },
+  // The last part of the name is similar to a hash.
   {
-    name: "an earlier RPC's hashed name",
-    earlier: long,
-    later: hashed.replace("_", ".").replace("_", "."),
-    kept: hashed,
+    name: lookalike.replaceAll("_", "."),
+    expected: expect.stringMatching(/^shop_v1_Orders_Get0_a2c92dd8_[0-9a-f]{8}$/),
   },
-])("a tool name that equals $name is changed", ({ earlier, later, kept }) => {
-  const names = namesOf([earlier, later]);
-  expect(names[0]).toBe(kept);
-  expect(names[1]).not.toBe(kept);
-  expect(names[1]).toMatch(/_[0-9a-f]{8}$/);
+  { name: long.replace("Long.Get", "Long_Get"), expected: expect.stringMatching(/^b{46}_Long_Get_[0-9a-f]{8}$/) },
+])("the tool name of $name does not depend on other RPCs", ({ name, expected }) => {
+  const others = [
+    "shop_v1.Orders.Get0",
+    "shop.v1_Orders.Get0",
+    "shop.v1.Orders.Get0",
+    long,
+    lookalike.replaceAll("_", "."),
+  ];
+  const alone = namesOf([name]);
+  expect(alone).toEqual([expected]);
+  const last = namesOf([...others.filter((other) => other !== name), name]);
+  expect(last.slice(-1)).toEqual(alone);
+  expect(new Set(last).size).toBe(last.length);
 });
 
-/** Selects all RPCs, and names the tool for `z.Z.Run`. */
-const toolsWithName: McpOptions["tools"] = ({ parent }) => parent.typeName !== "z.Z" || { name: "a_b_C_Get" };
-
-test("a default tool name differs from names that the program sets", () => {
-  expect(namesOf(["a.b.C.Get", "z.Z.Run"], toolsWithName)).toEqual([
-    expect.stringMatching(/^a_b_C_Get_[0-9a-f]{8}$/),
-    "a_b_C_Get",
-  ]);
+test.each([
+  { name: "a.b.C.Get", given: "a_b_C_Get" },
+  { name: "a.b_C.Get", given: namesOf(["a.b_C.Get"])[0] ?? "" },
+])("the default tool name of $name differs from a name that the program sets", ({ name, given }) => {
+  const tools: McpOptions["tools"] = ({ parent }) => parent.typeName !== "z.Z" || { name: given };
+  expect(namesOf([name, "z.Z.Run"], tools)).toEqual([expect.stringMatching(/^a_b_C_Get_[0-9a-f]{8}$/), given]);
 });

@@ -7,8 +7,6 @@ export interface CheckedTools {
   readonly names: ReadonlyMap<string, string>;
   /** The selected RPCs that are not tools, because the client sends a stream. */
   readonly clientStreams: readonly string[];
-  /** Groups of RPCs with the same tool name. A hash is added to every name in a group except the first. */
-  readonly collisions: readonly (readonly string[])[];
   /** The selectors that match no RPC. */
   readonly unmatched: readonly string[];
 }
@@ -21,11 +19,9 @@ export async function checkTools(selectors: readonly string[], methods: readonly
   const names = new Map([...tools].map(([method, name]) => [selectorOf(method), name]));
   const isSelected = createNameFilter(selectors);
   const selected = methods.map(selectorOf).filter((rpc) => isSelected?.(rpc) === true);
-  const byPlainName = Map.groupBy(names.keys(), (rpc) => rpc.replaceAll(".", "_"));
   return {
     names,
     clientStreams: selected.filter((rpc) => !names.has(rpc)),
-    collisions: [...byPlainName.values()].filter(({ length }) => length > 1),
     unmatched: unmatchedPatterns(selectors, methods.map(selectorOf)),
   };
 }

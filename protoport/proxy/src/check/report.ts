@@ -30,13 +30,11 @@ export function writeReport(
   return lines.join("\n");
 }
 
-function describeTools({ names, clientStreams, collisions, unmatched }: CheckedTools): readonly string[] {
+function describeTools({ names, clientStreams, unmatched }: CheckedTools): readonly string[] {
   return [
     `${count(names.size, "RPC")} would be tools of AI agents.`,
     ...clientStreams.map((rpc) => `  ${rpc} is not a tool: its client sends a stream`),
-    ...collisions.flatMap((rpcs) =>
-      rpcs.map((rpc) => `  ${rpc} is ${names.get(rpc)}: ${rpcs.length} RPCs would have the same name`),
-    ),
+    ...[...names].flatMap(([rpc, name]) => (name === rpc.replaceAll(".", "_") ? [] : [`  ${rpc} is the tool ${name}`])),
     ...unmatched.map((selector) => `  --mcp ${selector} matches no RPC`),
   ];
 }

@@ -21,7 +21,7 @@ export interface RouteClaims {
   /** The upstream's name in messages. */
   readonly name: string;
   readonly methods: readonly DescMethod[];
-  /** Whether the upstream's annotated routes are omitted until all earlier upstreams have been reached. */
+  /** Whether the upstream's annotated routes and tools are omitted until all earlier upstreams have been reached. */
   readonly waitsForEarlier: boolean;
   /** Whether the upstream has not been reached yet, so that its routes are unknown. */
   readonly isUnknown: boolean;
@@ -62,6 +62,12 @@ export function assignRoutes(
   context: RouteContext,
 ): Generator<void, AssignedRoutes> {
   return new RouteAssignment(upstreams, context).assign();
+}
+
+/** Returns an earlier unreached upstream for which an upstream's routes and tools must wait, or `undefined`. */
+export function unknownBefore(upstreams: readonly RouteClaims[], at: number): RouteClaims | undefined {
+  if (upstreams[at]?.waitsForEarlier !== true) return undefined;
+  return upstreams.slice(0, at).find(({ isUnknown }) => isUnknown);
 }
 
 class RouteAssignment {
@@ -126,7 +132,7 @@ class RouteAssignment {
   #claim(at: number, method: DescMethod): readonly string[] {
     const shapes = this.#annotated(method);
     if (shapes.length === 0) return [];
-    const unknown = this.#unknownBefore(at);
+    const unknown = unknownBefore(this.#upstreams, at);
     if (unknown !== undefined) {
       this.#omit.push(selectorOf(method));
       return [`its REST routes are not served before the descriptors of ${unknown.name} are known`];
@@ -141,12 +147,6 @@ class RouteAssignment {
     });
     if (conflicts.length > 0) this.#keepOnly(method, kept);
     return conflicts;
-  }
-
-  /** Returns an earlier unreached upstream for which this upstream's routes must wait, or `undefined`. */
-  #unknownBefore(at: number): RouteClaims | undefined {
-    if (this.#upstreams[at]?.waitsForEarlier !== true) return undefined;
-    return this.#upstreams.slice(0, at).find(({ isUnknown }) => isUnknown);
   }
 
   #otherOwnerOf(at: number, shape: RouteShape): Owner | undefined {

@@ -3,6 +3,7 @@ import { createServer } from "node:http2";
 import { create, createFileRegistry, type DescService } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, onTestFinished, test } from "vitest";
+import { createMcp } from "../../../../../gateway/src/mcp/index.ts";
 import {
   createProxy,
   type ProxiedUpstreamOptions,
@@ -10,6 +11,7 @@ import {
   type ProxyOptions,
 } from "../../../../src/create-proxy.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import {
   type ReflectedUpstream,
   serviceWithRoutes,
@@ -343,4 +345,55 @@ test("a route at an endpoint's or local RPC's path is omitted", async () => {
     "route GET /docs belongs to this server",
     "route GET /v1/local/7 belongs to this server",
   ]);
+});
+
+/** Calls a tool over MCP. @returns whether the tool is known, and its call succeeds */
+async function callTool(proxy: ProxyGateway, name: string): Promise<"called" | "failed" | "unknown"> {
+  const { header, body = "" } = statelessRequest("tools/call", { name, arguments: {} });
+  const request = new Request("http://localhost/mcp", {
+    method: "POST",
+    headers: header.map(([...field]) => field),
+    body,
+  });
+  const text = await (await proxy.fetch(request)).text();
+  return text.includes("unknown tool") ? "unknown" : text.includes('"isError":true') ? "failed" : "called";
+}
+
+test("a tool's name calls the same upstream before and after another is known", async () => {
+  const honest = serviceWithRoutes("shop_v1.Orders", { GetOrder: [] });
+  const hostile = serviceWithRoutes("shop.v1_Orders", { GetOrder: [] });
+  const withoutTools = serviceWithRoutes("idle.v1.Idle", {});
+  const [a, b, c, d] = [await start(honest), await start(hostile), await start(stock), await start(withoutTools)];
+  await a.stop();
+  // The program gives one name to RPCs of two upstreams.
+  const mcp = createMcp({ tools: ({ parent }) => parent.typeName !== "stock.v1.Stock" || { name: "get_order" } });
+  const [name = ""] = mcp.toolNamesOf(honest.methods).values();
+  const [other = ""] = mcp.toolNamesOf(hostile.methods).values();
+  const upstreams = [
+    reflected(a, "shop_v1.*"),
+    reflected(b, "shop.*"),
+    reflected(c, "stock.*"),
+    reflected(d, "idle.*"),
+  ];
+  const proxy = await open(upstreams, { mcp });
+  for (let times = 0; times < 2; times++) {
+    for (const tool of [name, other, "get_order"]) expect(await callTool(proxy, tool)).toBe("unknown");
+    await proxy.reload();
+  }
+  expect([b.calls, c.calls]).toEqual([[], []]);
+  const waits = [`its tools are not served before the descriptors of ${a.authority} are known`];
+  expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts.slice(-1))).toEqual([[], waits, waits, []]);
+  await a.start();
+  await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(4);
+  for (let times = 0; times < 2; times++) {
+    for (const upstream of [a, b, c]) upstream.calls.length = 0;
+    for (const tool of [name, other, "get_order"]) expect(await callTool(proxy, tool)).toBe("called");
+    expect([a.calls.length, b.calls.length, c.calls.length]).toEqual([1, 1, 1]);
+    await a.stop();
+    await proxy.reload();
+    expect(await callTool(proxy, name)).toBe("failed");
+    expect([b.calls.length, c.calls.length]).toEqual([1, 1]);
+    await a.start();
+    await expect.poll(() => callTool(proxy, name)).toBe("called");
+  }
 });
