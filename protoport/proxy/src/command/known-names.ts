@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { readRegularFile } from "@protoport/command-line";
 import { noBytes } from "@protoport/gateway/exchange";
+import { messageOf } from "@protoport/gateway/errors";
 import { type DeclaredNames, declaredNames } from "@protoport/gateway/descriptors";
 import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/rest";
 import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";
@@ -44,13 +45,14 @@ export async function requireKnownNames(
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
 }
 
-/** @throws SettingsProblem if the settings have unknown names; the given error if all names are known */
-export async function failForUnknownNames(
+/** @throws SettingsProblem if the settings have unknown names or cause the error; otherwise the given error */
+export async function failForSettings(
   { settings }: { readonly settings: ProxySettings },
   error: unknown,
 ): Promise<never> {
   await requireKnownNames(settings, await readFiles(settings));
-  throw error;
+  const [, path, problem] = /^(upstreams\[\d+\]\.\S+) ([^]*)/.exec(messageOf(error)) ?? [];
+  throw path === undefined || problem === undefined ? error : settings.problemAt(path, problem);
 }
 
 /** Returns the contents of the upstreams' descriptor files. */

@@ -22,7 +22,7 @@ import { createAccessLog } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
-import { failForUnknownNames } from "./known-names.ts";
+import { failForSettings } from "./known-names.ts";
 import { describeCauses, Notices } from "./notices.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { closeParts, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
@@ -159,7 +159,7 @@ class ProxyServer {
     const { createProxy } = await import("../create-proxy.ts");
     for (let problem = ""; ;) {
       const parts = this.#parts;
-      const opening = createProxy(this.#options(parts)).catch((error: unknown) => failForUnknownNames(parts, error));
+      const opening = createProxy(this.#options(parts)).catch((error: unknown) => failForSettings(parts, error));
       try {
         const proxy = await Promise.race([opening, stop]);
         // Does not wait, because reading descriptors may never finish. A proxy that opens later is closed here.
@@ -257,7 +257,7 @@ class ProxyServer {
           await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts, this.#parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
-          return await failForUnknownNames(parts, error);
+          return await failForSettings(parts, error);
         }
         const old = this.#parts;
         this.#parts = parts;

@@ -16,13 +16,18 @@ export const controlFields: readonly ControlFields[] = [
   { controls: "the status and the redirect of a REST response", names: ["Status", "Location", "Refresh"] },
   {
     controls: "how browsers run the response",
-    names: ["Content-Security-Policy", "Content-Security-Policy-Report-Only"],
+    names: ["Content-Security-Policy", "Content-Security-Policy-Report-Only", "X-Frame-Options"],
+  },
+  {
+    controls: "what browsers load or use in addition to the response",
+    names: ["Link", "Speculation-Rules", "Use-As-Dictionary"],
   },
   {
     controls: "what browsers keep for the origin, which all upstreams share",
     names: [
       "Accept-CH",
       "Clear-Site-Data",
+      "Critical-CH",
       "NEL",
       "Report-To",
       "Reporting-Endpoints",

@@ -9,7 +9,8 @@ import { isIdentityField } from "./identity-fields.ts";
 import { isProtocolField, isSettable } from "../upstreams/index.ts";
 
 /**
- * Rules for forwarding header fields in one direction. Names are case-insensitive.
+ * Rules for forwarding header fields in one direction. Names are case-insensitive. A received name with underscores is
+ * also compared with hyphens. A name in `allow` or `rename` that has no effect is refused.
  *
  * Never forwarded are cookies, fields for a connection or a message (RFC 9110 §7.6.1), fields that Connection lists,
  * and fields for gRPC, Connect and browsers. Request fields that identify a caller, such as `x-real-ip`, are forwarded
@@ -64,6 +65,8 @@ const blockedRequestFields =
 /** Response fields that this server sets itself. */
 const blockedResponseFields = /^(?:access-control-|connect-|proxy-|(?:alt-svc|date|server|set-cookie|via)$)/;
 
+type Direction = "request" | "response";
+
 /** Fields that are never forwarded, by direction. */
 const blockedFields = { request: blockedRequestFields, response: blockedResponseFields };
 
@@ -81,7 +84,7 @@ const cachedMax = 1_000;
 export const noAddedFields: AddedFields = new Map();
 
 /** Compiles rules. @throws TypeError if `rename` contains a new name that must not be set */
-export function compileForwardRules(direction: "request" | "response", rules: ForwardRules = {}): ForwardedFields {
+export function compileForwardRules(direction: Direction, rules: ForwardRules = {}): ForwardedFields {
   const allow = rules.allow?.map(toMatcher);
   const deny = (rules.deny ?? []).map(toMatcher);
   const { set } = rules;
@@ -93,18 +96,19 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
   const isBlocked = createBlocker(direction, rename, exactlyAllowed);
   const nameByRules = (name: string): string | undefined => {
     if (allow !== undefined && !allow.some((matches) => matches(name))) return undefined;
-    if (deny.some((matches) => matches(name))) return undefined;
+    if (deny.some((matches) => matches(name) || matches(hyphenated(name)))) return undefined;
     return rename.get(name) ?? name;
   };
   const clientName = direction === "request" ? nameByRules(clientField) : undefined;
   const hostName = direction === "request" ? nameByRules(hostField) : undefined;
+  const clientNames = [clientName, hostName].map((name) => name && hyphenated(name));
   const clientFieldsOf = cacheClientFields(clientName, hostName);
   const choose = (name: string): string | undefined => {
     if (isBlocked(name)) return undefined;
     const newName = nameByRules(name);
     // A received field is never forwarded under a client field's name, because the proxy sets no client field for a
     // client without an address, and that client could forge the field.
-    return newName === clientName || newName === hostName ? undefined : newName;
+    return newName === undefined || clientNames.includes(hyphenated(newName)) ? undefined : newName;
   };
   const cache = new Map<string, string | undefined>();
   const nameOf = (sent: string): string | undefined => {
@@ -119,7 +123,7 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
       const clientFields = clientFieldsOf(request);
       if (set === undefined) return clientFields;
       const fields = refusePromise(set(request), `${direction}Header.set must be synchronous`);
-      return new Map([...clientFields, ...Object.entries(fields).map(requireSetField)]);
+      return addFields(Object.entries(fields).map(requireSetField), clientFields);
     },
     select: withFieldCache((fields, added) => {
       const forwarded: string[] = [];
@@ -127,7 +131,8 @@ export function compileForwardRules(direction: "request" | "response", rules: Fo
       for (let at = 0; at < fields.length; at += 2) {
         const sent = fields[at] ?? "";
         const name = nameOf(sent);
-        if (name === undefined || added.has(name) || connectionNames?.has(sent.toLowerCase()) === true) continue;
+        if (name === undefined || isReplaced(name, added) || connectionNames?.has(sent.toLowerCase()) === true)
+          continue;
         const value = fields[at + 1] ?? "";
         if (direction === "request" && name.endsWith("-bin")) requireBase64(sent, value);
         forwarded.push(name, value);
@@ -143,19 +148,65 @@ function exactNames({ allow = [] }: ForwardRules): ReadonlySet<string> {
   return new Set(allow.flatMap((name) => (typeof name === "string" ? [name.toLowerCase()] : [])));
 }
 
+/** Returns the fields to set, without received fields whose names differ only in hyphens. */
+function addFields(fields: readonly [string, string | undefined][], clientFields: AddedFields): AddedFields {
+  const withUnderscores = fields.filter(([name]) => name.includes("_"));
+  const removed = withUnderscores.map(([name]) => [hyphenated(name), undefined] as const);
+  return new Map([...removed, ...clientFields, ...fields]);
+}
+
+/** Returns whether a forwarded field has the name of an added field. */
+function isReplaced(name: string, added: AddedFields): boolean {
+  return added.has(name) || (name.includes("_") && added.has(hyphenated(name)));
+}
+
+/** Returns a name with hyphens. Many servers do not distinguish underscores and hyphens (RFC 3875 §4.1.18). */
+function hyphenated(name: string): string {
+  return name.replaceAll("_", "-");
+}
+
+/** Returns whether no rule forwards a field. @param name - in lower case */
+function isNeverForwarded(direction: Direction, name: string): boolean {
+  return isProtocolField(hyphenated(name)) || blockedFields[direction].test(hyphenated(name));
+}
+
 /** Creates a function that returns whether a field must not be forwarded under its own name. */
 function createBlocker(
-  direction: "request" | "response",
+  direction: Direction,
   rename: ReadonlyMap<string, string>,
   exactlyAllowed: ReadonlySet<string>,
 ): (name: string) => boolean {
-  const newNames = new Set(rename.values());
+  const newNames = new Set([...rename.values()].map(hyphenated));
   return (name) => {
-    if (isProtocolField(name) || blockedFields[direction].test(name)) return true;
-    if (needsExactName[direction](name) && !exactlyAllowed.has(name)) return true;
+    if (isNeverForwarded(direction, name)) return true;
+    if (needsExactName[direction](hyphenated(name)) && !exactlyAllowed.has(name)) return true;
     // A field whose name is another field's new name is dropped, because it could forge the renamed field.
-    return newNames.has(name) && !rename.has(name);
+    return newNames.has(hyphenated(name)) && !rename.has(name);
   };
+}
+
+/**
+ * Refuses names in `allow` and `rename` that have no effect.
+ *
+ * @param path - the rules' option, for the error
+ * @throws TypeError for a field that is never forwarded, or only if `allow` contains its exact name
+ */
+export function requireEffect(direction: Direction, rules: ForwardRules = {}, path: string): void {
+  const { allow = [], rename = {} } = rules;
+  const allowed = allow.map((pattern, at) => [`allow[${at}]`, pattern] as const);
+  const renamed = Object.keys(rename).map((name) => [`rename.${name}`, name] as const);
+  const exactlyAllowed = exactNames(rules);
+  for (const [member, pattern] of [...allowed, ...renamed]) {
+    // Any field can match a RegExp, and the proxy sets the client's fields itself.
+    if (typeof pattern !== "string" || [clientField, hostField, "grpc-trace-bin"].some(toMatcher(pattern))) continue;
+    const name = pattern.toLowerCase().replace(/\*$/, "x");
+    const isNever = isNeverForwarded(direction, name);
+    if (!isNever && (exactlyAllowed.has(name) || !needsExactName[direction](hyphenated(name)))) continue;
+    const reason = isNever
+      ? "must match a field that can be forwarded"
+      : "has no effect unless allow contains the exact name";
+    throw withCode(new TypeError(`${path}.${member} ${reason}, got ${JSON.stringify(pattern)}`), "ERR_OPTIONS");
+  }
 }
 
 /** Returns the field names that Connection lists. Listed fields are for one connection only (RFC 9110 §7.6.1). */

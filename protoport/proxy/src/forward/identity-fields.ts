@@ -20,12 +20,44 @@ export const identityFields: readonly IdentityFields[] = [
   { setBy: "some load balancers", names: ["Client-IP", "Forwarded-For", "X-Cluster-Client-IP"] },
   {
     setBy: "authenticating proxies",
-    names: ["Remote-User", "Remote-Groups", "Remote-Email", "Remote-Name", "X-Remote-*", "X-WebAuth-*"],
+    names: [
+      "Remote-User",
+      "Remote-Groups",
+      "Remote-Email",
+      "Remote-Name",
+      "X-Authenticated-*",
+      "X-Remote-*",
+      "X-User",
+      "X-User-Email",
+      "X-User-Groups",
+      "X-User-ID",
+      "X-User-Name",
+      "X-User-Roles",
+      "X-Username",
+      "X-WebAuth-*",
+    ],
   },
   {
     setBy: "proxies with mutual TLS",
-    names: ["Client-Cert", "Client-Cert-Chain", "X-Client-Cert", "X-Client-Cert-*", "SSL-Client-*", "X-SSL-Client-*"],
+    names: [
+      "Client-Cert",
+      "Client-Cert-Chain",
+      "X-Client-Cert",
+      "X-Client-Cert-*",
+      "SSL-Client-*",
+      "X-SSL-Cert",
+      "X-SSL-Client-*",
+    ],
   },
+  {
+    setBy: "proxies with OpenID Connect",
+    names: ["OIDC-*", "X-Access-Token", "X-ID-Token", "X-Refresh-Token", "X-Userinfo"],
+  },
+  {
+    setBy: "clients, to replace the method or the path",
+    names: ["X-HTTP-Method", "X-HTTP-Method-Override", "X-Method-Override", "X-Rewrite-URL"],
+  },
+  { setBy: "clients of Kubernetes", names: ["Impersonate-*"] },
   { setBy: "Envoy", names: ["X-Envoy-*"] },
   { setBy: "Akamai, Fastly", names: ["True-Client-IP", "Fastly-Client-IP"] },
   {
@@ -44,7 +76,7 @@ export const identityFields: readonly IdentityFields[] = [
   },
   { setBy: "oauth2-proxy", names: ["X-Auth-Request-*"] },
   { setBy: "Pomerium, Tailscale, authentik", names: ["X-Pomerium-*", "Tailscale-User-*", "X-Authentik-*"] },
-  { setBy: "Kong", names: ["X-Consumer-*", "X-Credential-Identifier"] },
+  { setBy: "Kong", names: ["X-Anonymous-Consumer", "X-Consumer-*", "X-Credential-Identifier"] },
 ];
 
 /** Returns whether a field identifies a caller, by its name in lower case. */

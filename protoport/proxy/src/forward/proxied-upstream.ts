@@ -23,7 +23,13 @@ import {
 import { readInTime, toDescriptorSource } from "./descriptor-sources.ts";
 import { type DescriptorSource, type ServiceDescriptors, readDescriptors } from "./descriptors.ts";
 import { ForwardedMethod, type ForwardTarget, UpstreamForwarder } from "./forward-call.ts";
-import { compileForwardRules, type ForwardedFields, type ForwardRules, forwardRulesNames } from "./forward-rules.ts";
+import {
+  compileForwardRules,
+  type ForwardedFields,
+  type ForwardRules,
+  forwardRulesNames,
+  requireEffect,
+} from "./forward-rules.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
 
 /** A gRPC service behind a proxy, with its address, its descriptors, and options for forwarding. */
@@ -183,6 +189,8 @@ export class ProxiedUpstream {
     this.#call = call;
     // The retries are created here, so that an invalid policy is reported immediately.
     this.#retriesOf(options.retry);
+    requireEffect("request", options.requestHeader, `upstreams[${at}].requestHeader`);
+    requireEffect("response", options.responseHeader, `upstreams[${at}].responseHeader`);
     this.#requestFields = compileForwardRules("request", options.requestHeader);
     this.#responseFields = compileForwardRules("response", options.responseHeader);
     this.#settings = {

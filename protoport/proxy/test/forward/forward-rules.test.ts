@@ -1,6 +1,11 @@
 import { expect, test } from "vitest";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
-import { compileForwardRules, type ForwardRules, noAddedFields } from "../../src/forward/forward-rules.ts";
+import {
+  compileForwardRules,
+  type ForwardRules,
+  noAddedFields,
+  requireEffect,
+} from "../../src/forward/forward-rules.ts";
 
 test.each<{ name: string; rules: ForwardRules; sent: readonly string[]; forwarded: readonly string[] }>([
   {
@@ -40,6 +45,37 @@ test.each<{ name: string; rules: ForwardRules; sent: readonly string[]; forwarde
     forwarded: ["x-real-ip", "1"],
   },
   {
+    name: "names with underscores are similar to renamed, denied and blocked ones",
+    rules: { rename: { authorization: "x-auth" }, deny: ["x-secret", "y-*"] },
+    sent: [
+      "x_auth",
+      "forged",
+      "authorization",
+      "a",
+      "x_secret",
+      "1",
+      "y_a",
+      "2",
+      "proxy_authorization",
+      "3",
+      "z_a",
+      "4",
+    ],
+    forwarded: ["x-auth", "a", "z_a", "4"],
+  },
+  {
+    name: "a new name has an underscore",
+    rules: { rename: { "x-a": "x_auth", "x-for": "x_forwarded_for" } },
+    sent: ["x-auth", "forged", "x_auth", "forged", "x-a", "1", "x-for", "forged"],
+    forwarded: ["x_auth", "1"],
+  },
+  {
+    name: "allow has one name with underscores",
+    rules: { allow: ["*", "x_real_ip"] },
+    sent: ["x_real_ip", "1", "x-real-ip", "2", "remote_user", "3", "x_forwarded_for", "4"],
+    forwarded: ["x_real_ip", "1"],
+  },
+  {
     name: "binary fields have several values",
     rules: {},
     sent: ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
@@ -65,7 +101,7 @@ test("responses forward any -bin value, and control fields by exact name", () =>
   const select = (rules: ForwardRules): unknown =>
     compileForwardRules("response", rules).select([...sent], noAddedFields).fields;
   expect(select({})).toEqual(["x-a-bin", "%"]);
-  expect(select({ allow: ["*", "Location", "date"] })).toEqual(["x-a-bin", "%", "location", "/"]);
+  expect(select({ allow: ["*", "Location"] })).toEqual(["x-a-bin", "%", "location", "/"]);
 });
 
 test("one field list is selected separately for each set of rules", () => {
@@ -100,6 +136,70 @@ test.each<{ rules: ForwardRules; added: Readonly<Record<string, string | undefin
   const sent = Object.keys(added).flatMap((name) => [name, "forged"]);
   const kept = Object.entries(added).filter(([, value]) => value !== undefined);
   expect(select(sent, fields).fields).toEqual(kept.flat());
+});
+
+test.each([
+  {
+    set: { "x-auth": "1", X_User: "2" },
+    sent: ["x_auth", "X-User", "x-auth", "x_user"],
+    forwarded: ["x-auth", "x_user"],
+  },
+  { set: { x_auth: "1", "x-auth": "2" }, sent: ["X_Auth", "X-Auth"], forwarded: ["x-auth", "x_auth"] },
+  { set: { x_a: undefined }, sent: ["x-a", "x_a", "x_b"], forwarded: ["x_b"] },
+])("the fields $set replace those of a caller with hyphens or underscores", ({ set, sent, forwarded }) => {
+  const { added, select } = compileForwardRules("request", { deny: ["x-forwarded-*"], set: () => set });
+  const { fields } = select(
+    sent.flatMap((name) => [name, "forged"]),
+    added(requestFrom("192.0.2.9")),
+  );
+  const names = fields.filter((_, at) => at % 2 === 0);
+  expect(names.toSorted()).toEqual(forwarded);
+  expect(fields.includes("forged")).toBe(forwarded.includes("x_b"));
+});
+
+const neverForwarded = "must match a field that can be forwarded";
+const needsName = "has no effect unless allow contains the exact name";
+
+test.each<{ direction: "request" | "response"; rules: ForwardRules; problem: string }>([
+  { direction: "request", rules: { allow: ["*", "Cookie"] }, problem: `allow[1] ${neverForwarded}, got "Cookie"` },
+  {
+    direction: "request",
+    rules: { rename: { cookie: "x-c" } },
+    problem: `rename.cookie ${neverForwarded}, got "cookie"`,
+  },
+  { direction: "request", rules: { allow: ["sec-*"] }, problem: `allow[0] ${neverForwarded}, got "sec-*"` },
+  {
+    direction: "request",
+    rules: { allow: ["grpc-timeout"] },
+    problem: `allow[0] ${neverForwarded}, got "grpc-timeout"`,
+  },
+  {
+    direction: "request",
+    rules: { allow: ["content_type"] },
+    problem: `allow[0] ${neverForwarded}, got "content_type"`,
+  },
+  { direction: "request", rules: { allow: ["x-envoy-*"] }, problem: `allow[0] ${needsName}, got "x-envoy-*"` },
+  {
+    direction: "request",
+    rules: { allow: ["*"], rename: { "X-User": "x-u" } },
+    problem: `rename.X-User ${needsName}, got "X-User"`,
+  },
+  { direction: "response", rules: { allow: ["Set-Cookie"] }, problem: `allow[0] ${neverForwarded}, got "Set-Cookie"` },
+  { direction: "response", rules: { rename: { link: "x-l" } }, problem: `rename.link ${needsName}, got "link"` },
+])("$rules for a $direction is refused, because a rule has no effect", ({ direction, rules, problem }) => {
+  expect(() => requireEffect(direction, rules, "rules")).toThrow(`rules.${problem}`);
+});
+
+test.each<{ direction: "request" | "response"; rules: ForwardRules }>([
+  {
+    direction: "request",
+    rules: { allow: ["*", "authorization", "x-user", "grpc-*", "x-forwarded-*", "cookie*", /^sec-/] },
+  },
+  { direction: "request", rules: { allow: ["X-User"], rename: { "x-user": "x-u", "x-forwarded-for": "x-f" } } },
+  { direction: "request", rules: { deny: ["cookie"], rename: { authorization: "cookie" } } },
+  { direction: "response", rules: { allow: ["Link"], rename: { link: "x-l", cookie: "x-c" } } },
+])("$rules for a $direction is accepted, because each rule has an effect", ({ direction, rules }) => {
+  expect(() => requireEffect(direction, rules, "rules")).not.toThrow();
 });
 
 test.each([

@@ -232,6 +232,15 @@ describe("the configuration file", () => {
       others: '- { addresses: ["http://127.0.0.1:1"], descriptors: /none, reflectionHeader: { x-a: b } }',
       problem: ":8:78: upstreams[1].reflectionHeader requires descriptors: reflection",
     },
+    {
+      others: "  requestHeader: { allow: ['*', cookie] }",
+      problem: ':8:33: upstreams[0].requestHeader.allow[1] must match a field that can be forwarded, got "cookie"',
+    },
+    {
+      others: "  responseHeader: { rename: { Link: x-link } }",
+      problem:
+        ':8:37: upstreams[0].responseHeader.rename.Link has no effect unless allow contains the exact name, got "Link"',
+    },
     { others: "validate: true", problem: ":6:16: upstreams[0].descriptors must be a file" },
     {
       others: "trustedProxies: [10.0.0.0/8, proxy.example]",

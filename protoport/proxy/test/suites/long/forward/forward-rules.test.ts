@@ -36,7 +36,7 @@ describe("header forwarding without rules", () => {
     "Upgrade",
     "Via",
   ])("%s is not forwarded to the upstream, even if allowed", async (name) => {
-    const { received } = await forward([[name, "1"]], {}, { requestHeader: { allow: ["*", name] } });
+    const { received } = await forward([[name, "1"]], {}, { requestHeader: { allow: ["*", /./] } });
     expect(received).toEqual({ ...grpcFields, ...client });
   });
 
