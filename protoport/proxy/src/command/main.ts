@@ -1,6 +1,4 @@
 #!/usr/bin/env node
-import { queueHangups } from "@protoport/command-line/queue-hangups";
-
 const words = process.argv.slice(2);
 // Only servers handle SIGHUP. SIGHUP terminates other commands.
 const isServer = (words[0] === undefined || /^(?:serve$|-)/.test(words[0])) && !words.includes("--check");
@@ -14,4 +12,19 @@ async function run(): Promise<void> {
   const { proxyCommand } = await import("./program.ts");
   const { processTerminal } = await import("./terminal.ts");
   process.exitCode = await proxyCommand(words, processTerminal(onHangup));
+}
+
+/**
+ * Queues SIGHUP until the returned function gets a callback. Without a listener, SIGHUP would terminate the process.
+ * The function is in this file, because loading another file delays the listener.
+ */
+function queueHangups(): (reload: () => void) => void {
+  let isQueued = false;
+  let current = (): void => void (isQueued = true);
+  process.on("SIGHUP", () => current());
+  return (reload) => {
+    current = reload;
+    if (isQueued) reload();
+    isQueued = false;
+  };
 }

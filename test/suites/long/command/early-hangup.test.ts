@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../../protoport/testing/src/gateway/descriptor-set.ts";
@@ -34,7 +34,12 @@ test.each<{
     start: (folder: TempFolder, environment: Record<string, string>) => startProxy(configured, folder, environment),
     reloaded: /^configuration reloaded$/m,
   })),
-  ...["/command/compile-cache.ts", "/command/run-command-line.ts", "/stores/sqlite/sqlite-store.ts"].map((module) => ({
+  ...[
+    "/command/is-supported-node.ts",
+    "/command/compile-cache.ts",
+    "/command/run-command-line.ts",
+    "/stores/sqlite/sqlite-store.ts",
+  ].map((module) => ({
     program: "the plant store",
     module,
     start: serve,
@@ -46,6 +51,13 @@ test.each<{
   await server.find(reloaded);
   expect(server.process.signalCode).toBe(null);
 });
+
+test.each(["protoport/proxy/src/command/main.ts", "src/command/main.ts"])(
+  "%s loads no module before it handles SIGHUP",
+  (file) => {
+    expect(readFileSync(`${projectFolder}/${file}`, "utf8")).not.toMatch(/^(?:import|export) /m);
+  },
+);
 
 test.each<{
   command: string;
