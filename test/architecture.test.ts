@@ -68,7 +68,6 @@ const fences: Fences = {
     "plantstore/command": [
       "plantstore/server",
       "@protoport/command-line",
-      "@protoport/command-line/queue-hangups",
       "@protoport/command-line/settings",
     ],
     "plantstore/server": [

@@ -51,11 +51,13 @@ export async function openCertificate(
   };
   let notify: ((renewed: KeyPair) => void) | undefined;
   const warn = (): void => {
+    const isEarly = current.validFromDate.getTime() > Date.now();
     const leftMs = current.validToDate.getTime() - Date.now();
-    if (leftMs > expiryWarnedMs) return;
+    if (!isEarly && leftMs > expiryWarnedMs) return;
     const errorCode: PlantErrorCode = "ERR_CERTIFICATE_EXPIRES";
-    const fields = { errorCode, certFile: tlsCertFile, notAfter: current.validToDate.toISOString() };
-    log.warn(fields, leftMs > 0 ? "certificate expires soon" : "certificate has expired");
+    const [notBefore, notAfter] = [current.validFromDate.toISOString(), current.validToDate.toISOString()];
+    const problem = isEarly ? "is not valid yet" : leftMs > 0 ? "expires soon" : "has expired";
+    log.warn({ errorCode, certFile: tlsCertFile, notBefore, notAfter }, `certificate ${problem}`);
   };
   const watched = await watchFile({
     paths: [tlsCertFile, tlsKeyFile],

@@ -14,7 +14,7 @@ import {
   type MetricFamily,
   Metrics,
 } from "@protoport/telemetry/metrics";
-import type { Certificate } from "./certificate.ts";
+import type { Certificate, KeyPair } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
 
@@ -66,10 +66,18 @@ export class PlantMetrics implements Disposable {
           value: (performance.now() - atMs) / 1_000,
         })),
     );
-    const description = "Expiry of the TLS certificate, in seconds since 1970";
-    metrics.gauge({ name: "plantstore.tls.certificate.not_after", unit: "s", description }, () =>
-      certificate === undefined ? [] : [{ attributes: {}, value: certificate.current.validToDate.getTime() / 1_000 }],
-    );
+    const addPeriod = (name: string, what: string, read: (pair: KeyPair) => Date): void =>
+      metrics.gauge(
+        {
+          name: `plantstore.tls.certificate.${name}`,
+          unit: "s",
+          description: `${what} of the TLS certificate, in seconds since 1970`,
+        },
+        () =>
+          certificate === undefined ? [] : [{ attributes: {}, value: read(certificate.current).getTime() / 1_000 }],
+      );
+    addPeriod("not_before", "Start", ({ validFromDate }) => validFromDate);
+    addPeriod("not_after", "Expiry", ({ validToDate }) => validToDate);
     this.#measureReloads(() => [
       ...(verifier?.fileReloads ?? []),
       ...[certificate, ...databaseFiles].flatMap((file) => file?.lastReload ?? []),

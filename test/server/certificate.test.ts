@@ -141,24 +141,40 @@ test.each([
     days: -1,
     want: "certificate has expired",
   },
-])("$name", async ({ days, want }) => {
+  {
+    name: "a server warns at the start and daily about a certificate that is not valid yet",
+    days: 60,
+    fromDays: 30,
+    want: "certificate is not valid yet",
+  },
+])("$name", async ({ days, fromDays = -60, want }) => {
   using folder = createTempFolder();
-  const notAfter = new Date(Math.trunc(Date.now() / 1_000) * 1_000 + days * dayMs);
-  put(folder, createCertificate("plants", notAfter));
+  const startMs = Math.trunc(Date.now() / 1_000) * 1_000;
+  const [notBefore, notAfter] = [new Date(startMs + fromDays * dayMs), new Date(startMs + days * dayMs)];
+  put(folder, createCertificate("plants", notAfter, notBefore));
   using timers = vi.spyOn(globalThis, "setInterval");
   await using server = await serve(folder);
   await server.reload();
   const [daily] = timers.mock.calls.find(([, everyMs]) => everyMs === dayMs) ?? [];
   expect(daily).toBeDefined();
   daily?.();
-  const warnings = server.lines().filter(({ msg }) => /^certificate (?:expires|has expired)/.test(String(msg)));
+  const warnings = (): readonly object[] =>
+    server.lines().filter(({ msg }) => /^certificate (?:expires|has expired|is not valid)/.test(String(msg)));
   const warning = {
     errorCode: "ERR_CERTIFICATE_EXPIRES",
     msg: want,
     certFile: folder.file("cert.pem"),
+    notBefore: notBefore.toISOString(),
     notAfter: notAfter.toISOString(),
   };
-  expect(warnings).toMatchObject(want === undefined ? [] : [warning, warning]);
+  const wanted = want === undefined ? [] : [warning, warning];
+  expect(warnings()).toMatchObject(wanted);
+  // A valid certificate ends the warnings, also after a second reload.
+  put(folder, createCertificate("renewed"));
+  await server.reload();
+  await server.reload();
+  daily?.();
+  expect(warnings()).toMatchObject(wanted);
 });
 
 test("a server does not warn about an expired intermediate certificate", async () => {

@@ -333,28 +333,33 @@ test("metrics have each issuer's key age, regardless of the system clock", async
   await trusting.drain();
 });
 
-test("metrics have the certificate's expiry, even after a renewal", async () => {
+test("metrics have the certificate's period, even after a renewal", async () => {
   using files = createTempFolder();
-  const put = (notAfter: Date): void => {
-    const { cert, key } = createCertificate("plants", notAfter);
+  const put = (notBefore: Date, notAfter: Date): void => {
+    const { cert, key } = createCertificate("plants", notAfter, notBefore);
     writeFileSync(files.file("cert.pem"), cert);
     writeFileSync(files.file("key.pem"), key);
   };
-  put(new Date("2030-01-01T00:00:00Z"));
+  const period = [new Date("2098-01-01T00:00:00Z"), new Date("2099-01-01T00:00:00Z")] as const;
+  put(...period);
   const secure = await start({
     DATABASE_URL: "memory:",
     PLANTSTORE_ADMIN_ADDRESS: "0",
     TLS_CERT_FILE: files.file("cert.pem"),
     TLS_KEY_FILE: files.file("key.pem"),
   });
-  const expiry = async (): Promise<readonly number[]> =>
-    readSamples(await scrape(secure)).flatMap(({ name, value }) =>
-      name === "plantstore_tls_certificate_not_after_seconds" ? [value * 1_000] : [],
-    );
-  expect(await expiry()).toEqual([Date.parse("2030-01-01T00:00:00Z")]);
-  put(new Date("2031-01-01T00:00:00Z"));
+  const periodOf = async (): Promise<readonly Date[]> => {
+    const samples = readSamples(await scrape(secure));
+    const names = ["before", "after"].map((end) => `plantstore_tls_certificate_not_${end}_seconds`);
+    return names
+      .flatMap((name) => samples.filter((sample) => sample.name === name))
+      .map(({ value }) => new Date(value * 1_000));
+  };
+  expect(await periodOf()).toEqual(period);
+  const renewed = [new Date("2020-01-01T00:00:00Z"), new Date("2097-01-01T00:00:00Z")] as const;
+  put(...renewed);
   await secure.reload();
-  expect(await expiry()).toEqual([Date.parse("2031-01-01T00:00:00Z")]);
+  expect(await periodOf()).toEqual(renewed);
   await secure.drain();
 });
 

@@ -103,8 +103,15 @@ test.each<{ name: string; next: Certificate; problem: RegExp }>([
   expect(logged[0]).toMatch(problem);
 });
 
-test("an expired certificate is logged and shown in metrics until it is replaced", async () => {
-  writePair(expired);
+test.each([
+  { name: "an expired certificate", pair: expired, logged: /^the certificate in use expired at 20/ },
+  {
+    name: "a certificate that is not valid yet",
+    pair: early,
+    logged: /^the certificate in use is not valid before 20/,
+  },
+])("$name is logged and shown in metrics until it is replaced", async ({ pair, logged }) => {
+  writePair(pair);
   await using proxy = await start();
   const { command } = proxy;
   expect((await metricsOf(proxy))["successful"]).toBe(0);
@@ -119,8 +126,10 @@ test("an expired certificate is logged and shown in metrics until it is replaced
   expect((await metricsOf(proxy))["successful"]).toBe(1);
   command.process.kill("SIGTERM");
   expect(await command.end()).toBe(0);
-  const logged = command.stderr().split("\n").slice(0, -1);
-  expect(logged).toEqual(Array(2).fill(expect.stringMatching(/^the certificate in use expired at 20/)));
+  expect(command.stderr().split("\n").slice(0, -1)).toEqual([
+    expect.stringMatching(logged),
+    expect.stringMatching(/^the certificate in use expired at 20/),
+  ]);
 });
 
 test("a certificate that expires during use is reported as a problem", () => {
