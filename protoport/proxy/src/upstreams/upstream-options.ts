@@ -1,5 +1,5 @@
 import { timerMsMax } from "@protoport/gateway/exchange";
-import { type OptionNames, required } from "@protoport/gateway/options";
+import { type OptionNames, required, withDefaultLimits } from "@protoport/gateway/options";
 import { type UpstreamTls } from "./open-socket.ts";
 import { requireRange } from "./require-range.ts";
 import {
@@ -75,14 +75,14 @@ export type CompleteUpstreamOptions = Required<Omit<UpstreamOptions, "tls" | "lo
 
 /** Adds default values to options. @throws RangeError for a number out of range */
 export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamOptions {
-  const settings = {
+  const defaults = {
     connections: connectionsDefault,
     keepaliveMs: defaultKeepaliveMs,
     resolveEveryMs: defaultResolveEveryMs,
     maxConnectionAgeMs: Number.POSITIVE_INFINITY,
-    ...options,
-    limits: { ...upstreamLimits, ...options.limits },
   };
+  const limits = withDefaultLimits(options.limits, upstreamLimits);
+  const settings = { ...withDefaultLimits(options, defaults), limits };
   requireRange("connections", settings.connections, 1, connectionsMax);
   requireRange("keepaliveMs", settings.keepaliveMs, 1, Number.MAX_SAFE_INTEGER);
   requireRange("resolveEveryMs", settings.resolveEveryMs, 1, Number.MAX_SAFE_INTEGER);

@@ -8,6 +8,7 @@ import { createGrpcTransport, type UpstreamOptions } from "../../src/client/inde
 import { defaultHttp2Limits } from "../../../gateway/src/engine/http2/index.ts";
 import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../src/upstreams/upstream-limits.ts";
+import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";
 import { frame, frameBytes, frameType, resetFrame } from "../../../testing/src/http/http2-frames.ts";
 import { settingFrame } from "../../../testing/src/http2/http2-requests.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
@@ -43,6 +44,21 @@ test("the reconnect backoff grows exponentially, and a connection resets it", ()
   one.succeeded();
   expect(one.isWaiting).toBe(false);
   expect(one.failed(0)).toBeLessThanOrEqual(1_200);
+});
+
+test("an option of an upstream that is undefined has its default", async () => {
+  // Programs in JavaScript pass such options, and so does a caller without exactOptionalPropertyTypes.
+  const none: object = Object.fromEntries(Object.keys(defaults.upstreamLimits).map((name) => [name, undefined]));
+  const undefinedOptions: object = { connections: undefined, keepaliveMs: undefined, resolveEveryMs: undefined };
+  const without = readUpstreamOptions({ addresses: "http://a" });
+  expect(readUpstreamOptions({ addresses: "http://a", ...undefinedOptions, limits: none })).toEqual(without);
+  // A second upstream sets one of the limits.
+  const limits = { ...none, waitingCalls: 7 };
+  expect(readUpstreamOptions({ addresses: "http://a", connections: 2, limits })).toEqual({
+    ...without,
+    connections: 2,
+    limits: { ...without.limits, waitingCalls: 7 },
+  });
 });
 
 const { toClientLimits, upstreamLimits } = defaults;

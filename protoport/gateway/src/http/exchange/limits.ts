@@ -59,11 +59,12 @@ export const defaultLimits: Limits = {
   defaultTimeoutMs: 0,
 };
 
-/** Returns limits, with a default for each limit that is missing or `undefined`. */
-export function withDefaultLimits<Defaults extends Partial<Limits>>(
-  given: Partial<Limits> | undefined,
+/** Returns limits or options, with a default for each member that is missing or `undefined`. */
+export function withDefaultLimits<Given extends object, Defaults extends Partial<Given>>(
+  given: Given | undefined,
   defaults: Defaults,
-): Defaults & Partial<Limits> {
+): Defaults & Given;
+export function withDefaultLimits(given: object | undefined, defaults: object): object {
   const set = Object.entries(given ?? {}).filter(([, limit]) => limit !== undefined);
   return { ...defaults, ...Object.fromEntries(set) };
 }
