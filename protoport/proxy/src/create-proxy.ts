@@ -132,8 +132,8 @@ export interface ProxyGateway extends Gateway {
    * `fallback`. A rejected call changes nothing. Concurrent calls are applied in order. The engine,
    * `trustedProxies` and the connection limits stay as they were at the start.
    *
-   * @param accept - called with the new services before they are served. If `accept` throws or rejects, the options are
-   * not valid
+   * @param accept - called with the new services before they are served. If `accept` throws, rejects or takes 30 s, the
+   * options are not valid
    */
   reconfigure(options: ProxyOptions, accept?: AcceptServices): Promise<void>;
 }

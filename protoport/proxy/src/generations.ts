@@ -19,6 +19,9 @@ type Accept = (next: Generation) => void | Promise<void>;
 /** Milliseconds for which replaced upstreams serve the calls in flight. 20 s, like the command's drain timeout. */
 const replacedDrainMs = 20_000;
 
+/** Maximum milliseconds that `accept` may take, because later options wait for it. 30 s, like a read of descriptors. */
+const acceptMs = 30_000;
+
 /** Holds the generation in use. {@link apply} replaces it by one with other options, {@link reload} by one with new descriptors. */
 export class Generations<Options> {
   readonly #open: (given: Options, noteUnknownPath: (path: string) => void) => OpenedOptions;
@@ -126,7 +129,7 @@ export class Generations<Options> {
     const next = await nextGeneration(opened, () => this.#inUse);
     if (opened === this.#opening) {
       watch(opened, () => this.#readAgain(opened));
-      await accept?.(next);
+      await waitForAccept(accept?.(next), opened.closing.signal);
       if (this.usesListen) refuseIgnoredOptions(opened.options, ignoredByListen, "listen()");
     }
     // `accept` is asynchronous, and other options or a stop may have closed these options meanwhile.
@@ -173,6 +176,21 @@ export class Generations<Options> {
 /** Calls a function when descriptors may have changed, until `opened` is closed. */
 function watch({ upstreams, closing }: Opened, changed: () => void): void {
   for (const upstream of upstreams) closing.signal.addEventListener("abort", upstream.watchDescriptors(changed));
+}
+
+/** Waits for `accept`, at most {@link acceptMs} and until the options are closed. */
+async function waitForAccept(accepting: void | Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const problem = `\`accept\` of reconfigure must resolve within ${acceptMs} ms`;
+  const timer = setTimeout(() => reject(new Error(problem)), acceptMs);
+  const stop = (): void => reject(closedError());
+  signal.addEventListener("abort", stop);
+  try {
+    await Promise.race([accepting, promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
 }
 
 /** Aborts reads in progress, and closes the connections. */

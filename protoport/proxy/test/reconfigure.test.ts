@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService, WaterBedRequestSchema } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "../../gateway/src/reflection/index.ts";
 import { createProxy, type ProxyOptions } from "../src/create-proxy.ts";
@@ -238,20 +238,52 @@ test("drain closes the upstreams of a reconfigure whose reflection does not resp
   await rejected;
 });
 
+test("reconfigure applies later options although an earlier accept never resolves", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const upstreams = ["a.A", "b.B"].map((name, at) => ({
+    upstream: `http://127.0.0.1:${at + 1}`,
+    descriptors: descriptorSetOf(serviceWithRoutes(name, { Get: [] }).file),
+  }));
+  const [first, second] = upstreams.map((upstream): ProxyOptions => ({ upstreams: [upstream] }));
+  if (first === undefined || second === undefined) return expect.unreachable("two options");
+  const proxy = await createProxy(first);
+  onTestFinished(() => proxy.close());
+  const names = (): readonly string[] => proxy.services.map(({ typeName }) => typeName);
+  for (const [next, wanted] of [
+    [second, "b.B"],
+    [first, "a.A"],
+  ] as const) {
+    const called = Promise.withResolvers<void>();
+    const blocked = proxy.reconfigure({ upstreams }, () => {
+      called.resolve();
+      return new Promise(() => undefined);
+    });
+    const applied = proxy.reconfigure(next);
+    await called.promise;
+    vi.advanceTimersByTime(29_999);
+    const before = names();
+    vi.advanceTimersByTime(1);
+    await expect(blocked).rejects.toThrow("`accept` of reconfigure must resolve within 30000 ms");
+    await applied;
+    expect([before, names()]).toEqual([[wanted === "b.B" ? "a.A" : "b.B"], [wanted]]);
+    expect(vi.getTimerCount()).toBe(0);
+  }
+});
+
 test("drain closes the upstreams of a reconfigure whose accept does not resolve", async () => {
   await using reflected = await startReflectedUpstream(serviceWithRoutes("a.A", { Get: [] }));
   const proxy = await createProxy({ upstreams: [{ upstream: "http://127.0.0.1:1", descriptors }] });
   const sockets = recordClientSockets();
-  const [called, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const called = Promise.withResolvers<void>();
   const next = { upstreams: [{ upstream: reflected.address, descriptors: "reflection" as const }] };
   const reconfigured = proxy.reconfigure(next, () => {
     called.resolve();
-    return answer.promise;
+    return new Promise(() => undefined);
   });
   await called.promise;
   await proxy.drain(0);
   expect(sockets).toMatchObject([{ closed: true }]);
-  answer.resolve();
   await expect(reconfigured).rejects.toThrow("the proxy is closed");
 });
 
