@@ -65,11 +65,7 @@ const fences: Fences = {
       "@protoport/auth",
       "@protoport/telemetry/logs",
     ],
-    "plantstore/command": [
-      "plantstore/server",
-      "@protoport/command-line",
-      "@protoport/command-line/settings",
-    ],
+    "plantstore/command": ["plantstore/server", "@protoport/command-line", "@protoport/command-line/settings"],
     "plantstore/server": [
       "plantstore/service",
       "plantstore/stores",

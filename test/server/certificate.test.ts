@@ -142,7 +142,7 @@ test.each([
     want: "certificate has expired",
   },
   {
-    name: "a server warns at the start and daily about a certificate that is not valid yet",
+    name: "a server warns at the start and daily about a future certificate",
     days: 60,
     fromDays: 30,
     want: "certificate is not valid yet",

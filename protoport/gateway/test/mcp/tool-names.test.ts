@@ -63,7 +63,7 @@ test.each([
 test.each([
   { name: "a.b.C.Get", given: "a_b_C_Get" },
   { name: "a.b_C.Get", given: namesOf(["a.b_C.Get"])[0] ?? "" },
-])("the default tool name of $name differs from a name that the program sets", ({ name, given }) => {
+])("the default tool name of $name avoids names from the program", ({ name, given }) => {
   const tools: McpOptions["tools"] = ({ parent }) => parent.typeName !== "z.Z" || { name: given };
   expect(namesOf([name, "z.Z.Run"], tools)).toEqual([expect.stringMatching(/^a_b_C_Get_[0-9a-f]{8}$/), given]);
 });

@@ -40,19 +40,21 @@ test.each([
 const tokens = "tokens: [{ env: PROXY_TEST_TOKEN }]";
 
 test.each([
-  { setting: "authentication", before: `authentication: { ${tokens} }`, after: "" },
+  { name: "authentication", setting: "authentication", before: `authentication: { ${tokens} }`, after: "" },
   {
+    name: "authentication.scopes",
     setting: "authentication.scopes",
     before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`,
     after: `authentication: { ${tokens} }`,
   },
   {
+    name: "an entry in authentication.scopes",
     setting: "authentication.scopes",
     before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`,
     after: `authentication: { ${tokens}, scopes: {} }`,
   },
-  { setting: "visibility", before: "visibility: { allow: [] }", after: "" },
-])("a reload without $setting is refused twice, from $before to $after", async ({ setting, before, after }) => {
+  { name: "visibility", setting: "visibility", before: "visibility: { allow: [] }", after: "" },
+])("a reload without $name is refused, also a second time", async ({ setting, before, after }) => {
   vi.stubEnv("PROXY_TEST_TOKEN", "a-token-of-a-shop-2026");
   onTestFinished(() => void vi.unstubAllEnvs());
   const problem = `${setting} is missing; restart to serve without ${setting}`;

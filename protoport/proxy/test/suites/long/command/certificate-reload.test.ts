@@ -106,7 +106,7 @@ test.each<{ name: string; next: Certificate; problem: RegExp }>([
 test.each([
   { name: "an expired certificate", pair: expired, logged: /^the certificate in use expired at 20/ },
   {
-    name: "a certificate that is not valid yet",
+    name: "a future certificate",
     pair: early,
     logged: /^the certificate in use is not valid before 20/,
   },

@@ -359,7 +359,7 @@ async function callTool(proxy: ProxyGateway, name: string): Promise<"called" | "
   return text.includes("unknown tool") ? "unknown" : text.includes('"isError":true') ? "failed" : "called";
 }
 
-test("a tool's name calls the same upstream before and after another is known", async () => {
+test("a tool's name calls one upstream, before and after another is known", async () => {
   const honest = serviceWithRoutes("shop_v1.Orders", { GetOrder: [] });
   const hostile = serviceWithRoutes("shop.v1_Orders", { GetOrder: [] });
   const withoutTools = serviceWithRoutes("idle.v1.Idle", {});
