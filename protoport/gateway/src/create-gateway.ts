@@ -35,6 +35,7 @@ import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
 import {
   createNodeHandler,
   type CurrentNodeServer,
+  matchesRoute,
   type NodeHandler,
   type NodeServerResponse,
 } from "./node-handler.ts";
@@ -58,6 +59,11 @@ export interface GatewayOptions extends ServingOptions {
    * because the context values are missing.
    */
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
+  /**
+   * Returns a client's IP address, for servers that know the proxies in front of them. `undefined` means the
+   * connection's address. Only {@link Gateway.handler} uses `clientAddress`, and only without `trustedProxies`.
+   */
+  readonly clientAddress?: (request: IncomingMessage | Http2ServerRequest) => string | undefined;
   /** The proxies that are trusted to report clients, by header fields or the PROXY protocol. Default: no proxies. */
   readonly trustedProxies?: TrustedProxiesOptions;
   /**
@@ -73,6 +79,7 @@ export const gatewayOptionNames: OptionNames<GatewayOptions> = {
   ...servingOptionNames,
   fallback: true,
   contextValues: true,
+  clientAddress: true,
   trustedProxies: trustedProxiesNames,
   engine: true,
 };
@@ -88,6 +95,8 @@ export interface Gateway extends FetchGateway {
    * `response.writeContinue()`.
    */
   readonly checkContinue: NodeHandler;
+  /** Returns whether {@link handler} serves a request, instead of calling `next` or `fallback`. */
+  matches(this: void, request: IncomingMessage | Http2ServerRequest): boolean;
   /**
    * The paths that the gateway serves, for frameworks that register routes. The routes from `createGateway` never
    * change. A proxy's routes change with its services, so each read returns the current routes.
@@ -174,6 +183,7 @@ export function assembleGateway(current: CurrentNodeServer, engine: HttpEngine =
       continueWhenRead(response);
       handler(request, response, next);
     },
+    matches: (request) => matchesRoute(current.server, request),
     fetch: createFetchHandler(current),
     get routes() {
       return listRoutes(current.server.routes);

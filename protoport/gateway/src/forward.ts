@@ -27,6 +27,7 @@ export {
   type Reply,
   type Routes,
   type Server,
+  toErrorDefault,
   toFault,
 } from "./serve/index.ts";
 export {

@@ -10,11 +10,12 @@ import {
   readHeaderField,
   refusePromise,
 } from "./http/index.ts";
-import { findTarget, refuseProblem, serve, type CurrentServer, type Target } from "./serve/index.ts";
+import { type CurrentServer, findTarget, refuseProblem, serve, type Server, type Target } from "./serve/index.ts";
 import {
   NodeHttp1Exchange,
   NodeHttp2Exchange,
   checkNodeRequestHead,
+  parsePeer,
   readParsedBody,
   requestsUpgrade,
   stopReadingAfter,
@@ -57,6 +58,7 @@ export type NodeHandler = (
 export interface NodeHandlerOptions {
   readonly fallback?: NodeHandler;
   readonly contextValues?: (request: IncomingMessage | Http2ServerRequest) => ContextValues;
+  readonly clientAddress?: (request: IncomingMessage | Http2ServerRequest) => string | undefined;
 }
 
 /** The server for new requests, and the options for {@link createNodeHandler}. A proxy replaces both. */
@@ -64,24 +66,46 @@ export interface CurrentNodeServer extends CurrentServer {
   handlerOptions: NodeHandlerOptions;
 }
 
+interface RequestHead {
+  readonly common: CommonHeaderFields;
+  /** The target in origin form. */
+  readonly url: string;
+  readonly problem: HttpProblem | undefined;
+  readonly target: Target;
+  /** Whether another server handles the request: no route matches, or the request is `OPTIONS *`. */
+  readonly isPassedOn: boolean;
+}
+
+/** Checks a request's head, and finds its route. */
+function readHead({ routes, limits }: Server, request: IncomingMessage | Http2ServerRequest): RequestHead {
+  const originalUrl = request.url ?? "";
+  const common = new CommonHeaderFields(request.rawHeaders);
+  const urlOrProblem = isAmbiguous(originalUrl)
+    ? new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid")
+    : checkNodeRequestHead(request, common, limits);
+  const isValid = typeof urlOrProblem === "string";
+  const url = isValid ? urlOrProblem : originalUrl;
+  const get = (name: string): string | null => readHeaderField(request.rawHeaders, name);
+  const httpMethod = request.method ?? "";
+  const target = findTarget(routes, { httpMethod, target: url, common, literalsAsSent: true, get });
+  const isPassedOn = url === "*" || (target.kind === "unmatched" && target.isUnknownPath);
+  return { common, url, problem: isValid ? undefined : urlOrProblem, target, isPassedOn };
+}
+
+/** Returns whether the handler of {@link createNodeHandler} serves a request, instead of passing it on. */
+export function matchesRoute(server: Server, request: IncomingMessage | Http2ServerRequest): boolean {
+  return !readHead(server, request).isPassedOn;
+}
+
 /** Creates the handler that serves a gateway in another server. */
 export function createNodeHandler(current: CurrentNodeServer): NodeHandler {
   const handle: NodeHandler = (request, response, next) => {
     const { server, handlerOptions } = current;
-    const { fallback, contextValues } = handlerOptions;
-    const originalUrl = request.url ?? "";
+    const { fallback, contextValues, clientAddress } = handlerOptions;
     const isLast = !("stream" in request) && requestsUpgrade(request.rawHeaders);
     if (isLast) stopReadingAfter(request);
-    const common = new CommonHeaderFields(request.rawHeaders);
-    const urlOrProblem = isAmbiguous(originalUrl)
-      ? new HttpProblem("ERR_HTTP_INVALID", "the request target is not valid")
-      : checkNodeRequestHead(request, common, server.limits);
-    const url = typeof urlOrProblem === "string" ? urlOrProblem : originalUrl;
-    const get = (name: string): string | null => readHeaderField(request.rawHeaders, name);
-    const httpMethod = request.method ?? "";
-    const target = findTarget(server.routes, { httpMethod, target: url, common, literalsAsSent: true, get });
-    // Requests that match no route and `OPTIONS *` are passed on unchanged to the other server.
-    if (url === "*" || (target.kind === "unmatched" && target.isUnknownPath)) {
+    const { common, url, problem, target, isPassedOn } = readHead(server, request);
+    if (isPassedOn) {
       if (isLast && !response.headersSent) response.setHeader("connection", "close");
       if (next !== undefined) return next();
       if (fallback !== undefined) return fallback(request, response);
@@ -103,7 +127,7 @@ export function createNodeHandler(current: CurrentNodeServer): NodeHandler {
     // If the body was already read, a body parser has decompressed the body.
     if (request.readableDidRead) common.contentEncoding = null;
     const exchange = toExchange(request, response, url, common);
-    if (typeof urlOrProblem !== "string") return refuseProblem(server, exchange, urlOrProblem);
+    if (problem !== undefined) return refuseProblem(server, exchange, problem);
     if (exchange.body !== undefined && request.readableDidRead) {
       // An endpoint gets the body's bytes as sent, for example to verify a signature.
       const parsedBody = readParsedBody(request, target.kind === "endpoint" ? null : contentType);
@@ -116,9 +140,21 @@ export function createNodeHandler(current: CurrentNodeServer): NodeHandler {
       if (parsed instanceof HttpProblem) return refuseProblem(server, exchange, parsed);
       exchange.body.onData(parsed, true);
     }
-    serve(server, exchange, target, () => refusePromise(contextValues?.(request), "contextValues must be synchronous"));
+    serve(server, exchange, target, () => {
+      if (clientAddress !== undefined && server.trustedProxies === undefined) {
+        setPeer(exchange, refusePromise(clientAddress(request), "clientAddress must be synchronous"));
+      }
+      return refusePromise(contextValues?.(request), "contextValues must be synchronous");
+    });
   };
   return handle;
+}
+
+/** Sets an exchange's peer. Keeps the connection's peer if the address is the same or is not an IP address. */
+function setPeer(exchange: Exchange, address: string | undefined): void {
+  if (address === undefined || address === exchange.peer.address) return;
+  const peer = parsePeer(address);
+  if (peer !== undefined) Object.defineProperty(exchange, "peer", { value: peer });
 }
 
 /** Returns whether the response depends on the body's content, and not only on the body's presence and type. */

@@ -176,6 +176,7 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   return {
     handler: gateway.handler,
     checkContinue: gateway.checkContinue,
+    matches: gateway.matches,
     fetch: gateway.fetch,
     get routes() {
       return gateway.routes;

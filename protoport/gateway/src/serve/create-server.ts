@@ -312,7 +312,8 @@ function guardToError(convert: ServingOptions["toError"] = toErrorDefault): type
   };
 }
 
-function toErrorDefault(thrown: unknown): ConnectError {
+/** The default of `toError`. */
+export function toErrorDefault(thrown: unknown): ConnectError {
   return toConnectError(thrown, handlerFailure);
 }
 

@@ -11,6 +11,7 @@ export {
   type Platform,
   servingOptionNames,
   type ServingOptions,
+  toErrorDefault,
 } from "./create-server.ts";
 export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointResponse, EndpointRequest } from "./endpoint.ts";

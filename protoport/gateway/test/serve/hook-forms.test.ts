@@ -76,6 +76,11 @@ const hooks: Readonly<Record<Hook, Row>> = {
       rejects: [500, "toError failed"],
     },
   },
+  clientAddress: {
+    value: "192.0.2.1",
+    transports: ["a handler in node:http", "a handler in node:http2"],
+    wants: { returns: [200], resolves: [500, requestFailed], throws: [403], rejects: [500, requestFailed] },
+  },
   contextValues: {
     value: createContextValues(),
     transports: ["a handler in node:http", "a handler in node:http2"],

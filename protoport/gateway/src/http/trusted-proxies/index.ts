@@ -3,7 +3,7 @@
  * header fields (RFC 7239 and its predecessors), or from the PROXY header. The module uses no sockets.
  */
 export { isAddressOrNetwork, unixAddress } from "./address-set.ts";
-export { clientNetwork } from "./ip-address.ts";
+export { clientNetwork, parsePeer } from "./ip-address.ts";
 export { readProxyHeader } from "./proxy-header.ts";
 export {
   type Client,

@@ -291,6 +291,7 @@ const gatewayEffects: EffectsOf<Omit<GatewayOptions, keyof ServingOptions>> = {
       get("/peer", { "x-forwarded-for": "192.0.2.1" }),
     ),
   fallback: () => compareMounted({}, { fallback: (_, response) => void response.end("fallback") }, "/nowhere"),
+  clientAddress: () => compareMounted({}, { clientAddress: () => "192.0.2.1" }, "/peer"),
   contextValues: () =>
     compareMounted(
       {},
