@@ -135,7 +135,7 @@ const limits = [
   { name: "auth", lines: 3300, files: 52, exports: 41 },
   { name: "command-line", lines: 840, files: 17, exports: 69 },
   { name: "docs-page", lines: 2200, files: 34, exports: 40 },
-  { name: "frameworks", lines: 720, files: 8, exports: 43 },
+  { name: "frameworks", lines: 940, files: 10, exports: 43 },
   { name: "gateway", lines: 35_500, files: 405, exports: 40 },
   { name: "grpc-handlers", lines: 2300, files: 31, exports: 40 },
   { name: "proxy", lines: 12_800, files: 141, exports: 40 },

@@ -50,6 +50,7 @@ const file = {
 };
 const fastify: FastifyLike = {
   prefix: "",
+  server: process,
   log: { error: () => undefined, warn: () => undefined },
   removeAllContentTypeParsers: () => undefined,
   addContentTypeParser: () => undefined,
@@ -182,7 +183,7 @@ const others: Readonly<Record<string, string>> = {
 
 /** The entries for adapters and commands, whose objects programs declare with their types. */
 const forAdapters =
-  /^command-line|^gateway\/(?:descriptors|errors|exchange|forward|http2-client|messages|options|rest)$/;
+  /^command-line|^gateway\/(?:descriptors|errors|exchange|forward|http2-client|messages|options|rest)$|^frameworks\/nest-mount$/;
 
 describeUnknownOptions({
   tree: protoportTree,

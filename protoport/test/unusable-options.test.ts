@@ -63,7 +63,7 @@ describe("an unusable option", () => {
     ],
     [
       "fallback in a plugin",
-      () => call(fastifyConnectPlugin, { prefix: "" }, { routes, fallback: 1 }),
+      () => call(fastifyConnectPlugin, { prefix: "", log: {} }, { routes, fallback: 1 }),
       'the plugin would ignore the option "fallback"',
     ],
     [

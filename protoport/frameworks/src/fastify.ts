@@ -1,4 +1,5 @@
-import type { GatewayRoute, NodeHandler } from "@protoport/gateway";
+import type { EventEmitter } from "node:events";
+import type { GatewayOptions, GatewayRoute, NodeHandler } from "@protoport/gateway";
 import { fastifyUrlsOf, type PluginPrefixes } from "./fastify-urls.ts";
 import { createMount, type MountOptions } from "./mount.ts";
 
@@ -20,6 +21,7 @@ export interface FastifyReplyLike {
 export interface FastifyLike {
   readonly prefix: string;
   readonly log: FastifyRequestLike["log"] & { warn(message: string): void };
+  readonly server: EventEmitter;
   /** Only Fastify 5 has this member. */
   readonly supportedMethods?: string[];
   removeAllContentTypeParsers(): unknown;
@@ -64,23 +66,27 @@ type HttpMethod = (typeof commonMethods)[number];
 export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyConnectOptions): Promise<void> {
   const { prefix: _prefix, logLevel: _logLevel, logSerializers: _serializers, ...own } = options;
   const prefixes = { ofFastify: app.prefix, ofGateway: own.requestPathPrefix ?? "" };
+  const onFault: GatewayOptions["onFault"] = (err, what, call, errorCode) => {
+    const { log } = mount.requestOf(call?.contextValues) ?? app;
+    log.error({ err, errorCode, procedure: call?.procedure }, what);
+  };
+  const isSilent = isWithoutLogger(app.log);
   const mount = createMount<FastifyRequestLike>({
-    onFault: (err, what, call, errorCode) => {
-      const { log } = mount.requestOf(call?.contextValues) ?? app;
-      log.error({ err, errorCode, procedure: call?.procedure }, what);
-    },
+    ...(!isSilent && { onFault }),
     ...own,
     requestPathPrefix: prefixes.ofFastify + prefixes.ofGateway,
   });
   app.removeAllContentTypeParsers();
   // The gateway reads bodies itself.
   app.addContentTypeParser("*", {}, (_request, _body, done) => done(null));
+  mount.followConnections(app.server);
   app.addHook("preClose", (done) => {
     mount.close();
     done();
   });
   const { supportedMethods = commonMethods } = app;
-  for (const [url, methods] of methodsByUrl(mount.routes, prefixes, app.log)) {
+  const warn = (message: string): void => (isSilent ? process.emitWarning(message) : app.log.warn(message));
+  for (const [url, methods] of methodsByUrl(mount.routes, prefixes, warn)) {
     // OPTIONS is skipped if the route exists: @fastify/cors may have registered the route for all paths. `HttpMethod`
     // lacks some methods in `supportedMethods`, which Fastify 5 accepts.
     const isRegistered = (name: string): name is HttpMethod =>
@@ -103,16 +109,21 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
   }
 }
 
+/** Returns whether Fastify was created without a logger. All methods of its log are then one function without effect. */
+function isWithoutLogger(log: object): boolean {
+  return !("level" in log) && Reflect.get(log, "error") === Reflect.get(log, "warn");
+}
+
 /** Returns the methods to register for each URL. Logs a warning for each path outside the plugin's prefix. */
 function methodsByUrl(
   routes: readonly GatewayRoute[],
   prefixes: PluginPrefixes,
-  log: FastifyLike["log"],
+  warn: (message: string) => void,
 ): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, Set<string>>();
   for (const route of routes) {
     if (!route.path.startsWith(`${prefixes.ofFastify}/`)) {
-      log.warn(`${route.path} is not served: it is outside the prefix ${prefixes.ofFastify} of fastifyConnectPlugin`);
+      warn(`${route.path} is not served: it is outside the prefix ${prefixes.ofFastify} of fastifyConnectPlugin`);
       continue;
     }
     for (const url of fastifyUrlsOf(route, prefixes)) {

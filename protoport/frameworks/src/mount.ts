@@ -1,7 +1,7 @@
-import { Code, ConnectError, type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
-import { createGateway, type GatewayOptions, type GatewayRoute, type NodeHandler } from "@protoport/gateway";
+import { type ContextValues, createContextKey, createContextValues } from "@connectrpc/connect";
+import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "@protoport/gateway";
 import { refuseIgnoredOptions, requireObject } from "@protoport/gateway/options";
-import { runLater } from "@protoport/gateway/exchange";
+import { CallCloser } from "./call-closer.ts";
 
 /** Options for all plugins. `createGateway` options that concern a framework application are included. */
 export interface MountOptions<Request extends object> extends Omit<
@@ -17,16 +17,12 @@ export interface MountOptions<Request extends object> extends Omit<
   readonly closeTimeoutMs?: number;
 }
 
-/** 10 s give unary calls time to complete, and end before Kubernetes kills the process after 30 seconds. */
-const closeTimeoutMsDefault = 10_000;
-
 /** A gateway in a framework application. */
-export interface Mount<Request extends object> {
-  readonly serve: (request: Request, ...exchange: Parameters<NodeHandler>) => void;
-  /** The paths that the gateway serves. */
-  readonly routes: readonly GatewayRoute[];
+export interface Mount<Request extends object>
+  extends Pick<Gateway, "matches" | "routes">, Pick<CallCloser, "followConnections"> {
+  readonly serve: (request: Request, ...exchange: Required<Parameters<NodeHandler>>) => void;
   readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
-  /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`. */
+  /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`, and a second later, their responses. */
   readonly close: () => void;
 }
 
@@ -40,13 +36,14 @@ const ignoredByPlugins = {
 export function createMount<Request extends object>(mountOptions: MountOptions<Request>): Mount<Request> {
   requireObject(mountOptions, "the plugin", "options");
   refuseIgnoredOptions(mountOptions, ignoredByPlugins, "the plugin");
-  const { contextValues, closeTimeoutMs = closeTimeoutMsDefault, shutdownSignal, ...options } = mountOptions;
-  const closing = new AbortController();
+  const { contextValues, closeTimeoutMs, shutdownSignal, ...options } = mountOptions;
+  const closer = new CallCloser(closeTimeoutMs, shutdownSignal);
   const requests = new WeakMap<object, Request>();
   const requestKey = createContextKey<Request | undefined>(undefined);
   const gateway = createGateway({
+    clientAddress: (raw) => ipOf(requests.get(raw) ?? raw),
     ...options,
-    shutdownSignal: shutdownSignal === undefined ? closing.signal : AbortSignal.any([shutdownSignal, closing.signal]),
+    shutdownSignal: closer.signal,
     contextValues: (raw) => {
       const request = requests.get(raw);
       const values = (request && contextValues?.(request)) ?? createContextValues();
@@ -56,11 +53,18 @@ export function createMount<Request extends object>(mountOptions: MountOptions<R
   return {
     serve: (request, raw, response, next) => {
       requests.set(raw, request);
-      gateway.handler(raw, response, next);
+      closer.serve(gateway.handler, raw, response, next);
     },
+    matches: gateway.matches,
     routes: gateway.routes,
+    followConnections: (server) => closer.followConnections(server),
     requestOf: (values) => values?.get(requestKey),
-    close: () =>
-      runLater(closeTimeoutMs, () => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable))),
+    close: () => closer.close(),
   };
+}
+
+/** Returns the client's IP address that Express, Fastify or its plugin for middleware has found, by its trusted proxies. */
+export function ipOf(request: object): string | undefined {
+  const ip: unknown = Reflect.get(request, "ip");
+  return typeof ip === "string" ? ip : undefined;
 }

@@ -1,4 +1,4 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { fromHttpException } from "./http-exception.ts";
 import { enhancersOf, type NestConfiguration, type NestContainer, type RpcProvider } from "./nest-enhancers.ts";
 
 /** Runs an RPC's guards with the application's request and response. Rejects if a guard refuses the call. */
@@ -74,7 +74,7 @@ function createCheck(creator: ContextCreator, instance: object, name: string): G
     try {
       await run(request, response);
     } catch (error) {
-      throw toConnectError(error);
+      throw fromHttpException(error) ?? error;
     }
   };
 }
@@ -88,21 +88,4 @@ function copyOfHandler(handler: object, name: string): () => boolean {
     Reflect.get(Reflect, "defineMetadata")(key, value, copy);
   }
   return copy;
-}
-
-/** The codes for exceptions that guards throw, by their HTTP status. */
-const codes: Readonly<Record<number, Code>> = {
-  400: Code.InvalidArgument,
-  401: Code.Unauthenticated,
-  403: Code.PermissionDenied,
-  404: Code.NotFound,
-  429: Code.ResourceExhausted,
-  503: Code.Unavailable,
-};
-
-/** Returns the ConnectError for an `HttpException` with a status in `codes`. Other errors are returned unchanged. */
-function toConnectError(error: unknown): unknown {
-  if (!(error instanceof Error) || !("getStatus" in error) || typeof error.getStatus !== "function") return error;
-  const code = codes[Number(error.getStatus())];
-  return code === undefined ? error : new ConnectError(error.message, code, undefined, undefined, error);
 }

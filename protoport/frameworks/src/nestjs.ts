@@ -1,12 +1,14 @@
 import type { DescService } from "@bufbuild/protobuf";
-import type { ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import type { ConnectError, ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import { toErrorDefault } from "@protoport/gateway/forward";
 import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
-import type { Admit } from "@protoport/gateway";
-import type { IncomingMessage } from "node:http";
-import type { ExpressConnectMiddleware, ExpressConnectOptions } from "./express.ts";
+import type { Admit, NodeHandler } from "@protoport/gateway";
+import type { ExpressConnectOptions } from "./express.ts";
+import { fromHttpException } from "./http-exception.ts";
 import { createMount } from "./mount.ts";
 import { applicationOf, type Enhancer, enhancersOf, type NestApplication, type RpcProvider } from "./nest-enhancers.ts";
 import { createGuardChecks, type GuardCheck } from "./nest-guards.ts";
+import { type MountableApplication, type MountedGateway, mountInNest } from "./nest-mount.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- Nest's type for classes
 type Class<Instance extends object> = new (...dependencies: any[]) => Instance;
@@ -52,9 +54,13 @@ export interface ConnectDynamicModule {
 
 type GatewayFactory = (...providers: readonly object[]) => ConnectGateway;
 
+interface ClosableMount extends MountedGateway {
+  close(): void;
+}
+
 /** The objects that Nest has created for a gateway. */
 interface ConnectGatewayParts {
-  readonly middleware: ExpressConnectMiddleware;
+  readonly mount: ClosableMount;
   readonly providers: readonly RpcProvider[];
   /** The RPCs' guard checks by procedure. The map is filled when the application starts. */
   readonly checks: Map<string, GuardCheck>;
@@ -71,13 +77,14 @@ export class ConnectGateway {
   }
 
   /**
-   * Adds the gateway's middleware. Call `mount` before `app.init` and `app.listen`, which add Nest's body parsers.
+   * Adds the gateway's middleware. Call `mount` before `app.init` and `app.listen`, which add Nest's body parsers. For
+   * calls, middleware that modules configure for their paths runs first.
    *
    * @throws TypeError if `app` is not the application that `NestFactory.create` returns
    */
-  mount(app: { use(middleware: ExpressConnectMiddleware): unknown }): void {
+  mount(app: MountableApplication): void {
     this.#application = applicationOf(app);
-    app.use(this.#parts.middleware);
+    mountInNest(app, this.#parts.mount);
   }
 
   /**
@@ -101,7 +108,7 @@ export class ConnectGateway {
 
   /** Called by Nest before it closes the server. */
   beforeApplicationShutdown(): void {
-    this.#parts.middleware.close();
+    this.#parts.mount.close();
   }
 }
 
@@ -132,8 +139,8 @@ export class ConnectModule {
         services.forEach(({ service }, at) => router.service(service, providers[at]?.instance ?? {}));
       };
       const checks = new Map<string, GuardCheck>();
-      const middleware = createMiddleware({ ...options, routes }, checks);
-      return new ConnectGateway({ middleware, providers, checks });
+      const mount = createGuardedMount({ ...options, routes }, checks);
+      return new ConnectGateway({ mount, providers, checks });
     };
     const gateway = { provide: ConnectGateway, inject, useFactory };
     const providers = [...inject, gateway];
@@ -141,11 +148,8 @@ export class ConnectModule {
   }
 }
 
-/** Returns the gateway middleware that runs checks after the program's `admit`. */
-function createMiddleware(
-  options: ExpressConnectOptions,
-  checks: ReadonlyMap<string, GuardCheck>,
-): ExpressConnectMiddleware {
+/** Creates the mount that runs checks after the program's `admit`. */
+function createGuardedMount(options: ExpressConnectOptions, checks: ReadonlyMap<string, GuardCheck>): ClosableMount {
   const responses = new WeakMap<object, object>();
   const admit: Admit = (request) => {
     const admitted = options.admit?.(request);
@@ -162,12 +166,18 @@ function createMiddleware(
       };
     })();
   };
-  const mount = createMount<IncomingMessage>({ ...options, admit });
-  const serve = (...[request, response, next]: Parameters<ExpressConnectMiddleware>): void => {
-    responses.set(request, response);
-    mount.serve(request, request, response, next);
+  const mount = createMount<Parameters<NodeHandler>[0]>({ toError: toConnectError, ...options, admit });
+  return {
+    ...mount,
+    serve: (request, response, next) => {
+      responses.set(request, response);
+      mount.serve(request, request, response, next);
+    },
   };
-  return Object.assign(serve, { close: mount.close });
+}
+
+function toConnectError(thrown: unknown): ConnectError {
+  return fromHttpException(thrown) ?? toErrorDefault(thrown);
 }
 
 /** Returns a provider. Refuses a provider that lacks a method, because types do not check JavaScript code. */

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 import type { ConnectRouter } from "@connectrpc/connect";
@@ -22,6 +23,7 @@ function createApplication({ prefix = "", optionsUrl = "" }): TestApplication {
   const logged: string[] = [];
   return {
     prefix,
+    server: new EventEmitter(),
     registered,
     logged,
     log: {

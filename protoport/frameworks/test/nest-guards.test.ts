@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import { createServer, type Server } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
@@ -163,7 +164,10 @@ function mountGateway(
   const middlewares: Middleware[] = [];
   const use = (each: Middleware): void => void middlewares.push(each);
   const config = { ...configuration.config, getGlobalPipes: () => pipes };
-  gateway.mount(Object.assign({ use }, { container, config }));
+  const httpServer = new EventEmitter();
+  const adapter = { getHttpServer: () => httpServer, createMiddlewareFactory: () => undefined };
+  const getHttpAdapter = (): object => adapter;
+  gateway.mount(Object.assign({ use }, { container, config, getHttpAdapter }));
   gateway.onApplicationBootstrap();
   const server = createServer((request, response) => middlewares[0]?.(request, response, () => response.end()));
   return { gateway, server };

@@ -3,7 +3,7 @@ import type { Server } from "node:net";
 import { PassThrough } from "node:stream";
 import { createClient, createContextKey, createContextValues } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { routes } from "../../../../examples/servers/greenhouse.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
@@ -46,7 +46,7 @@ const reading = { method: "GET", url: "/sensors/palm/reading" };
 const call = { method: "POST", url: pathOf("GetReading"), payload: { sensor: "door" } };
 const origin = "https://shop.example";
 
-describe.each(Object.entries(folders))("Fastify, %s major version", (_version, folder) => {
+describe.each(Object.entries(folders))("Fastify, %s major version", (version, folder) => {
   const require = requireFrom(folder);
   const fastify: (options?: object) => Application = require("fastify");
 
@@ -131,6 +131,59 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     expect((await app.inject(reading)).json()).toMatchObject({ sensor: "ada" });
   });
 
+  const custom = { info() {}, warn() {}, debug() {}, fatal() {}, trace() {} };
+  test.each<{ name: string; options: (lines: string[]) => object; printed: boolean; logged: boolean }>([
+    { name: "without a logger", options: () => ({}), printed: true, logged: false },
+    { name: "with the logger off", options: () => ({ logger: false }), printed: true, logged: false },
+    { name: "with a logger", options: (lines) => ({ logger: { stream: to(lines) } }), printed: false, logged: true },
+    {
+      name: "with a silent logger",
+      options: (lines) => ({ logger: { level: "silent", stream: to(lines) } }),
+      printed: false,
+      logged: false,
+    },
+    {
+      name: "with a logger that has no level",
+      options(lines) {
+        const log = {
+          ...custom,
+          error: ({ err }: { err: Error }) => void lines.push(err.message),
+          child: () => log,
+        };
+        return version === "oldest" ? { logger: log } : { loggerInstance: log };
+      },
+      printed: false,
+      logged: true,
+    },
+  ])("$name, a fault is logged, or else printed to standard error", async ({ options, printed, logged }) => {
+    using print = vi.spyOn(console, "error").mockReturnValue();
+    const [lines, faults]: string[][] = [[], []];
+    const app = create(options(lines ?? []));
+    const failing = greenhouse({ getReading: () => Promise.reject(new Error("disk on fire")) });
+    app.register(fastifyConnectPlugin, failing);
+    // Another plugin reports its faults to the application.
+    const onFault = (error: Error): unknown => faults?.push(error.message);
+    app.register(fastifyConnectPlugin, { ...failing, prefix: "/other", onFault });
+    expect((await app.inject(reading)).statusCode).toBe(500);
+    expect((await app.inject({ ...reading, url: `/other${reading.url}` })).statusCode).toBe(500);
+    expect(countFaults(print.mock.calls.flat())).toBe(printed ? 1 : 0);
+    expect([countFaults(lines ?? []), faults]).toEqual([logged ? 1 : 0, ["disk on fire"]]);
+  });
+
+  test("without a logger, a path outside the prefix is a warning of the process", async () => {
+    const warnings: string[] = [];
+    const add = ({ message }: Error): unknown => warnings.push(message);
+    process.on("warning", add);
+    onTestFinished(() => void process.off("warning", add));
+    const app = create();
+    const endpoint = { path: "/.well-known/page", atRoot: true, open: true };
+    const endpoints = [{ ...endpoint, handle: () => ({ httpStatus: 200, body: "" }) }];
+    app.register(fastifyConnectPlugin, { ...greenhouse({}), endpoints, prefix: "/api" });
+    await app.ready();
+    const warning = "/.well-known/page is not served: it is outside the prefix /api of fastifyConnectPlugin";
+    await expect.poll(() => warnings).toContain(warning);
+  });
+
   test("faults are logged with the request id, and hidden from clients", async () => {
     const stream = new PassThrough({ encoding: "utf8" });
     const app = create({ logger: { stream, level: "error" }, genReqId: () => "req-of-test" });
@@ -201,3 +254,12 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     await expect(client.getReading({ sensor: "none" })).rejects.toThrow('[not_found] there is no sensor "none"');
   });
 });
+
+/** Returns a stream that collects what is written. */
+function to(lines: string[]): PassThrough {
+  return new PassThrough().on("data", (line) => void lines.push(String(line)));
+}
+
+function countFaults(lines: readonly unknown[]): number {
+  return lines.filter((line) => String(line).includes("disk on fire")).length;
+}

@@ -62,6 +62,7 @@ export interface NestVersion {
     options?: Partial<ConnectModuleOptions>,
     provider?: ConnectProvider["provider"],
     providers?: readonly object[],
+    ofFastify?: object,
   ): Promise<Application>;
   /** Creates an application with the controller and this provider, without a gateway. */
   createWithoutGateway(this: void, provider: ConnectProvider["provider"]): Promise<Application>;
@@ -143,14 +144,14 @@ function nestVersion(folder: string, platform: Platform): NestVersion {
   nest.Controller()(PageController);
   nest.Post("echo")(PageController.prototype, "echo", { value: Reflect.get(PageController.prototype, "echo") });
   nest.Body()(PageController.prototype, "echo", 0);
-  const createAdapter = (): object => {
+  const createAdapter = (ofFastify?: object): object => {
     const adapters = require(`@nestjs/platform-${platform.toLowerCase()}`);
-    return platform === "Fastify" ? new adapters.FastifyAdapter() : new adapters.ExpressAdapter();
+    return platform === "Fastify" ? new adapters.FastifyAdapter(ofFastify) : new adapters.ExpressAdapter();
   };
-  const compile = async (imported: object, providers: readonly object[]): Promise<Application> => {
+  const compile = async (imported: object, providers: readonly object[], ofFastify?: object): Promise<Application> => {
     const parts = { imports: [imported], controllers: [PageController], providers };
     const compiled = await Test.createTestingModule(parts).compile();
-    const app = compiled.createNestApplication(createAdapter());
+    const app = compiled.createNestApplication(createAdapter(ofFastify));
     onTestFinished(() => app.close());
     return app;
   };
@@ -158,9 +159,9 @@ function nestVersion(folder: string, platform: Platform): NestVersion {
     platform,
     require,
     nest,
-    create(options = {}, provider = Greenhouse, providers = []) {
+    create(options = {}, provider = Greenhouse, providers = [], ofFastify = {}) {
       const services = [{ service: GreenhouseService, provider }];
-      return compile(ConnectModule.forRoot({ services, imports: [SensorModule], ...options }), providers);
+      return compile(ConnectModule.forRoot({ services, imports: [SensorModule], ...options }), providers, ofFastify);
     },
     createWithoutGateway: (provider) => compile(SensorModule, [provider]),
   };

@@ -57,13 +57,6 @@ class PageFilter {
   }
 }
 
-/** What tests use from Nest's `MiddlewareConsumer`. */
-interface Consumer {
-  apply(middleware: (request: { originalUrl?: string }, response: object, next: () => void) => void): {
-    forRoutes(path: string): void;
-  };
-}
-
 /** What an application declares, in addition to the gateway. */
 interface Declared {
   readonly provider?: typeof Greenhouse;
@@ -332,25 +325,6 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
 });
 
 describe.each(nestVersions)("Nest, %s", (_name, version) => {
-  test("middleware that a module configures does not run for RPCs", async () => {
-    const urls: unknown[] = [];
-    class LogModule {
-      configure(consumer: Consumer): void {
-        consumer
-          .apply(({ originalUrl }, _response, next) => {
-            urls.push(originalUrl);
-            next();
-          })
-          .forRoutes("*path");
-      }
-    }
-    version.nest.Module({})(LogModule);
-    const url = await listen(await version.create({ imports: [SensorModule, LogModule] }));
-    expect((await ask(`${url}/sensors/palm/reading`))[0]).toBe(200);
-    expect((await ask(`${url}/echo`, "{}"))[0]).toBe(201);
-    expect(urls).toEqual(["/echo"]);
-  });
-
   test("a warning lists pipes, filters and interceptors that RPCs do not run", async () => {
     const warnings: string[] = [];
     const add = ({ message }: Error): unknown => message.startsWith("Nest runs no") && warnings.push(message);

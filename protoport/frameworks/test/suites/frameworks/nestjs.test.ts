@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
-import { createClient, createContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, createContextValues } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { pathOf } from "./frameworks.ts";
-import { ask, listen, nestVersions, origin, roleKey, Sensors } from "./nest-application.ts";
+import { ask, Greenhouse, listen, nestVersions, origin, roleKey, Sensors } from "./nest-application.ts";
 
 class DynamicSensors {
   readonly sensors = 1;
@@ -60,6 +60,53 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
     const [httpStatus, body] = await ask(`${url}/sensors/broken/reading`);
     expect([httpStatus, JSON.stringify(body)]).toEqual([500, expect.not.stringContaining("disk")]);
     expect(faults).toEqual([expect.objectContaining({ message: "disk on fire" })]);
+  });
+
+  test.each([
+    { name: "BadRequestException", httpStatus: 400, code: "invalid_argument" },
+    { name: "UnauthorizedException", httpStatus: 401, code: "unauthenticated" },
+    { name: "ForbiddenException", httpStatus: 403, code: "permission_denied" },
+    { name: "NotFoundException", httpStatus: 404, code: "not_found" },
+    { name: "ConflictException", httpStatus: 409, code: "already_exists" },
+    { name: "PreconditionFailedException", httpStatus: 400, code: "failed_precondition" },
+    { name: "UnprocessableEntityException", httpStatus: 400, code: "invalid_argument" },
+    { name: "NotImplementedException", httpStatus: 501, code: "unimplemented" },
+    { name: "ServiceUnavailableException", httpStatus: 503, code: "unavailable" },
+  ])("a handler's $name is $code for clients, and no fault", async ({ name, httpStatus, code }) => {
+    class Failing extends Greenhouse {
+      override getReading(): never {
+        throw new (require("@nestjs/common")[name])("no sensor");
+      }
+      override async *watchReadings(): AsyncGenerator<object> {
+        yield {};
+        throw new (require("@nestjs/common")[name])("no sensor");
+      }
+    }
+    const faults: unknown[] = [];
+    const url = await listen(await create({ onFault: (error) => void faults.push(error) }, Failing));
+    expect((await ask(url + pathOf("GetReading"), "{}")).slice(0, 2)).toEqual([
+      httpStatus,
+      { code, message: "no sensor" },
+    ]);
+    expect((await ask(`${url}/sensors/palm/reading`))[0]).toBe(httpStatus);
+    const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", nodeOptions: { agent: false } });
+    const stream = createClient(GreenhouseService, transport).watchReadings({})[Symbol.asyncIterator]();
+    await stream.next();
+    await expect(stream.next()).rejects.toThrow(`[${code}] no sensor`);
+    expect(faults).toEqual([]);
+  });
+
+  test("`toError` receives a handler's HttpException", async () => {
+    class Failing extends Greenhouse {
+      override getReading(): never {
+        throw new (require("@nestjs/common").NotFoundException)("no sensor");
+      }
+    }
+    const url = await listen(
+      await create({ toError: (thrown) => new ConnectError(String(thrown), Code.DataLoss) }, Failing),
+    );
+    const error = { code: "data_loss", message: "NotFoundException: no sensor" };
+    expect((await ask(url + pathOf("GetReading"), "{}"))[1]).toEqual(error);
   });
 
   test("a provider without a method for an RPC is refused at start", async () => {

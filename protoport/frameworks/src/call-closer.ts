@@ -1,0 +1,71 @@
+import type { EventEmitter } from "node:events";
+import type { Socket } from "node:net";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { NodeHandler } from "@protoport/gateway";
+import { runLater } from "@protoport/gateway/exchange";
+
+type Response = Parameters<NodeHandler>[1];
+
+/** 10 s give unary calls time to complete, and end before Kubernetes kills the process after 30 seconds. */
+const closeTimeoutMsDefault = 10_000;
+
+/** Milliseconds in which aborted calls can send their status. A handler that ignores its signal never sends one. */
+const statusMsMax = 1_000;
+
+/** Ends the calls of a mounted gateway when its application closes. */
+export class CallCloser {
+  readonly #closing = new AbortController();
+  readonly #open = new Set<Response>();
+  readonly #sockets = new Set<Socket>();
+  #isClosing = false;
+  /** Milliseconds after which calls are aborted. */
+  readonly timeoutMs: number;
+  /** The gateway's `shutdownSignal`. */
+  readonly signal: AbortSignal;
+
+  constructor(closeTimeoutMs: number | undefined, shutdownSignal: AbortSignal | undefined) {
+    const { signal } = this.#closing;
+    this.timeoutMs = closeTimeoutMs ?? closeTimeoutMsDefault;
+    this.signal = shutdownSignal === undefined ? signal : AbortSignal.any([shutdownSignal, signal]);
+  }
+
+  /**
+   * Calls a gateway's handler, and remembers the response until it closes or the request is passed on. When the
+   * application closes, node waits for kept connections until their timeout, so the connection closes with the response.
+   */
+  serve(handler: NodeHandler, ...[request, response, next]: Required<Parameters<NodeHandler>>): void {
+    this.#open.add(response);
+    response.once("close", () => {
+      const { socket } = request;
+      const isServed = this.#open.delete(response);
+      if (isServed && this.#isClosing && !("stream" in request)) socket.end(() => socket.destroy());
+    });
+    handler(request, response, (error) => {
+      this.#open.delete(response);
+      next(error);
+    });
+  }
+
+  /** Remembers a server's connections, because node hides the socket of an HTTP/2 session that waits for its client. */
+  followConnections(server: EventEmitter): void {
+    server.on("connection", (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+  }
+
+  /** Aborts calls after the timeout, and closes the connections of calls that do not end then. */
+  close(): void {
+    this.#isClosing = true;
+    runLater(this.timeoutMs, () => {
+      const ports = new Set<number | undefined>();
+      for (const response of this.#open)
+        if ("stream" in response) ports.add(response.stream.session?.socket.remotePort);
+      this.#closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
+      runLater(statusMsMax, () => {
+        for (const response of this.#open) ("stream" in response ? response.stream : response).destroy();
+        for (const socket of this.#sockets) if (ports.has(socket.remotePort)) socket.destroy();
+      });
+    });
+  }
+}

@@ -1,0 +1,214 @@
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { ConnectGateway, ConnectModule } from "../../../src/nestjs.ts";
+import { pathOf } from "./frameworks.ts";
+import { ask, Greenhouse, listen, nestVersions, type NestVersion, SensorModule } from "./nest-application.ts";
+
+// Middleware that Nest modules configure, for own routes and for RPCs.
+
+interface Request {
+  readonly headers: Record<string, string | undefined>;
+  readonly originalUrl: string;
+  url: string;
+}
+interface Response {
+  statusCode: number;
+  setHeader(name: string, value: string): void;
+  end(body: string): void;
+}
+type Middleware = (request: Request, response: Response, next: (error?: unknown) => void) => unknown;
+type Route = string | { readonly path: string; readonly method: number };
+
+/** What tests use from Nest's `MiddlewareConsumer`. */
+interface Consumer {
+  apply(...middleware: readonly unknown[]): Consumer;
+  exclude(...routes: readonly Route[]): Consumer;
+  forRoutes(...routes: readonly Route[]): Consumer;
+}
+
+function moduleWith({ nest }: NestVersion, configure: (consumer: Consumer) => unknown): new () => object {
+  class MiddlewareModule {
+    configure(consumer: Consumer): void {
+      configure(consumer);
+    }
+  }
+  nest.Module({})(MiddlewareModule);
+  return MiddlewareModule;
+}
+
+const reading = "/sensors/palm/reading";
+const getReading = pathOf("GetReading");
+const json = { sensor: "palm", degreesCelsius: 21 };
+
+/** Middleware that refuses callers without a key, as applications write it. */
+const refusals: readonly { name: string; create: (version: NestVersion) => unknown }[] = [
+  {
+    name: "throws UnauthorizedException from a class",
+    create({ nest, require }) {
+      class AuthMiddleware {
+        use(...[{ headers }, , next]: Parameters<Middleware>): void {
+          if (headers["x-key"] === undefined) throw new (require("@nestjs/common").UnauthorizedException)();
+          next();
+        }
+      }
+      nest.Injectable({})(AuthMiddleware);
+      return AuthMiddleware;
+    },
+  },
+  {
+    name: "rejects",
+    create:
+      ({ require }): Middleware =>
+      async ({ headers }, _response, next) => {
+        await new Promise(setImmediate);
+        if (headers["x-key"] === undefined) throw new (require("@nestjs/common").UnauthorizedException)();
+        next();
+      },
+  },
+  {
+    name: "passes an error to next",
+    create:
+      ({ require }): Middleware =>
+      ({ headers }, _response, next) =>
+        next(headers["x-key"] === undefined ? new (require("@nestjs/common").UnauthorizedException)() : undefined),
+  },
+  {
+    name: "responds",
+    create: (): Middleware => (request, response, next) => {
+      if (request.headers["x-key"] !== undefined) return next();
+      response.statusCode = 401;
+      response.end("{}");
+    },
+  },
+  {
+    name: "responds and calls next",
+    create: (): Middleware => (request, response, next) => {
+      if (request.headers["x-key"] === undefined) {
+        response.statusCode = 401;
+        response.end("{}");
+      }
+      next();
+    },
+  },
+];
+
+describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) => {
+  const { RequestMethod } = version.require("@nestjs/common");
+
+  async function start(configure: (consumer: Consumer) => unknown, provider = Greenhouse): Promise<string> {
+    const imports = [SensorModule, moduleWith(version, configure)];
+    return await listen(await version.create({ imports, onFault: () => undefined }, provider));
+  }
+
+  test.each(refusals)("that $name refuses callers of own routes and RPCs", async ({ create }) => {
+    let handled = 0;
+    class Counted extends Greenhouse {
+      override getReading(request: { sensor: string }): object {
+        handled += 1;
+        return super.getReading(request);
+      }
+    }
+    const url = await start((consumer) => consumer.apply(create(version)).forRoutes("*path"), Counted);
+    for (const path of ["/echo", getReading]) {
+      expect([path, await statusOf(url + path, {}, "{}")]).toEqual([path, 401]);
+      expect([path, (await statusOf(url + path, { "x-key": "1" }, "{}")) < 300]).toEqual([path, true]);
+    }
+    expect(await statusOf(url + reading)).toBe(401);
+    expect(await statusOf(url + reading, { "x-key": "1" })).toBe(200);
+    expect(handled).toBe(2);
+  });
+
+  test.each<{ name: string; configure: (consumer: Consumer) => Consumer; urls: readonly string[] }>([
+    { name: "all paths", configure: (consumer) => consumer.forRoutes("*path"), urls: ["/echo", reading, getReading] },
+    { name: "a template's prefix", configure: (consumer) => consumer.forRoutes("sensors/*path"), urls: [reading] },
+    { name: "a path variable", configure: (consumer) => consumer.forRoutes("sensors/:id/reading"), urls: [reading] },
+    {
+      name: "a service",
+      configure: (consumer) => consumer.forRoutes(`${GreenhouseService.typeName}/*path`),
+      urls: [getReading],
+    },
+    {
+      name: "a method",
+      configure: (consumer) => consumer.forRoutes({ path: "*path", method: RequestMethod.POST }),
+      urls: ["/echo", getReading],
+    },
+    { name: "an own route", configure: (consumer) => consumer.forRoutes("echo"), urls: ["/echo"] },
+    {
+      name: "all paths except a service",
+      configure: (consumer) => consumer.exclude(`${GreenhouseService.typeName}/*path`).forRoutes("*path"),
+      urls: ["/echo", reading],
+    },
+  ])("for $name runs once per request", async ({ configure, urls }) => {
+    const seen: string[] = [];
+    const log: Middleware = ({ originalUrl }, _response, next) => {
+      seen.push(originalUrl);
+      next();
+    };
+    const url = await start((consumer) => configure(consumer.apply(log)));
+    expect((await ask(`${url}/echo`, '{"to":"you"}')).slice(0, 2)).toEqual([201, { to: "you" }]);
+    expect((await ask(url + reading)).slice(0, 2)).toEqual([200, json]);
+    expect((await ask(url + getReading, '{"sensor":"palm"}')).slice(0, 2)).toEqual([200, json]);
+    expect(await statusOf(`${url}/none`)).toBe(404);
+    expect(seen.filter((path) => path !== "/none")).toEqual(urls);
+  });
+
+  test("runs in the modules' order before the gateway reads a body", async () => {
+    const seen: string[] = [];
+    const log =
+      (name: string): Middleware =>
+      (_request, _response, next) => {
+        seen.push(name);
+        next();
+      };
+    const url = await start((consumer) => {
+      consumer.apply(log("first"), log("second")).forRoutes("*path");
+      consumer.apply(log("third")).forRoutes("beds/*path");
+    });
+    // Nest's body parser would refuse this in another form, round the number, and limit the body to 100 KiB.
+    expect((await ask(url + getReading, "{"))[1]).toMatchObject({ code: "invalid_argument" });
+    expect((await ask(`${url}/beds/9007199254740993:water`, "{}"))[1]).toMatchObject({ bed: "9007199254740993" });
+    expect((await ask(url + getReading, JSON.stringify({ sensor: "x".repeat(200_000) })))[0]).toBe(200);
+    expect(seen).toEqual(["first", "second", "first", "second", "third", "first", "second"]);
+  });
+
+  test("prevents the start with an adapter that is not for Express or Fastify", async () => {
+    const refusing = moduleWith(version, (consumer) =>
+      consumer.apply(refusals.find(({ name }) => name === "responds")?.create(version)).forRoutes("*path"),
+    );
+    const app = await version.create({ imports: [SensorModule, refusing] });
+    Reflect.set(app.getHttpAdapter(), "getType", () => "koa");
+    await expect(listen(app)).rejects.toThrow("middleware of modules cannot run for RPCs with Nest's adapter for koa");
+  });
+
+  test("runs for both of two gateways, which keep their paths", async () => {
+    const seen: string[] = [];
+    const log: Middleware = ({ originalUrl }, _response, next) => {
+      seen.push(originalUrl);
+      next();
+    };
+    const services = [{ service: GreenhouseService, provider: Greenhouse }];
+    const other = ConnectModule.forRoot({ services, imports: [SensorModule], requestPathPrefix: "/other" });
+    class OtherModule {
+      readonly name = "other";
+    }
+    version.nest.Module({ imports: [other] })(OtherModule);
+    const logs = moduleWith(version, (consumer) => consumer.apply(log).forRoutes("*path"));
+    const app = await version.create({ imports: [SensorModule, OtherModule, logs] });
+    for (const gateway of gatewaysOf(app)) gateway.mount(app);
+    await app.listen(0, "127.0.0.1");
+    const url = await app.getUrl();
+    for (const path of [reading, `/other${reading}`]) expect((await ask(url + path)).slice(0, 2)).toEqual([200, json]);
+    expect(seen).toEqual([reading, `/other${reading}`]);
+  });
+});
+
+function gatewaysOf(app: object): readonly ConnectGateway[] {
+  return Reflect.get(app, "get").call(app, ConnectGateway, { each: true, strict: false });
+}
+
+async function statusOf(url: string, header: Record<string, string> = {}, body?: string): Promise<number> {
+  const headers = { "content-type": "application/json", connection: "close", ...header };
+  const response = await fetch(url, body === undefined ? { headers } : { method: "POST", body, headers });
+  await response.text();
+  return response.status;
+}
