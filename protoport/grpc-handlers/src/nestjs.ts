@@ -1,12 +1,12 @@
 /** Serves NestJS controllers with `@GrpcMethod`, `@GrpcStreamMethod` and `@GrpcStreamCall`. */
-import { Code, ConnectError } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@protoport/gateway";
+import { CallCloser, ipOf, type MountableApplication } from "@protoport/frameworks/nest-mount";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@protoport/gateway/options";
-import { runLater } from "@protoport/gateway/exchange";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
-import { type GrpcServer, holdRequests, ignoredGrpcOptions, withStatuses } from "./nestjs/index.ts";
+import { type GrpcServer, holdRequests, ignoredGrpcOptions, mountStrategy, withStatuses } from "./nestjs/index.ts";
 
+export type { MountableApplication } from "@protoport/frameworks/nest-mount";
 export type { GrpcServer } from "./nestjs/index.ts";
 export { readServices, type DescriptorSource } from "./grpc-js.ts";
 
@@ -30,22 +30,15 @@ const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
   closeTimeoutMs: true,
 };
 
-/** Default `closeTimeoutMs`. Unary calls have time to complete before Kubernetes kills the process after 30 seconds. */
-const closeTimeoutMsDefault = 10_000;
-
-/** The members of a Nest application that a strategy uses. */
-export interface MountableApplication {
-  use(middleware: Gateway["handler"]): unknown;
-}
-
 /** The members that a strategy adds to Nest's server. */
 export interface GatewayStrategy {
   /**
    * Serves the RPCs in an application on Express or Fastify. Call `mount` before `app.init` and `app.listen`, which add
    * Nest's body parsers and its response for unknown paths. Call `app.startAllMicroservices` after `mount`, and before
-   * `app.listen`.
+   * `app.listen`. For calls, middleware that modules configure for their paths runs first.
    *
-   * @throws Error if the application is already initialized
+   * @throws Error if the application is already initialized, or has global guards that the microservice does not inherit
+   * @throws TypeError if `app` is not the application that `NestFactory.create` returns
    */
   mount(app: MountableApplication): void;
   /** Returns the gateway. @throws Error before Nest has started the microservice */
@@ -67,10 +60,9 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
 ): GatewayStrategy & Omit<Base, keyof GatewayStrategy> {
   refuseIgnoredOptions(grpcOptions, ignoredGrpcOptions, "createGatewayStrategy");
   refuseUnknownOptions(options, strategyOptionNames, "createGatewayStrategy");
-  const { gateway: gatewayOptions = {}, listen, closeTimeoutMs = closeTimeoutMsDefault, ...handlerOptions } = options;
+  const { gateway: gatewayOptions = {}, listen, closeTimeoutMs, ...handlerOptions } = options;
   const services: (readonly [ServiceDefinition, UntypedServiceImplementation])[] = [];
-  const closing = new AbortController();
-  const { shutdownSignal = closing.signal } = gatewayOptions;
+  const closer = new CallCloser(closeTimeoutMs, gatewayOptions.shutdownSignal);
   let gateway: Gateway | undefined;
   let isMounted = false;
   let isClosed = false;
@@ -95,8 +87,9 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
       await server.bindEvents();
       if (isClosed) throw new Error("the strategy was closed before it had started");
       gateway = createGateway({
+        clientAddress: ipOf,
         ...gatewayOptions,
-        shutdownSignal: AbortSignal.any([shutdownSignal, closing.signal]),
+        shutdownSignal: closer.signal,
         routes: (router) => {
           for (const [definition, handlers] of services) addGrpcJsService(router, definition, handlers, handlerOptions);
           gatewayOptions.routes?.(router);
@@ -107,14 +100,14 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
     },
     async close(): Promise<void> {
       isClosed = true;
-      if (listen !== undefined) return await gateway?.drain(closeTimeoutMs);
-      runLater(closeTimeoutMs, () => closing.abort(new ConnectError("the server is shutting down", Code.Unavailable)));
+      if (listen !== undefined) return await gateway?.drain(closer.timeoutMs);
+      closer.close();
     },
     unwrap: started,
     mount: (app: MountableApplication): void => {
       if (isInitialized(app)) throw new Error("call strategy.mount(app) before app.init() and app.listen()");
+      mountStrategy(app, server, closer, started);
       isMounted = true;
-      app.use((request, response, next) => started().handler(request, response, next));
     },
   });
 }

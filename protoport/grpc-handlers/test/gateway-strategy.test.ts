@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttpServer, type Server } from "node:http";
 import { createServer } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import {
@@ -13,7 +13,7 @@ import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_p
 import { within } from "../../testing/src/deadline.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { freePort } from "../../testing/src/process/free-port.ts";
-import { createGatewayStrategy, type GatewayStrategyOptions } from "../src/nestjs.ts";
+import { createGatewayStrategy, type GatewayStrategyOptions, type MountableApplication } from "../src/nestjs.ts";
 import { loadGarden } from "./garden.ts";
 import { callGarden, type Message } from "./grpc-js-client.ts";
 
@@ -79,14 +79,26 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
   await within(closed.promise, "the end of close");
 });
 
+/** Returns an application with the members of Nest's that a mount uses. */
+function createApplication(server: Server): MountableApplication {
+  const noGuards = { getGlobalGuards: () => [], getGlobalRequestGuards: () => [] };
+  const application = {
+    config: noGuards,
+    container: { getModules: () => new Map([["app", { addProvider: () => undefined }]]) },
+    getMicroservices: () => [],
+    getHttpAdapter: () => ({ getHttpServer: () => server, createMiddlewareFactory: () => undefined }),
+    use: (middleware: Parameters<MountableApplication["use"]>[0]) =>
+      server.on("request", (request, response) => middleware(request, response, () => undefined)),
+  };
+  return application;
+}
+
 /** Returns the status of a mounted GetTree call whose handler is `getTree`. The call ends before the default timeout. */
 async function callMounted(options: GatewayStrategyOptions, getTree: (close: () => void) => void): Promise<number> {
   const handlers = { getTree: () => getTree(() => void strategy.close()) };
   const strategy = createGatewayStrategy(ServerGrpc, { handlers }, options);
   const server = createHttpServer();
-  strategy.mount({
-    use: (middleware) => server.on("request", (request, response) => middleware(request, response, () => undefined)),
-  });
+  strategy.mount(createApplication(server));
   await strategy.start();
   await using loopback = await startOnLoopback(server);
   const signal = AbortSignal.timeout(5000);

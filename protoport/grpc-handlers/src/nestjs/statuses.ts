@@ -1,16 +1,12 @@
 import type { EventEmitter } from "node:events";
-import {
-  type sendUnaryData,
-  status,
-  type StatusObject,
-  type UntypedHandleCall,
-  type UntypedServiceImplementation,
-} from "@grpc/grpc-js";
+import { status, type UntypedHandleCall, type UntypedServiceImplementation } from "@grpc/grpc-js";
+import { fromHttpException } from "@protoport/frameworks/nest-mount";
 
-/** The error that Nest's filter creates for an exception without a status, such as an `RpcException` with a string. */
+/** An object that an application passes to `RpcException`, or that Nest's filter creates for an exception. */
 interface NestError {
-  readonly status: "error";
   readonly message: string;
+  readonly status?: unknown;
+  readonly code?: status;
 }
 
 /** Nest's message for a call that a guard refuses (`FORBIDDEN_MESSAGE`). */
@@ -22,23 +18,32 @@ export function withStatuses(handlers: UntypedServiceImplementation): UntypedSer
 }
 
 function withStatus(handler: UntypedHandleCall): UntypedHandleCall {
-  return (call: EventEmitter, callback?: sendUnaryData<unknown>): unknown => {
+  return (call: EventEmitter, callback?: (...result: unknown[]) => void): unknown => {
     const emit = call.emit.bind(call);
     call.emit = (event, ...args: unknown[]) => emit(event, ...(event === "error" ? args.map(toStatus) : args));
-    const respond: typeof callback = callback && ((error, ...rest) => callback(error && toStatus(error), ...rest));
-    return Reflect.apply(handler, undefined, [call, respond]);
+    const respond = callback && ((error: unknown, ...rest: unknown[]) => callback(error && toStatus(error), ...rest));
+    const returned: unknown = Reflect.apply(handler, undefined, [call, respond]);
+    // Rejects with the error of Nest's filter if the method has `@GrpcStreamCall`.
+    return returned instanceof Promise ? returned.catch((error: unknown) => call.emit("error", error)) : returned;
   };
 }
 
-// Converts errors from Nest's filter, which has logged unexpected errors and hidden their messages.
-function toStatus<E>(error: E): E | Pick<StatusObject, "code" | "details"> {
-  if (!isNestError(error)) return error;
-  const { message } = error;
-  return { code: message === forbidden ? status.PERMISSION_DENIED : status.UNKNOWN, details: message };
+/** Converts errors from Nest's exceptions and from its filter, which has logged unexpected errors. */
+function toStatus(error: unknown): unknown {
+  // `RpcException` has the object or the string that its constructor got.
+  const thrown: unknown = error instanceof Error && "getError" in error ? Reflect.get(error, "error") : error;
+  const { code = status.UNKNOWN, rawMessage } = fromHttpException(thrown) ?? {};
+  if (rawMessage !== undefined) return { code, details: rawMessage };
+  if (typeof thrown === "string") return { code, details: thrown };
+  if (!isNestError(thrown)) return thrown;
+  const { message } = thrown;
+  const isRefused = thrown.status === "error" && message === forbidden;
+  return { ...thrown, code: isRefused ? status.PERMISSION_DENIED : code, details: message };
 }
 
-function isNestError(error: unknown): error is NestError {
-  return (
-    typeof error === "object" && error !== null && "status" in error && error.status === "error" && "message" in error
-  );
+/** Returns whether an error has a message for clients, but no status. */
+function isNestError(thrown: unknown): thrown is NestError {
+  if (typeof thrown !== "object" || thrown === null || thrown instanceof Error) return false;
+  const { message, code }: Partial<NestError> = thrown;
+  return typeof message === "string" && !(typeof code === "number" && code !== status.OK && code in status);
 }

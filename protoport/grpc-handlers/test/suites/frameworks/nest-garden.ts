@@ -8,8 +8,9 @@ import { includeDirs } from "../../garden.ts";
 import type { Message } from "../../grpc-js-client.ts";
 
 /** What tests use from Nest. Its types are missing in a fresh clone. */
-interface Application {
+export interface Application {
   connectMicroservice(options: object, hybrid?: object): unknown;
+  getHttpServer(): object;
   startAllMicroservices(): Promise<unknown>;
   use(middleware: unknown): void;
   useGlobalGuards(...guards: object[]): void;
@@ -29,9 +30,27 @@ interface Observable {
 /** A major Nest version on a platform. */
 export interface NestVersion {
   /** Creates an application with the controller and its enhancers. */
-  create(this: void, options?: GatewayStrategyOptions, ofNest?: object): Promise<NestGarden>;
+  create(
+    this: void,
+    options?: GatewayStrategyOptions,
+    ofNest?: object,
+    parts?: Partial<ApplicationParts>,
+  ): Promise<NestGarden>;
+  readonly require: NodeJS.Require;
   /** Starts a microservice on Nest's own transport, and returns its port. */
   startOwn(this: void): Promise<number>;
+}
+
+/** What an application has in addition to the garden. */
+export interface ApplicationParts {
+  /** The options of Fastify. */
+  readonly fastify: object;
+  readonly hybrid: object;
+  readonly providers: readonly object[];
+  /** The `configure` method of the module. */
+  readonly configure: (consumer: object) => unknown;
+  /** Runs before the microservice is connected. */
+  readonly prepare: (app: Application) => unknown;
 }
 
 /** An application that serves the garden. */
@@ -53,7 +72,7 @@ const grpcOptions = {
 function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersion {
   const require = requireFrom(folder);
   const nest: Record<
-    "Catch" | "Controller" | "Module" | "UseFilters" | "UseGuards" | "UseInterceptors" | "UsePipes",
+    "Catch" | "Controller" | "Get" | "Module" | "UseFilters" | "UseGuards" | "UseInterceptors" | "UsePipes",
     Decorate
   > = require("@nestjs/common");
   const microservices: Record<"GrpcMethod" | "GrpcStreamMethod", Decorate> & {
@@ -62,9 +81,9 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
     readonly Transport: { readonly GRPC: number };
   } = require("@nestjs/microservices");
   const { NestFactory } = require("@nestjs/core");
-  const { from, map, throwError, toArray } = require("rxjs");
+  const { from, interval, map, throwError, toArray } = require("rxjs");
 
-  function createModule(order: string[]): object {
+  function createModule(order: string[], { providers = [], configure }: Partial<ApplicationParts>): object {
     class KeyGuard {
       async canActivate(context: { switchToRpc(): { getContext(): Metadata } }): Promise<boolean> {
         order.push("guard");
@@ -104,6 +123,7 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
       }
       listTrees({ pageSize }: Message): Observable {
         if (pageSize === 0) throw new NoTreeError("no trees");
+        if (Number(pageSize) < 0) return interval(1).pipe(map((at: number) => ({ treeId: String(at) })));
         return from(Array.from({ length: Number(pageSize) }, (_, at) => ({ treeId: String(at + 1) })));
       }
       addTrees(trees: Observable): Observable {
@@ -116,9 +136,18 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
         return trees.pipe(map(({ treeId }: Message) => ({ treeId: String(Number(treeId) + 10) })));
       }
     }
-    class AppModule {
-      readonly name = "garden";
+    class PageController {
+      page(): string {
+        return "a page";
+      }
     }
+    class AppModule {
+      configure(consumer: object): void {
+        configure?.(consumer);
+      }
+    }
+    nest.Controller()(PageController);
+    nest.Get("page")(PageController.prototype, "page", { value: Reflect.get(PageController.prototype, "page") });
     const { prototype } = GardenController;
     const decorate = (decorator: Decorator, name: keyof GardenController): void => {
       const descriptor = Object.getOwnPropertyDescriptor(prototype, name) ?? {};
@@ -150,24 +179,26 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
     nest.UseGuards(KeyGuard)(GardenController);
     nest.UseInterceptors(OrderInterceptor)(GardenController);
     nest.UseFilters(NoTreeFilter)(GardenController);
-    nest.Module({ controllers: [GardenController] })(AppModule);
+    nest.Module({ controllers: [GardenController, PageController], providers })(AppModule);
     return AppModule;
   }
 
-  async function createApplication(order: string[]): Promise<Application> {
+  async function createApplication(order: string[], parts: Partial<ApplicationParts> = {}): Promise<Application> {
     const adapters = require(`@nestjs/platform-${platform.toLowerCase()}`);
-    const adapter = platform === "Fastify" ? new adapters.FastifyAdapter() : new adapters.ExpressAdapter();
-    const app: Application = await NestFactory.create(createModule(order), adapter, { logger: false });
+    const adapter = platform === "Fastify" ? new adapters.FastifyAdapter(parts.fastify) : new adapters.ExpressAdapter();
+    const app: Application = await NestFactory.create(createModule(order, parts), adapter, { logger: false });
     onTestFinished(() => app.close());
     return app;
   }
 
   return {
-    async create(options = {}, ofNest = {}) {
+    require,
+    async create(options = {}, ofNest = {}, parts = {}) {
       const order: string[] = [];
-      const app = await createApplication(order);
+      const app = await createApplication(order, parts);
+      parts.prepare?.(app);
       const strategy = createGatewayStrategy(microservices.ServerGrpc, { ...grpcOptions, ...ofNest }, options);
-      app.connectMicroservice({ strategy }, { inheritAppConfig: true });
+      app.connectMicroservice({ strategy }, parts.hybrid ?? { inheritAppConfig: true });
       return { app, strategy, order };
     },
     async startOwn() {

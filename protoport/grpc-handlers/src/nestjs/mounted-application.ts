@@ -1,0 +1,68 @@
+import {
+  applicationOf,
+  type CallCloser,
+  type Enhancer,
+  enhancersOf,
+  type MountableApplication,
+  mountInNest,
+} from "@protoport/frameworks/nest-mount";
+import type { Gateway } from "@protoport/gateway";
+
+/**
+ * Mounts a strategy's gateway in an application, whose close also closes the strategy's calls.
+ *
+ * @param started - returns the gateway, or throws if the strategy has not started
+ * @throws Error for global guards that would not run
+ */
+export function mountStrategy(
+  app: MountableApplication,
+  strategy: object,
+  closer: CallCloser,
+  started: () => Gateway,
+): void {
+  const onApplicationBootstrap = refuseSkippedGuards(app, strategy);
+  mountInNest(app, {
+    matches: (request) => started().matches(request),
+    followConnections: (httpServer) => closer.followConnections(httpServer),
+    serve: (...exchange) => closer.serve(started().handler, ...exchange),
+  });
+  // Nest calls the hooks of providers. Nest closes microservices only when all requests of the application have ended.
+  const hooks = { onApplicationBootstrap, beforeApplicationShutdown: () => closer.close() };
+  const [module = {}] = applicationOf(app).container.getModules().values();
+  Reflect.get(module, "addProvider").call(module, { provide: Symbol("gateway strategy"), useValue: hooks });
+}
+
+/**
+ * Checks that an application's global guards run for a strategy's RPCs. Returns a function that checks again when all
+ * guards are known.
+ *
+ * @throws Error for guards that would not run
+ */
+function refuseSkippedGuards(app: object, strategy: object): () => void {
+  const { configuration } = applicationOf(app);
+  const listGuards = (): Enhancer[] => enhancersOf("Guards", configuration, []);
+  const findMicroservice = (): object | undefined => {
+    const all: readonly object[] = Reflect.get(app, "getMicroservices").call(app);
+    return all.find((each) => Reflect.get(each, "serverInstance") === strategy);
+  };
+  const inherits = (microservice: object): boolean =>
+    Reflect.get(microservice, "applicationConfig") === configuration.config;
+  const check = (applied: readonly Enhancer[]): void => {
+    const known = applied.map(({ declared }) => declared);
+    const skipped = listGuards().filter(({ declared }) => !known.includes(declared));
+    if (skipped.length === 0) return;
+    const labels = skipped.map(({ label }) => label).join(", ");
+    throw new Error(`RPCs would skip global guards of the application: ${labels}. ${howToInherit}`);
+  };
+  const connected = findMicroservice();
+  if (connected !== undefined && !inherits(connected)) check([]);
+  // Nest applies the guards when it initializes the microservice.
+  const isInitialized = connected !== undefined && Reflect.get(connected, "isInitialized") === true;
+  const applied = isInitialized ? listGuards() : undefined;
+  return () => {
+    const microservice = findMicroservice();
+    check(microservice !== undefined && inherits(microservice) ? (applied ?? listGuards()) : []);
+  };
+}
+
+const howToInherit = "Call app.connectMicroservice({ strategy }, { inheritAppConfig: true }) after app.useGlobalGuards";

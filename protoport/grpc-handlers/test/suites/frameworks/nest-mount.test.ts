@@ -1,0 +1,175 @@
+import { once } from "node:events";
+import { get } from "node:http";
+import { connect } from "node:http2";
+import { connect as connectTcp } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { within } from "../../../../testing/src/deadline.ts";
+import { type ApplicationParts, type NestGarden, nestVersions, type NestVersion } from "./nest-garden.ts";
+
+// Strategies that are mounted in Nest applications: global guards, middleware of modules, and the application's close.
+
+const tree = "/v1/beds/1/trees/7";
+const open = { "x-key": "open" };
+
+async function listen({ app, strategy }: NestGarden): Promise<string> {
+  strategy.mount(app);
+  await app.startAllMicroservices();
+  await app.listen(0, "127.0.0.1");
+  return await app.getUrl();
+}
+
+async function statusOf(url: string, header: Record<string, string> = open): Promise<number> {
+  const response = await fetch(url, { headers: { connection: "close", ...header } });
+  await response.text();
+  return response.status;
+}
+
+class DenyAll {
+  canActivate(): boolean {
+    return false;
+  }
+}
+
+const guards: readonly { name: string; label: string; parts: (version: NestVersion) => Partial<ApplicationParts> }[] = [
+  {
+    name: "useGlobalGuards",
+    label: "DenyAll",
+    parts: () => ({ prepare: (app) => app.useGlobalGuards(new DenyAll()) }),
+  },
+  {
+    name: "APP_GUARD",
+    label: "DenyAll",
+    parts: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: DenyAll }] }),
+  },
+  {
+    name: "APP_GUARD for each request",
+    label: "DenyAll",
+    parts: ({ require }) => ({
+      providers: [
+        {
+          provide: require("@nestjs/core").APP_GUARD,
+          useClass: DenyAll,
+          scope: require("@nestjs/common").Scope.REQUEST,
+        },
+      ],
+    }),
+  },
+];
+
+describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) => {
+  const { create } = version;
+
+  describe.each(guards)("with $name", ({ label, parts }) => {
+    test("refuses calls as own routes do if the guards are inherited", async () => {
+      const url = await listen(await create({}, {}, parts(version)));
+      expect([await statusOf(`${url}/page`), await statusOf(url + tree)]).toEqual([403, 403]);
+    });
+
+    test("is refused by mount if the guards are not inherited", async () => {
+      const { app, strategy } = await create({}, {}, { ...parts(version), hybrid: {} });
+      expect(() => strategy.mount(app)).toThrow(
+        `RPCs would skip global guards of the application: ${label} (global). Call app.connectMicroservice({ strategy }`,
+      );
+    });
+  });
+
+  test.each([
+    { name: "inherits guards", hybrid: { inheritAppConfig: true } },
+    { name: "does not inherit guards", hybrid: {} },
+  ])("prevents the start if it $name and a guard is added after mount", async ({ hybrid }) => {
+    const { app, strategy } = await create({}, {}, { hybrid });
+    strategy.mount(app);
+    app.useGlobalGuards(new DenyAll());
+    await app.startAllMicroservices();
+    await expect(app.listen(0, "127.0.0.1")).rejects.toThrow(
+      "RPCs would skip global guards of the application: DenyAll",
+    );
+  });
+
+  test("runs a guard that is added before a deferred initialization", async () => {
+    const garden = await create({}, {}, { hybrid: { inheritAppConfig: true, deferInitialization: true } });
+    garden.strategy.mount(garden.app);
+    garden.app.useGlobalGuards(new DenyAll());
+    await garden.app.startAllMicroservices();
+    await garden.app.listen(0, "127.0.0.1");
+    expect(await statusOf((await garden.app.getUrl()) + tree)).toBe(403);
+  });
+
+  test("runs the middleware of modules for its RPCs", async () => {
+    const seen: string[] = [];
+    interface Request {
+      readonly headers: Record<string, string>;
+      readonly originalUrl: string;
+    }
+    const auth = (
+      { headers, originalUrl }: Request,
+      response: { statusCode: number; end(): void },
+      next: () => void,
+    ) => {
+      seen.push(originalUrl);
+      if (headers["x-token"] !== undefined) return next();
+      response.statusCode = 401;
+      response.end();
+    };
+    const configure = (consumer: object): unknown =>
+      Reflect.get(consumer, "apply").call(consumer, auth).forRoutes("*path");
+    const url = await listen(await create({}, {}, { configure }));
+    for (const path of ["/page", tree]) {
+      expect([await statusOf(url + path), await statusOf(url + path, { ...open, "x-token": "1" })]).toEqual([401, 200]);
+    }
+    expect(seen).toEqual(["/page", "/page", tree, tree]);
+  });
+
+  test("admit gets the client that the framework finds behind trusted proxies", async () => {
+    const peers: string[] = [];
+    const gateway = { admit: ({ peer }: { peer: { address: string } }) => void peers.push(peer.address) };
+    const parts = { fastify: { trustProxy: ["127.0.0.1"] } };
+    const garden = await create({ gateway }, {}, parts);
+    Reflect.get(garden.app, "set")?.call(garden.app, "trust proxy", ["127.0.0.1"]);
+    const url = await listen(garden);
+    for (const address of ["192.0.2.1", "2001:db8::7"])
+      await statusOf(url + tree, { ...open, "x-forwarded-for": address });
+    expect(peers).toEqual(["192.0.2.1", "2001:db8::7"]);
+  });
+
+  test.each(["/v1/trees?pageSize=-1", "/garden.v1.Garden/ListTrees"])(
+    "app.close aborts an endless stream of %s after closeTimeoutMs",
+    async (path) => {
+      const garden = await create({ closeTimeoutMs: 50 });
+      const url = await listen(garden);
+      const body = Buffer.concat([Buffer.from([0, 0, 0, 0, 15]), Buffer.from('{"pageSize":-1}')]);
+      const headers = { ...open, "content-type": "application/connect+json" };
+      const response = await fetch(
+        url + path,
+        path.startsWith("/v1") ? { headers: open } : { method: "POST", headers, body },
+      );
+      const text = response.text();
+      await within(garden.app.close(), "the end of close");
+      expect(await text).toContain("the server is shutting down");
+    },
+  );
+
+  test("app.close ends although a client does not read an endless stream", async () => {
+    const garden = await create({ closeTimeoutMs: 50 });
+    const url = await listen(garden);
+    const request = get(`${url}/v1/trees?pageSize=-1`, { headers: open });
+    request.on("error", () => undefined);
+    onTestFinished(() => void request.destroy());
+    await once(request, "response");
+    await within(garden.app.close(), "the end of close");
+  });
+});
+
+describe.each(nestVersions.filter(([name]) => name.endsWith("Fastify")))("HTTP/2 in Nest, %s", (_name, { create }) => {
+  test("app.close ends although a client does not read an endless stream", async () => {
+    const garden = await create({ closeTimeoutMs: 50 }, {}, { fastify: { http2: true } });
+    const socket = connectTcp(Number(new URL(await listen(garden)).port), "127.0.0.1");
+    onTestFinished(() => void socket.destroy());
+    const session = connect("http://127.0.0.1", { createConnection: () => socket }).on("error", () => undefined);
+    const stream = session.request({ ":path": "/v1/trees?pageSize=-1", ...open }).on("error", () => undefined);
+    await once(stream, "data");
+    stream.pause();
+    socket.pause();
+    await within(garden.app.close(), "the end of close");
+  });
+});
