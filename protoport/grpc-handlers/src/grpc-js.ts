@@ -18,7 +18,8 @@ export { readServices, type DescriptorSource } from "./descriptors/index.ts";
 export interface GrpcJsOptions {
   /**
    * The service descriptors. Required unless the definition is from `@grpc/proto-loader`, which includes descriptors.
-   * proto-loader's descriptors lack comments, `json_name`, custom options, and presence in proto2 and editions.
+   * proto-loader's descriptors lack comments, `json_name`, the custom options of services, messages, fields and enums,
+   * and presence in proto2 and editions. The gateway's options `visibility` and `validation` require `descriptors`.
    */
   readonly descriptors?: DescriptorSource;
   /** Interceptors for grpc-js's server, in the order that its `Server` option has. */

@@ -14,6 +14,7 @@ import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@
 import {
   type HiddenParts,
   type PartlyVisible,
+  refuseIncomplete,
   validateServices,
   type VisibilityOptions,
   createReachableRegistry,
@@ -98,6 +99,7 @@ export function* createRpcs(
   requireOwnDescriptors(services, options.jsonOptions?.registry, commonJsPrototype);
   const unvalidated = services.filter((service) => !isValidated(service));
   validateServices(unvalidated);
+  if (validation !== undefined) refuseIncomplete(services, "validation");
   const visibleRegistry = definitions && options.jsonOptions?.registry;
   const registries = new Set(registered.flatMap(({ serviceOptions }) => serviceOptions.jsonOptions?.registry ?? []));
   if (visibleRegistry !== undefined) registries.delete(visibleRegistry);

@@ -1,4 +1,4 @@
-import { create, equals, fromBinary, fromJson, isFieldSet, type JsonObject, setExtension } from "@bufbuild/protobuf";
+import { create, equals, fromBinary, isFieldSet, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import {
   type DescriptorProto,
@@ -11,20 +11,18 @@ import {
   type FileDescriptorSet,
   FileDescriptorSetSchema,
   type MethodDescriptorProto,
-  MethodOptionsSchema,
   type ServiceDescriptorProto,
   ServiceDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 import { joinNames } from "@protoport/gateway/descriptors";
 import { withCode } from "@protoport/gateway/errors";
-import { http } from "@protoport/gateway/gen/google/api/annotations_pb.js";
-import { type HttpRule, HttpRuleSchema } from "@protoport/gateway/gen/google/api/http_pb.js";
+import type { MethodOptions } from "./method-options.ts";
 
 /** The members by which a `@grpc/proto-loader` definition describes a method. */
 export interface DescribedMethod {
   readonly path: string;
   readonly requestType: { readonly fileDescriptorProtos: readonly Uint8Array[] };
-  readonly options?: { readonly "(google.api.http)"?: JsonObject };
+  readonly options?: JsonObject;
 }
 
 /** Returns whether a member of a definition is a method with descriptors, as in `@grpc/proto-loader` definitions. */
@@ -35,41 +33,51 @@ export function isDescribed(value: unknown): value is DescribedMethod {
 }
 
 /**
- * Returns the descriptors for `@grpc/proto-loader` methods as protoc would write them.
+ * Returns the descriptors for `@grpc/proto-loader` methods as protoc would write them, without custom options. Adds the
+ * methods' custom options to `options`.
  *
  * protobufjs writes one file per package, without imports and custom options. Type names are relative, and field names
- * are in camel case unless `keepCase` is set. HTTP rules are in the method options.
+ * are in camel case unless `keepCase` is set. Method options are in the definition.
  *
- * @throws TypeError if definitions that were loaded separately contain different types with the same name
+ * @throws TypeError if definitions that were loaded separately contain different types with the same name, or if
+ * proto-loader has dropped the methods' options
  */
-export function toDescriptorSet(methods: readonly DescribedMethod[]): FileDescriptorSet {
+export function toDescriptorSet(methods: readonly DescribedMethod[], options: MethodOptions): FileDescriptorSet {
   // Methods from the same `loadSync` call have the same array of files.
   const loaded = new Set(methods.map(({ requestType }) => requestType.fileDescriptorProtos));
   const files = new Map<string, FileDescriptorProto>();
-  for (const file of [...loaded].flatMap((each) => completeFiles(each, methods))) {
+  for (const file of [...loaded].flatMap((each) => completeFiles(each, methods, options))) {
     const first = files.get(file.package);
     if (first === undefined) files.set(file.package, file);
     else mergeFile(first, file);
   }
-  return create(FileDescriptorSetSchema, { file: [...files.values()] });
+  return create(FileDescriptorSetSchema, { file: [...files.values(), options.toFile([...wellKnownFiles])] });
+}
+
+/** Returns the service name from a path such as `/package.Service/Method`. */
+export function serviceNameOf(path: string): string {
+  return path.slice(1, path.lastIndexOf("/"));
 }
 
 /** Returns the files that a single `loadSync` call has read. */
-function completeFiles(loaded: readonly Uint8Array[], methods: readonly DescribedMethod[]): FileDescriptorProto[] {
-  const files = loaded
-    .map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes))
-    // The google.protobuf files are replaced by the gateway's own, which protoc has compiled.
-    .filter((file) => file.package !== "google.protobuf");
-  const names = new Names(files);
+function completeFiles(
+  loaded: readonly Uint8Array[],
+  methods: readonly DescribedMethod[],
+  options: MethodOptions,
+): FileDescriptorProto[] {
+  const all = loaded.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
+  const names = new Names(all);
+  options.addExtensions(all, (typeName, scope) => names.resolve(typeName, scope));
+  // The google.protobuf files are replaced by the gateway's own, which protoc has compiled.
+  const files = all.filter((file) => file.package !== "google.protobuf");
   const completeService = ({ method: rpcs }: ServiceDescriptorProto, serviceName: string): void => {
     for (const rpc of rpcs) {
       rpc.inputType = names.resolve(rpc.inputType, serviceName);
       rpc.outputType = names.resolve(rpc.outputType, serviceName);
-      const rule = ruleOf(methods.find(({ path }) => path === `/${serviceName}/${rpc.name}`));
-      if (rule === undefined) continue;
-      rpc.options ??= create(MethodOptionsSchema);
-      setExtension(rpc.options, http, toHttpRule(rule));
-      names.keep(rule, rpc);
+      const path = `/${serviceName}/${rpc.name}`;
+      const method = methods.find((each) => each.path === path);
+      const rule = method && options.add(rpc, path, method.options);
+      if (rule !== undefined) names.keep(rule, rpc);
     }
   };
   // The HTTP rules are read first, because they determine the field names.
@@ -134,16 +142,6 @@ const wellKnownFiles: readonly string[] = [
 /** The google.api messages that the gateway includes. */
 const wellKnownInApi: ReadonlySet<string> = new Set(["CustomHttpPattern", "Http", "HttpBody", "HttpRule"]);
 
-function ruleOf(method: DescribedMethod | undefined): JsonObject | undefined {
-  return method?.options?.["(google.api.http)"];
-}
-
-/** Reads a protobufjs rule, in which a single additional binding is not in an array. */
-function toHttpRule(rule: JsonObject): HttpRule {
-  const { additional_bindings: more = [] } = rule;
-  return fromJson(HttpRuleSchema, { ...rule, additional_bindings: [more].flat() });
-}
-
 /** Restores the names that protobufjs has shortened or changed. */
 class Names {
   /** The types by full name. The value is `undefined` for enums. */
@@ -159,7 +157,7 @@ class Names {
   }
 
   /** Records the field names in an HTTP rule's path variables and bodies. Literals contain no field names. */
-  keep(rule: JsonObject, { inputType, outputType }: MethodDescriptorProto): void {
+  keep(rule: JsonValue, { inputType, outputType }: MethodDescriptorProto): void {
     const references = JSON.stringify(rule).matchAll(/\{([\w.]+)|"(response_)?body":"(\w+)"/g);
     for (const [, variable, response, body = ""] of references) {
       this.#keepPath((variable ?? body).split("."), response === undefined ? inputType : outputType);
@@ -185,8 +183,8 @@ class Names {
     const typeName = joinNames(scope, message.name);
     message.extension = [];
     for (const nested of message.nestedType) this.complete(nested, typeName);
-    // An extension name begins with a dot.
-    message.field = message.field.filter(({ name }) => !name.startsWith("."));
+    // An extension of the message has a name that begins with a dot. A declaration in the message has an extendee.
+    message.field = message.field.filter(({ name, extendee }) => !name.startsWith(".") && extendee === "");
     for (const field of message.field) {
       field.name = this.#fieldName(field);
       if (field.typeName !== "") field.typeName = this.resolve(field.typeName, typeName);

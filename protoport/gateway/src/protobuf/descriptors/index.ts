@@ -12,6 +12,7 @@ export { type DeclaredNames, declaredNames } from "./declared-names.ts";
 export { filesOf } from "./files-of.ts";
 export { HiddenParts, type PartlyVisible } from "./hidden-parts.ts";
 export { visibilityLabelsOf, type VisibilityOptions, visibilityOptionNames } from "./hide-restricted.ts";
+export { markIncomplete, refuseIncomplete } from "./incomplete-files.ts";
 export { knownFile } from "./known-files.ts";
 export { sortFiles } from "./sort-files.ts";
 export {
