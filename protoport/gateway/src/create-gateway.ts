@@ -131,8 +131,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   refuseUnknownOptions(options, gatewayOptionNames, "createGateway");
   const report = createFaultReporter(options.onFault);
   const routes = runSteps(compileNodeRoutes(options, report));
-  for (const line of describeUnusedLabels(options.visibility?.allow ?? [], routes.visibilityLabels))
-    process.emitWarning(line);
+  for (const line of describeUnusedLabels(options.visibility, routes.visibilityLabels)) process.emitWarning(line);
   return assembleGateway(
     { server: createNodeServer(options, routes, report), handlerOptions: options },
     options.engine,

@@ -28,6 +28,6 @@ export function createFetchGateway(options: ServingOptions): FetchGateway {
   refuseUnknownOptions(options, servingOptionNames, "createFetchGateway");
   const report = createFaultReporter(options.onFault);
   const routes = compileRoutes(options, { compressions: [webGzip] }, report);
-  for (const line of describeUnusedLabels(options.visibility?.allow ?? [], routes.visibilityLabels)) console.warn(line);
+  for (const line of describeUnusedLabels(options.visibility, routes.visibilityLabels)) console.warn(line);
   return { fetch: createFetchHandler({ server: createServer(options, routes, report, undefined) }) };
 }

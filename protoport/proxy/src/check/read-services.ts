@@ -27,7 +27,7 @@ export function servicesOf(path: string, bytes: Uint8Array, labels?: readonly st
   const isGoogleMissing = [...missingFiles].some((name) => name.startsWith("google/"));
   const hint = isGoogleMissing ? `${howToCreate}. ${googleApis}` : howToCreate;
   const omissions = [...omitted].map(([name, reason]) => `${name} is omitted: ${reason}. ${hint}`);
-  const warnings = [...omissions, ...describeUnusedLabels(labels ?? [], used)];
+  const warnings = [...omissions, ...describeUnusedLabels(labels && { allow: labels }, used)];
   if (services.length > 0) return { services, declaredRpcs: declaredNames(bytes).rpcs, hiddenRpcs, warnings };
   throw new InputError(omissions[0] ?? `${path} declares no services`);
 }

@@ -61,7 +61,7 @@ export function describeUnusedNames(
       (name) => `--mcp ${name} has no effect`,
       "no served RPC matches that can be a tool",
     ),
-    ...describeUnusedLabels(visibility?.allow ?? [], visibilityLabels),
+    ...describeUnusedLabels(visibility, visibilityLabels),
   ];
 }
 

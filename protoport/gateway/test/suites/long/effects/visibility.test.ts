@@ -355,3 +355,11 @@ describe("an allowed label that no definition uses", () => {
     expect(warn.mock.calls).toEqual([[warning]]);
   });
 });
+
+test("visibility causes a warning from createGateway if no definition has a rule", () => {
+  const warn = vi.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+  onTestFinished(() => warn.mockRestore());
+  createGateway({ routes: (router) => router.service(GreenhouseService, {}), visibility: { allow: [] } });
+  createGateway({ routes: (router) => router.service(greenhouse, {}), visibility: { allow: [] } });
+  expect(warn.mock.calls).toEqual([["visibility has no effect: the definitions have no google.api.visibility rules"]]);
+});

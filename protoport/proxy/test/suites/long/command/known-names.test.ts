@@ -22,6 +22,7 @@ afterAll(() => folder[Symbol.dispose]());
 const served = GreenhouseService.typeName;
 const set = folder.write("greenhouse.binpb", descriptorSetOf(file_greenhouse_v1_greenhouse));
 const restricted = restrictedServices().map(({ file }) => file);
+const orders = folder.write("orders.binpb", descriptorSetOf(OrderService.file));
 const restrictedSet = folder.write("restricted.binpb", descriptorSetOf(...new Set(restricted)));
 
 interface Result {
@@ -196,6 +197,21 @@ test("names of hidden services and RPCs are accepted", async () => {
       'the visibility label "PREVIEW" has no effect: the definitions use INTERNAL',
     ].join("\n"),
   });
+});
+
+test.each([
+  {
+    upstreams: "two upstreams without visibility rules",
+    sets: [`descriptors: ${set}`, `descriptors: ${orders}`],
+    errors: "visibility has no effect: the definitions have no google.api.visibility rules",
+  },
+  {
+    upstreams: "one of two upstreams with visibility rules",
+    sets: [`descriptors: ${orders}`, `descriptors: ${restrictedSet}`],
+    errors: "",
+  },
+])("visibility without labels has no effect only for $upstreams", async ({ sets, errors }) => {
+  expect(await check(...configure(sets, "visibility: { allow: [] }"))).toEqual({ exitCode: 0, errors });
 });
 
 test("with reflection, unknown names are logged instead of rejected", async () => {
