@@ -12,6 +12,7 @@ export interface BearerAuthOptions {
    * All the server's services. RPCs require the scopes in their option `protoport.auth.v1.required_scopes`.
    * `requiredScope` is called for RPCs without the option. If any RPC in a service has the option, all RPCs in the
    * service must have the option or be open. Calls to services in neither `services` nor `open` fail with `Internal`.
+   * Required if an RPC has the option, unless `requiredScope` returns its scopes.
    */
   readonly services?: readonly DescService[] | undefined;
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
-import type { AdmitProcedure, AdmitRequest } from "@protoport/gateway";
+import type { Admit, AdmitProcedure, AdmitRequest } from "@protoport/gateway";
 import type { OpenApiSecurityRequirement } from "@protoport/gateway/openapi";
 import { refuseUnknownOptions } from "@protoport/gateway/options";
 import { type BearerAuthOptions, bearerAuthOptionNames } from "./bearer-auth-options.ts";
@@ -38,8 +38,11 @@ export interface BearerAuth extends CredentialChecks {
    * With `requiredScope` or `services`, a request without a procedure, such as an MCP request, is only authenticated.
    * The returned function authorizes the request's procedure. The gateway calls the function as soon as the procedure
    * is known. A function that wraps `admit` must therefore return `admit`'s result.
+   *
+   * Without `services`, `createGateway` refuses an RPC with the option `required_scopes`, unless `requiredScope` returns
+   * the option's scopes. A function that wraps `admit` must have `admit.requireChecked` as a property for this check.
    */
-  admit(this: void, request: CredentialRequest): void | AdmitProcedure | Promise<void | AdmitProcedure>;
+  readonly admit: ((this: void, request: CredentialRequest) => ReturnType<Admit>) & Pick<Admit, "requireChecked">;
   /**
    * Authenticates and authorizes each call. If `admit` has already stored a principal, the interceptor only authorizes
    * the principal again. In a service with the option `required_scopes`, RPCs fail with `Internal` if they are missing
@@ -62,7 +65,7 @@ export interface BearerAuth extends CredentialChecks {
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
   const errorsFor = createErrors(options);
-  const { isOpen, scopesOf, requireDefined } = createRequirements(options);
+  const { isOpen, scopesOf, requireDefined, requireChecked } = createRequirements(options);
 
   function authenticate(
     authorization: string | null,
@@ -88,7 +91,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     if (missing !== undefined) throw errorsFor(url).scope(missing, needed);
   }
 
-  function admit(request: CredentialRequest): ReturnType<BearerAuth["admit"]> {
+  function admit(request: CredentialRequest): ReturnType<Admit> {
     const { procedure, authorization, connection, path } = request;
     // An unknown path needs a credential too, because otherwise anyone could probe which paths exist.
     if (procedure !== undefined && isOpen(procedure)) return;
@@ -113,7 +116,8 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     return isOpen(procedure) ? [] : [{ [scheme]: scopesOf(procedure) }];
   };
   const checks = { isOpen, authenticate, authorize };
-  return { admit, interceptor: createCredentialInterceptor(checks, requireDefined), ...checks, describeSecurity };
+  const interceptor = createCredentialInterceptor(checks, requireDefined);
+  return { admit: Object.assign(admit, { requireChecked }), interceptor, ...checks, describeSecurity };
 }
 
 /**

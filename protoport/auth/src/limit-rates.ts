@@ -26,7 +26,7 @@ export function limitRates(admit: Admit, rates: CallRates): Admit {
   const addressLimit = limitOf("address", rates.perAddress);
   const principalLimit = limitOf("principal", rates.perPrincipal);
   if (addressLimit === undefined && principalLimit === undefined) return admit;
-  return (request) => {
+  const limited: Admit = (request) => {
     if (request.procedure?.startsWith(`/${Health.typeName}/`) === true) return admit(request);
     // The address is checked first, so that a thousand wrong tokens do not cause a thousand verifications.
     addressLimit?.take(clientNetwork(request.peer.address));
@@ -41,6 +41,7 @@ export function limitRates(admit: Admit, rates: CallRates): Admit {
       return check;
     });
   };
+  return Object.assign(limited, { requireChecked: admit.requireChecked });
 }
 
 function limitOf(name: string, callsPerSecond: number | undefined): RateLimit | undefined {

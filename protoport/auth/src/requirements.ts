@@ -21,6 +21,12 @@ export interface Requirements {
    * @throws TypeError if `services` lacks the RPC or has it with other scopes
    */
   requireDefined(this: void, method: DescMethod): void;
+  /**
+   * Checks that `requiredScope` requires an RPC's scopes if `services` is not given.
+   *
+   * @throws TypeError for an RPC with fewer scopes than its option `required_scopes` lists
+   */
+  requireChecked(this: void, method: DescMethod): void;
 }
 
 interface Requirement {
@@ -74,6 +80,15 @@ export function createRequirements(options: RequirementOptions): Requirements {
       const isRestricted = method.parent.methods.some((each) => requiredScopesOf(each) !== undefined);
       if (!isRestricted || (scopes !== undefined && isDeepStrictEqual(scopes, defined.get(procedure)))) return;
       throw missingDescriptorError(procedure);
+    },
+    requireChecked: (method) => {
+      const procedure = `/${method.parent.typeName}/${method.name}`;
+      const { isOpen, scopes = [] } = requirementOf(procedure);
+      const isRestricted = method.parent.methods.some((each) => requiredScopesOf(each) !== undefined);
+      if (options.services !== undefined || isOpen || !isRestricted) return;
+      const listed = requiredScopesOf(method);
+      if (listed === undefined ? scopes.length === 0 : listed.some((scope) => !scopes.includes(scope)))
+        throw missingDescriptorError(procedure);
     },
   };
 }

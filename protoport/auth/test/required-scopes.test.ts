@@ -1,11 +1,13 @@
+import type { DescService } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type BoundAddress, type GatewayOptions } from "../../gateway/src/index.ts";
+import { type Admit, type BoundAddress, type GatewayOptions } from "../../gateway/src/index.ts";
 import { createOpenApi } from "../../gateway/src/openapi/index.ts";
 import { createMcp } from "../../gateway/src/mcp/index.ts";
+import { withOpenTelemetry } from "../../telemetry/src/opentelemetry/index.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { errorOf } from "../../testing/src/gateway/call-end.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
@@ -15,6 +17,7 @@ import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createBearerAuth } from "../src/bearer-auth.ts";
 import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
+import { limitRates } from "../src/limit-rates.ts";
 import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
 import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
@@ -199,6 +202,52 @@ describe.each([
     } finally {
       await server.close();
     }
+  });
+});
+
+const wrapped = (inner: Admit): Admit => limitRates(inner, { perAddress: 100 });
+const missing = (rpc: string): string =>
+  `option "services" of createBearerAuth: the served descriptor of ${rpc} is missing; list all services of the server`;
+const start = (given: Admit, served: DescService): unknown =>
+  createTestGateway({ routes: (router) => router.service(served, {}), admit: given });
+
+describe("createBearerAuth without services", () => {
+  const { admit } = createBearerAuth(verifier, { realm: "r", open });
+  const requiring = (scopes: readonly string[]): Admit =>
+    createBearerAuth(verifier, { realm: "r", open, requiredScope: () => scopes }).admit;
+  const all = ["beds.water", "beds.manage", "readings.watch", "readings.record"];
+  test.each<{
+    name: string;
+    admit: Admit;
+    served: typeof greenhouse;
+    rpc: string;
+    wrap?: (options: GatewayOptions) => GatewayOptions;
+  }>([
+    { name: "its admit", admit, served: greenhouse, rpc: "WaterBed" },
+    { name: "limitRates", admit: wrapped(admit), served: greenhouse, rpc: "WaterBed" },
+    { name: "withOpenTelemetry", admit, served: greenhouse, rpc: "WaterBed", wrap: withOpenTelemetry },
+    { name: "fewer scopes", admit: requiring(all.slice(1)), served: greenhouse, rpc: "WaterBed" },
+    {
+      name: "an RPC without the option",
+      admit,
+      served: scopedGreenhouse({ WaterBed: [], WatchReadings: [], RecordReadings: [] }),
+      rpc: "GetReading",
+    },
+  ])("refuses the start of a gateway with $name", ({ admit: given, served, rpc, wrap = (each) => each }) => {
+    const options: GatewayOptions = {
+      routes: (router) => router.service(KitchenSink, {}).service(served, {}),
+      admit: given,
+    };
+    expect(() => createTestGateway(wrap(options))).toThrow(
+      expect.objectContaining({ code: "ERR_OPTIONS", message: missing(`${greenhouse.typeName}.${rpc}`) }),
+    );
+  });
+
+  test("does not refuse a service without the option, open RPCs or scopes of requiredScope", () => {
+    expect(start(admit, KitchenSink)).toBeDefined();
+    expect(start(wrapped(requiring(all)), greenhouse)).toBeDefined();
+    const allOpen = createBearerAuth(verifier, { realm: "r", open: [greenhouse.typeName] });
+    expect(start(allOpen.admit, greenhouse)).toBeDefined();
   });
 });
 

@@ -166,7 +166,12 @@ function createGuardedMount(options: ExpressConnectOptions, checks: ReadonlyMap<
       };
     })();
   };
-  const mount = createMount<Parameters<NodeHandler>[0]>({ toError: toConnectError, ...options, admit });
+  const { requireChecked } = options.admit ?? {};
+  const mount = createMount<Parameters<NodeHandler>[0]>({
+    toError: toConnectError,
+    ...options,
+    admit: Object.assign(admit, { requireChecked }),
+  });
   return {
     ...mount,
     serve: (request, response, next) => {

@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import { createServer, type Server } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -191,6 +192,13 @@ test.each([
   await using started = await startOnLoopback(server);
   expect(await fetch(`${started.baseUrl}/sensors/7/reading`)).toMatchObject({ status: httpStatus });
   expect(order).toEqual(want);
+});
+
+test("the gateway of a Nest module keeps admit's check of RPCs", () => {
+  const checked = new Set<string>();
+  const requireChecked = ({ name }: DescMethod): void => void checked.add(name);
+  mountGateway({ admit: Object.assign(() => undefined, { requireChecked }) }, {});
+  expect(checked.size).toBe(GreenhouseService.methods.length);
 });
 
 test("a guard runs for an MCP tool call", async () => {

@@ -1,3 +1,4 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "../http/index.ts";
 import type { ProtocolName } from "./protocol-name.ts";
@@ -78,7 +79,10 @@ export interface AdmitRequest extends Pick<
  * `ConnectError` to refuse the request. The error's metadata become response headers (trailers in the gRPC protocols).
  * Any other thrown value results in `Internal`.
  */
-export type Admit = (request: AdmitRequest) => void | AdmitProcedure | Promise<void | AdmitProcedure>;
+export type Admit = ((request: AdmitRequest) => void | AdmitProcedure | Promise<void | AdmitProcedure>) & {
+  /** Called at start with each RPC. Throws an error if the function ignores what the RPC's definition requires. */
+  readonly requireChecked?: ((this: void, method: DescMethod) => void) | undefined;
+};
 
 /**
  * Admits or refuses the procedure (`/package.Service/Method`) of an admitted request, for example by its caller's

@@ -61,7 +61,7 @@ export function withOpenTelemetry<Options extends Partial<ServingOptions> & Upst
 
 /** Returns an `admit` that runs in its request's context. A function that `admit` returns runs in the context too. */
 function admitInContext(admit: Admit): Admit {
-  return (request) => {
+  const inContext: Admit = (request) => {
     const { contextValues } = request;
     const bind = (check: void | AdmitProcedure): void | AdmitProcedure =>
       typeof check === "function" ? (procedure) => runInRequestContext(contextValues, check, procedure) : check;
@@ -69,6 +69,7 @@ function admitInContext(admit: Admit): Admit {
     if (admitted === undefined || typeof admitted === "function") return bind(admitted);
     return Promise.resolve(admitted).then(bind);
   };
+  return Object.assign(inContext, { requireChecked: admit.requireChecked });
 }
 
 /** The proxy options to which propagator fields and a call observer are added. */
