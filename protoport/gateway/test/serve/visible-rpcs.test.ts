@@ -2,7 +2,7 @@ import { create, createRegistry, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway } from "../../src/index.ts";
+import { createGateway, type Gateway } from "../../src/index.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { isGreenhouse, restrictedServices } from "../../../testing/src/gateway/restricted.ts";
 import { KitchenSink } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -49,6 +49,33 @@ test.each([
   const url = "http://a/kitchensink.v1.KitchenSink/Types";
   const response = await gateway.fetch(new Request(url, { method: "POST", headers, body: JSON.stringify({ any }) }));
   expect(response.status).toBe(status);
+});
+
+/** Creates a gateway with two RPCs, whose descriptors are from two files with one name. */
+function createFromTwoFiles(other: typeof GreenhouseService): Gateway {
+  return createGateway({
+    visibility: { allow: ["INTERNAL"] },
+    routes: (router) => router.rpc(other.method.waterBed, () => ({})).rpc(greenhouse.method.getReading, () => ({})),
+  });
+}
+
+test("two equal files with one name keep the HTTP rules of both", async () => {
+  const gateway = createFromTwoFiles(restrictedServices().find(isGreenhouse) ?? GreenhouseService);
+  const watered = await gateway.fetch(new Request("http://a/beds/1:water", { method: "POST" }));
+  const read = await gateway.fetch(new Request("http://a/sensors/1/reading"));
+  expect([watered.status, read.status]).toEqual([200, 200]);
+});
+
+test("two files with one name are refused if only their custom options differ", () => {
+  const other = restrictedServices().find(isGreenhouse) ?? GreenhouseService;
+  const { options } = other.method.waterBed.proto;
+  if (options !== undefined) options.$unknown = [];
+  expect(() => createFromTwoFiles(other)).toThrow(
+    expect.objectContaining({
+      code: "ERR_DESCRIPTORS",
+      message: "file greenhouse/v1/greenhouse.proto is defined more than once with different contents",
+    }),
+  );
 });
 
 test("hiding fields in details does not change the thrown error", async () => {

@@ -51,12 +51,31 @@ export function toDescriptorSet(methods: readonly DescribedMethod[], options: Me
     if (first === undefined) files.set(file.package, file);
     else mergeFile(first, file);
   }
-  return create(FileDescriptorSetSchema, { file: [...files.values(), options.toFile([...wellKnownFiles])] });
+  const named = new Set(methods.map(({ path }) => serviceNameOf(path)));
+  const separate = [...files.values()].flatMap((file) => separateServices(file, named));
+  return create(FileDescriptorSetSchema, { file: [...separate, options.toFile([...wellKnownFiles])] });
 }
 
 /** Returns the service name from a path such as `/package.Service/Method`. */
 export function serviceNameOf(path: string): string {
   return path.slice(1, path.lastIndexOf("/"));
+}
+
+/**
+ * Moves each service to a separate file, unless all services are named. Removes the other services, whose options are
+ * not known. Otherwise, two definitions from a package would have two different files with the same name.
+ */
+function separateServices(file: FileDescriptorProto, named: ReadonlySet<string>): readonly FileDescriptorProto[] {
+  const { package: scope, service: services, syntax, dependency } = file;
+  const own = services.filter(({ name }) => named.has(joinNames(scope, name)));
+  if (own.length === services.length) return [file];
+  const toFile = (service: ServiceDescriptorProto): FileDescriptorProto => {
+    const name = `${joinNames(scope, service.name).replaceAll(".", "/")}.proto`;
+    return create(FileDescriptorProtoSchema, { name, package: scope, syntax, dependency, service: [service] });
+  };
+  file.name = `${scope.replaceAll(".", "/") || "root"}.proto`;
+  file.service = [];
+  return [file, ...own.map(toFile)];
 }
 
 /** Returns the files that a single `loadSync` call has read. */

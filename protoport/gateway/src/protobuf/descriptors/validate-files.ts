@@ -1,11 +1,11 @@
-import { equals } from "@bufbuild/protobuf";
+import { createRegistry, equals } from "@bufbuild/protobuf";
 import {
   type DescriptorProto,
   type EnumDescriptorProto,
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import { toShortLine } from "../../http/index.ts";
+import { toShortLine, withCode } from "../../http/index.ts";
 
 /** Maximum characters in a name, or in one segment of a package name. protoc has no limit for names. */
 const nameMax = 1_000;
@@ -96,13 +96,17 @@ export function distinctFiles(files: readonly FileDescriptorProto[]): readonly F
     if (isPlaceholder(file)) continue;
     const earlierFile = byName.get(file.name);
     if (file.name === "") throw new Error("a file has no name");
-    if (earlierFile !== undefined && !equals(FileDescriptorProtoSchema, earlierFile, file)) {
-      throw new Error(`file ${toShortLine(file.name)} is defined more than once with different contents`);
+    if (earlierFile !== undefined && !equals(FileDescriptorProtoSchema, earlierFile, file, withCustomOptions)) {
+      const problem = `file ${toShortLine(file.name)} is defined more than once with different contents`;
+      throw withCode(new Error(problem), "ERR_DESCRIPTORS");
     }
     byName.set(file.name, file);
   }
   return [...byName.values()];
 }
+
+/** Compares custom options too, such as HTTP and visibility rules, which are unknown fields. */
+const withCustomOptions = { registry: createRegistry(), unknown: true };
 
 /** Returns whether a file is a placeholder for a missing file, with an unknown syntax such as `<unknown:0>` in Go. */
 export function isPlaceholder({ syntax, messageType, enumType, extension, service }: FileDescriptorProto): boolean {

@@ -1,9 +1,11 @@
 import { create, toBinary } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
 import {
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as Type,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
+  FileOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
@@ -48,6 +50,7 @@ function withField(field: FieldInit, more: Partial<FileInit> = {}): FileInit {
   };
 }
 
+const customOption = { no: 50_001, wireType: WireType.Varint, data: Uint8Array.of(1) };
 const b: FileInit = { name: "b.proto", package: "b", messageType: [{ name: "B", field: [text()] }] };
 const both = ["a.Whole", "a.Other"];
 
@@ -261,6 +264,14 @@ describe("readDescriptorSet()", () => {
     {
       name: "a file name that two different files have",
       files: [b, { ...b, messageType: [{ name: "C" }] }],
+      says: "file b.proto is defined more than once with different contents",
+    },
+    {
+      name: "a file name that two files with different custom options have",
+      files: [
+        { ...b, options: { ...create(FileOptionsSchema), $unknown: [customOption] } },
+        { ...b, options: {} },
+      ],
       says: "file b.proto is defined more than once with different contents",
     },
     { name: "a file without a name", files: [{ package: "a" }], says: "a file has no name" },

@@ -1,11 +1,15 @@
-import type { DescService } from "@bufbuild/protobuf";
-import type { ConnectRouter } from "@connectrpc/connect";
+import { Readable } from "node:stream";
+import { type DescService, fromBinary, getExtension } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { type ConnectRouter, createClient, createRouterTransport } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createBearerAuth, requiredScopesOf, type TokenVerifier } from "../../../../auth/src/index.ts";
 import { type GatewayOptions, visibleServices } from "../../../../gateway/src/index.ts";
+import { createReflectionService, ServerReflection } from "../../../../gateway/src/reflection/index.ts";
 import { openValidation } from "../../../../gateway/src/validation.ts";
 import { readDescriptorSet } from "../../../../protobuf/src/descriptors/index.ts";
+import { http } from "../../../../protobuf/src/gen/google/api/annotations_pb.ts";
 import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
 import { freePort } from "../../../../testing/src/process/free-port.ts";
@@ -140,6 +144,28 @@ test("visibleServices refuses services from readServices next to complete servic
   expect(() => visibleServices([...complete, ...readServices(admin)], { allow: [] })).toThrow(
     `option "visibility": ${problem}`,
   );
+});
+
+test("reflection publishes the HTTP rules of two services that were read separately", async () => {
+  const items = loadService(shop, "shop.proto", "shop.v1.Shop");
+  const services = [...readServices(admin), ...readServices(items)];
+  const transport = createRouterTransport((router) =>
+    router.service(ServerReflection, createReflectionService(services)),
+  );
+  const requests = services.map(({ file }) => ({
+    messageRequest: { case: "fileByFilename" as const, value: file.proto.name },
+  }));
+  const responses = createClient(ServerReflection, transport).serverReflectionInfo(Readable.from(requests));
+  const found: unknown[] = [];
+  for await (const { messageResponse } of responses) {
+    const [bytes] = messageResponse.case === "fileDescriptorResponse" ? messageResponse.value.fileDescriptorProto : [];
+    for (const { name, method } of fromBinary(FileDescriptorProtoSchema, bytes ?? new Uint8Array()).service)
+      found.push([name, ...method.map(({ options }) => options && getExtension(options, http).pattern.value)]);
+  }
+  expect(found).toEqual([
+    ["Admin", "/admin/{name}"],
+    ["Shop", "/items/{name}"],
+  ]);
 });
 
 const rules = `package acme.rules; import "google/protobuf/descriptor.proto"; import "google/protobuf/any.proto";
