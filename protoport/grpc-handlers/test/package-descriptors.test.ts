@@ -178,6 +178,21 @@ describe("definitions from two loadSync calls", () => {
     expect(found).toEqual(services.map((typeName) => [typeName, `/${typeName.split(".")[2]}/{the_name}`]));
   });
 
+  test("keep a service with an RPC that is named path", () => {
+    const second = load("Second", { scope: "other.v1", rpc: "rpc path(Ask) returns (Ask);" });
+    const found = readServices({ ...load("First", {}), ...second });
+    expect(found.map(({ typeName, methods }) => [typeName, methods.map(({ name }) => name)])).toEqual([
+      ["separate.v1.First", ["Get"]],
+      ["other.v1.Second", ["Get", "path"]],
+    ]);
+  });
+
+  test("are refused if a service has no descriptors", () => {
+    const error = "the definition of garden.v1.Garden has no descriptors, as only those of @grpc/proto-loader do";
+    for (const others of [{ "garden.v1.Garden": { GetTree: described } }, { GetTree: described }])
+      expect(() => readServices({ ...load("First", {}), ...others })).toThrow(error);
+  });
+
   test("keep an enum that only one of them contains", () => {
     const types = `enum Kind { NONE = 0; } message Tree { Kind kind = 1; } ${ask}`;
     const merged = { ...load("First", {}), ...load("Second", { types, rpc: "rpc Put(Tree) returns (Tree);" }) };

@@ -25,11 +25,14 @@ export interface DescribedMethod {
   readonly options?: JsonObject;
 }
 
-/** Returns whether a member of a definition is a method with descriptors, as in `@grpc/proto-loader` definitions. */
-export function isDescribed(value: unknown): value is DescribedMethod {
-  if (typeof value !== "object" || value === null) return false;
-  const { requestType } = value as Partial<DescribedMethod>;
-  return Array.isArray(requestType?.fileDescriptorProtos);
+/** Returns whether a member of a definition is a method. A service may have an RPC with the name `path`. */
+export function hasPath(value: unknown): value is Pick<DescribedMethod, "path"> {
+  return typeof value === "object" && value !== null && "path" in value && typeof value.path === "string";
+}
+
+/** Returns whether a method has descriptors, as in `@grpc/proto-loader` definitions. */
+export function isDescribed(method: Partial<DescribedMethod>): method is DescribedMethod {
+  return Array.isArray(method.requestType?.fileDescriptorProtos);
 }
 
 /**
