@@ -47,9 +47,12 @@ export function isDescribed(method: Partial<DescribedMethod>): method is Describ
  */
 export function toDescriptorSet(methods: readonly DescribedMethod[], options: MethodOptions): FileDescriptorSet {
   // Methods from the same `loadSync` call have the same array of files.
-  const loaded = new Set(methods.map(({ requestType }) => requestType.fileDescriptorProtos));
+  const loaded = [...new Set(methods.map(({ requestType }) => requestType.fileDescriptorProtos))].map((each) =>
+    each.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes)),
+  );
+  loaded.flat().forEach(refuseFileOfSet);
   const files = new Map<string, FileDescriptorProto>();
-  for (const file of [...loaded].flatMap((each) => completeFiles(each, methods, options))) {
+  for (const file of loaded.flatMap((each) => completeFiles(each, methods, options))) {
     const first = files.get(file.package);
     if (first === undefined) files.set(file.package, file);
     else mergeFile(first, file);
@@ -83,11 +86,10 @@ function separateServices(file: FileDescriptorProto, named: ReadonlySet<string>)
 
 /** Returns the files that a single `loadSync` call has read. */
 function completeFiles(
-  loaded: readonly Uint8Array[],
+  all: readonly FileDescriptorProto[],
   methods: readonly DescribedMethod[],
   options: MethodOptions,
 ): FileDescriptorProto[] {
-  const all = loaded.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
   const names = new Names(all);
   options.addExtensions(all, (typeName, scope) => names.resolve(typeName, scope));
   // The google.protobuf files are replaced by the gateway's own, which protoc has compiled.
@@ -115,6 +117,16 @@ function completeFiles(
     for (const message of file.messageType) names.complete(message, file.package);
   }
   return files;
+}
+
+/**
+ * Refuses a file from a descriptor set, whose custom options protobufjs drops. Otherwise, protobufjs derives the name
+ * from the package.
+ */
+function refuseFileOfSet({ name, package: scope }: FileDescriptorProto): void {
+  if (name === `${scope.replaceAll(".", "_") || "root"}.proto`) return;
+  const problem = `@grpc/proto-loader drops the options of the descriptor set with ${name}, such as HTTP rules`;
+  throw withCode(new TypeError(`${problem}: set descriptors to the descriptor set`), "ERR_DESCRIPTORS");
 }
 
 /** Adds a file's types to another file in its package. */

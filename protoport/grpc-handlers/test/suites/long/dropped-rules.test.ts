@@ -1,8 +1,9 @@
 import { Readable } from "node:stream";
-import { type DescService, fromBinary, getExtension } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { type DescService, fromBinary, getExtension, toJson } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { type ConnectRouter, createClient, createRouterTransport } from "@connectrpc/connect";
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
+import { loadFileDescriptorSetFromBuffer, loadFileDescriptorSetFromObject } from "@grpc/proto-loader";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createBearerAuth, requiredScopesOf, type TokenVerifier } from "../../../../auth/src/index.ts";
 import { type GatewayOptions, visibleServices } from "../../../../gateway/src/index.ts";
@@ -120,6 +121,16 @@ describe.each(Object.entries(ways))("%s", (_, start) => {
   });
 });
 
+test("readServices keeps the options of services from two loads of one package", () => {
+  const others = { "shop.proto": shop["shop.proto"].replace("service Admin", "service Staff") };
+  const services = readServices({ ...definition, ...loadFiles(others, "shop.proto") });
+  expect(services.map((service) => [service.typeName, service.methods.map(requiredScopesOf)])).toEqual([
+    ["shop.v1.Admin", [["admin"]]],
+    ["shop.v1.Shop", [undefined]],
+    ["shop.v1.Staff", [["admin"]]],
+  ]);
+});
+
 /** A token's text is its scope. */
 const verifier: TokenVerifier = {
   verify: ({ text }) => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set([text]) }),
@@ -144,6 +155,51 @@ test("visibleServices refuses services from readServices next to complete servic
   expect(() => visibleServices([...complete, ...readServices(admin)], { allow: [] })).toThrow(
     `option "visibility": ${problem}`,
   );
+});
+
+function shopOf(loaded: object): ServiceDefinition {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
+  return Reflect.get(loaded, "shop.v1.Shop") as ServiceDefinition;
+}
+
+describe("a definition from a descriptor set", () => {
+  const files = {
+    "shop.proto": `package shop.v1; import "google/api/annotations.proto"; import "google/api/httpbody.proto";
+      message Item { string name = 1; } service Shop {
+        rpc Get(Item) returns (Item) { option (google.api.http) = { get: "/items/{name}" }; }
+        rpc Load(Item) returns (google.api.HttpBody) { option (google.api.http) = { get: "/files/{name}" }; }
+      }`,
+  };
+  const set = buildSet(files);
+  const dropped =
+    /@grpc\/proto-loader drops the options of the descriptor set with [\w/.]+, such as HTTP rules: set descriptors to the descriptor set/;
+
+  test.each([
+    { name: "loadFileDescriptorSetFromBuffer", load: () => loadFileDescriptorSetFromBuffer(set) },
+    {
+      name: "loadFileDescriptorSetFromObject",
+      load: () =>
+        loadFileDescriptorSetFromObject(toJson(FileDescriptorSetSchema, fromBinary(FileDescriptorSetSchema, set))),
+    },
+  ])("needs descriptors with $name", async ({ load }) => {
+    const options = {};
+    const refused = serve((router) => void addGrpcJsService(router, shopOf(load()), handlers), options);
+    await expect(refused).rejects.toMatchObject({ code: "ERR_DESCRIPTORS", message: expect.stringMatching(dropped) });
+    expect(() => readServices({ ...loadFiles(shop, "shop.proto"), ...load() })).toThrow(dropped);
+    const url = await serve(
+      (router) => void addGrpcJsService(router, shopOf(load()), handlers, { descriptors: set }),
+      options,
+    );
+    expect(await statusOf(`${url}/items/a`)).toBe(200);
+  });
+
+  test("is not mistaken for a definition of loadSync with google.api.HttpBody", async () => {
+    const url = await serve(
+      (router) => void addGrpcJsService(router, shopOf(loadFiles(files, "shop.proto")), handlers),
+      {},
+    );
+    expect(await statusOf(`${url}/items/a`)).toBe(200);
+  });
 });
 
 test("reflection publishes the HTTP rules of two services that were read separately", async () => {
