@@ -43,13 +43,14 @@ export class VisibleRpcs {
     binaryOptions: BinaryOptions,
   ) {
     const described = [...services, ...[...registries].flatMap((registry) => [...registry])];
-    const { types, restricted, hiddenRpcs, labels, fileNames } = hideInFiles(described, visibility);
+    const visible = hideInFiles(described, visibility);
+    const { types, hiddenRpcs, labels, fileNames } = visible;
     this.hiddenRpcs = hiddenRpcs;
     this.labels = labels;
     this.#services = new Set(services);
     this.#types = types;
     this.#fileNames = fileNames;
-    this.hidden = HiddenParts.of([{ types, restricted }, ...(definitions ?? [])], binaryOptions?.recursionLimit);
+    this.hidden = HiddenParts.of([visible, ...(definitions ?? [])], binaryOptions?.recursionLimit);
   }
 
   /** Returns an RPC's visible descriptor, or `undefined` for a hidden RPC. RPCs in other services are unchanged. */

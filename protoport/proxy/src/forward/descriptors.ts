@@ -23,7 +23,7 @@ export interface DescriptorSource {
 /** An upstream's services, and all types in its descriptors. */
 export interface ServiceDescriptors extends Pick<
   DescribedServices,
-  "services" | "types" | "restricted" | "hiddenRpcs" | "labels"
+  "services" | "types" | "restricted" | "hiddenNumbers" | "hiddenRpcs" | "labels"
 > {
   /** The services that are not proxied because the descriptors lack a type, by full name, each with the reason. */
   readonly omitted: ReadonlyMap<string, string>;

@@ -31,8 +31,8 @@ type Detail = ConnectError["details"][number];
 type OutgoingDetail = Extract<Detail, { readonly desc: unknown }>;
 type IncomingDetail = Exclude<Detail, OutgoingDetail>;
 
-/** A definition's visible types, and the names of types with hidden fields or values. */
-export type PartlyVisible = Pick<DescribedServices, "types" | "restricted">;
+/** A definition's visible types, the names of types with hidden fields or values, and the hidden enum numbers. */
+export type PartlyVisible = Pick<DescribedServices, "types" | "restricted" | "hiddenNumbers">;
 
 /**
  * Removes hidden fields, extensions and enum numbers from messages. Empties a google.protobuf.Any with a hidden type.
@@ -41,6 +41,7 @@ export type PartlyVisible = Pick<DescribedServices, "types" | "restricted">;
 export class HiddenParts {
   readonly #definitions: readonly PartlyVisible[];
   readonly #restricted: ReadonlySet<string>;
+  readonly #hiddenNumbers: ReadonlySet<string>;
   readonly #recursionLimit: number | undefined;
   /** The visible extensions, by the extended message's name. */
   readonly #extensions: ReadonlyMap<string, readonly DescExtension[]>;
@@ -54,6 +55,7 @@ export class HiddenParts {
   private constructor(definitions: readonly PartlyVisible[], recursionLimit: number | undefined) {
     this.#definitions = definitions;
     this.#restricted = new Set(definitions.flatMap(({ restricted }) => [...restricted]));
+    this.#hiddenNumbers = new Set(definitions.flatMap(({ hiddenNumbers = [] }) => [...hiddenNumbers]));
     this.#recursionLimit = recursionLimit;
     const extensions = definitions.flatMap((definition) =>
       [...definition.types]
@@ -158,7 +160,9 @@ export class HiddenParts {
 
   #cleanEnums(desc: DescEnum, value: unknown): boolean {
     if (!this.#restricted.has(desc.typeName)) return true;
-    const isHidden = (each: unknown): boolean => typeof each === "number" && desc.value[each] === undefined;
+    // A number that no value has is kept, so that validation refuses it.
+    const isHidden = (each: unknown): boolean =>
+      typeof each === "number" && desc.value[each] === undefined && this.#hiddenNumbers.has(`${desc.typeName}=${each}`);
     if (Array.isArray(value)) removeItems(value, isHidden);
     else if (typeof value === "object" && value !== null)
       for (const [key, each] of Object.entries(value)) if (isHidden(each)) Reflect.deleteProperty(value, key);

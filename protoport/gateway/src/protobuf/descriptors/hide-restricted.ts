@@ -10,6 +10,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { arrayOfStrings, type OptionNames, required } from "../../http/index.ts";
 import { copyWith } from "./complete-files.ts";
 import { DroppedImports } from "./dropped-imports.ts";
+import { withoutHiddenBindings } from "./hide-bindings.ts";
 import { ListPositions } from "./list-positions.ts";
 import { withoutOneofFields } from "./message-rules.ts";
 import { joinNames } from "./validate-files.ts";
@@ -28,6 +29,8 @@ export interface VisibleFiles {
   readonly visible: readonly FileDescriptorProto[];
   /** The full names of hidden messages, and of messages and enums with hidden fields, extensions or values. */
   readonly restricted: ReadonlySet<string>;
+  /** The numbers that only hidden enum values have, as `package.Enum=2`. */
+  readonly hiddenNumbers: ReadonlySet<string>;
   /** The hidden services and RPCs, as `package.Service` and `package.Service.Method`. */
   readonly hiddenRpcs: ReadonlySet<string>;
   /** All labels in visibility rules. */
@@ -43,8 +46,8 @@ const restrictionNumber = 2;
 /**
  * Returns files without their hidden services, methods, messages, fields, enums and enum values. An element is hidden
  * if its `google.api.visibility` rule has no allowed label, or if the element uses a hidden type. Imports that only
- * hidden elements need are removed. Hidden fields are also removed from `buf.validate` oneof rules. Comments stay with
- * their descriptors. Yields after each file.
+ * hidden elements need are removed. Hidden fields are also removed from `buf.validate` oneof rules, and bindings that
+ * name a hidden field from HTTP rules. Comments stay with their descriptors. Yields after each file.
  *
  * @throws Error if an enum's first value is hidden, because fields have this value by default
  */
@@ -62,8 +65,8 @@ export function* hideRestricted(
     files.push(rules.visiblePartOf(file));
     yield 0;
   }
-  const { restricted, hiddenRpcs, labels } = rules;
-  return { visible: files, restricted, hiddenRpcs, labels };
+  const { restricted, hiddenNumbers, hiddenRpcs, labels } = rules;
+  return { visible: files, restricted, hiddenNumbers, hiddenRpcs, labels };
 }
 
 /** Returns the labels in a list such as "PREVIEW, INTERNAL". */
@@ -81,10 +84,13 @@ interface Restrictable {
 class Rules {
   readonly labels = new Set<string>();
   readonly restricted = new Set<string>();
+  readonly hiddenNumbers = new Set<string>();
   readonly hiddenRpcs = new Set<string>();
   readonly #allowed: ReadonlySet<string>;
   readonly #droppedImports: DroppedImports;
   readonly #hiddenTypes = new Set<string>();
+  /** All messages by full name, with a leading dot. */
+  readonly #messages = new Map<string, DescriptorProto>();
 
   constructor(allowed: ReadonlySet<string>, droppedImports: DroppedImports) {
     this.#allowed = allowed;
@@ -102,6 +108,7 @@ class Rules {
       if (!this.#isVisible(desc) || isHidden) this.#hiddenTypes.add(joinNames(scope, desc.name));
     for (const message of messages) {
       const typeName = joinNames(scope, message.name);
+      this.#messages.set(`.${typeName}`, message);
       const isHiddenHere = !this.#isVisible(message) || isHidden;
       if (isHiddenHere) {
         this.#hiddenTypes.add(typeName);
@@ -137,7 +144,9 @@ class Rules {
           if (!isVisible) this.hiddenRpcs.add(joinNames(joinNames(file.package, desc.name), each.name));
           return isVisible;
         });
-        return copyWith(desc, { method: method.map(([each]) => each) });
+        return copyWith(desc, {
+          method: method.map(([each]) => withoutHiddenBindings(each, (name, path) => this.#isHiddenPath(name, path))),
+        });
       }),
     });
     const visible = this.#droppedImports.removeFrom(file, reduced, positions);
@@ -206,6 +215,8 @@ class Rules {
   ): EnumDescriptorProto {
     const value = positions.filter([...path, 2], desc.value, (each) => this.#isVisible(each)).map(([each]) => each);
     if (value.length < desc.value.length) this.restricted.add(typeName);
+    const visible = new Set(value.map(({ number }) => number));
+    for (const { number } of desc.value) if (!visible.has(number)) this.hiddenNumbers.add(`${typeName}=${number}`);
     const [first] = desc.value;
     if (first !== undefined && value[0] !== first)
       throw new Error(`the first value of ${typeName} cannot be hidden: it is the default of fields`);
@@ -221,6 +232,19 @@ class Rules {
 
   #isFieldVisible(field: FieldDescriptorProto): boolean {
     return this.#isVisible(field) && [field.typeName, field.extendee].every((name) => this.#isTypeVisible(name));
+  }
+
+  /** Returns whether a proto name path leads to a hidden field. Other unknown names are problems of the HTTP rule. */
+  #isHiddenPath(typeName: string, path: string): boolean {
+    let message = this.#messages.get(typeName);
+    for (const name of path.split(".")) {
+      const field = message?.field.find((each) => each.name === name);
+      if (field === undefined) return false;
+      message = this.#messages.get(field.typeName);
+      const values = message?.options?.mapEntry === true ? message.field : [];
+      if (![field, ...values].every((each) => this.#isFieldVisible(each))) return true;
+    }
+    return false;
   }
 
   /** Returns whether a type is visible. @param name - with or without a leading dot */

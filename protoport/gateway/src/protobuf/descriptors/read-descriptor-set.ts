@@ -18,6 +18,8 @@ export interface DescribedServices {
   readonly missingFiles: ReadonlySet<string>;
   /** The full names of messages that `google.api.visibility` rules hide, and of types with hidden fields or values. */
   readonly restricted: ReadonlySet<string>;
+  /** The numbers that only hidden enum values have, as `package.Enum=2`. */
+  readonly hiddenNumbers?: ReadonlySet<string>;
   /** The full names of services and RPCs that `google.api.visibility` rules hide. */
   readonly hiddenRpcs: ReadonlySet<string>;
   /** All labels in visibility rules. Empty without {@link VisibilityOptions}. */
@@ -66,7 +68,7 @@ export function* readInSteps(bytes: Uint8Array, visibility?: VisibilityOptions):
 }
 
 function allVisible(visible: readonly FileDescriptorProto[]): VisibleFiles {
-  return { visible, restricted: new Set(), hiddenRpcs: new Set(), labels: new Set() };
+  return { visible, restricted: new Set(), hiddenNumbers: new Set(), hiddenRpcs: new Set(), labels: new Set() };
 }
 
 function* parse(bytes: Uint8Array): Generator<number, readonly FileDescriptorProto[]> {

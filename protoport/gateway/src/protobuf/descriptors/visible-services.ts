@@ -9,7 +9,10 @@ import type { DescribedServices } from "./read-descriptor-set.ts";
 import { distinctFiles } from "./validate-files.ts";
 
 /** The visible types in files, with separate descriptors. */
-export interface VisibleTypes extends Pick<DescribedServices, "types" | "restricted" | "hiddenRpcs" | "labels"> {
+export interface VisibleTypes extends Pick<
+  DescribedServices,
+  "types" | "restricted" | "hiddenNumbers" | "hiddenRpcs" | "labels"
+> {
   /** The names of all given files and their imports, including files without a visible element. */
   readonly fileNames: ReadonlySet<string>;
 }

@@ -1,4 +1,4 @@
-import { create, type DescFile, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, type DescFile, getExtension, type MessageInitShape, setExtension, toBinary } from "@bufbuild/protobuf";
 import {
   EnumOptionsSchema,
   EnumValueOptionsSchema,
@@ -18,6 +18,8 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { readDescriptorSet } from "../../../src/protobuf/descriptors/index.ts";
 import { visibilityLabelsOf } from "../../../src/protobuf/descriptors/hide-restricted.ts";
+import { http } from "../../../src/protobuf/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../src/protobuf/gen/google/api/http_pb.ts";
 import { commentOf, commentsOf } from "../../../src/openapi/index.ts";
 import { runSteps } from "../../../src/http/exchange/index.ts";
 import { restrictedTo } from "../../../../testing/src/gateway/restricted.ts";
@@ -336,5 +338,61 @@ describe("imports in a file with hidden elements", () => {
       names: want,
       comments: want.map((name, at) => `3.${at} ${name}`),
     });
+  });
+});
+
+describe("bindings of an HTTP rule", () => {
+  const entry = { name: "SecretsEntry", field: [field("key", 1), field("value", 2, message("Secret"))] };
+  const types = {
+    name: "types.proto",
+    package: "a",
+    messageType: [
+      { name: "Secret", options: ofMessage },
+      { name: "Inner", field: [field("secret", 1, { options: ofField }), field("text", 2)] },
+      {
+        name: "Ask",
+        field: [
+          field("id", 1),
+          field("inner", 2, message("Inner")),
+          field("secrets", 3, { ...message("Ask.SecretsEntry"), label: Label.REPEATED }),
+        ],
+        nestedType: [{ ...entry, options: create(MessageOptionsSchema, { mapEntry: true }) }],
+      },
+    ],
+  };
+
+  test.each<{ name: string; rule: MessageInitShape<typeof HttpRuleSchema>; want: readonly string[] }>([
+    {
+      name: "with a hidden field of a field are removed",
+      rule: { pattern: { case: "get", value: "/{inner.text}/{inner.secret=a/*}" } },
+      want: ["/kept"],
+    },
+    {
+      name: "with a map of hidden messages are removed",
+      rule: { pattern: { case: "put", value: "/a" }, body: "secrets" },
+      want: ["/kept"],
+    },
+    {
+      name: "with visible fields are kept",
+      rule: { pattern: { case: "put", value: "/{id}" }, body: "inner", responseBody: "inner.text" },
+      want: ["/{id}", "/kept"],
+    },
+    {
+      name: "with unknown fields are kept, so that they are refused",
+      rule: { pattern: { case: "get", value: "/{inner.other}/{id.secret}" } },
+      want: ["/{inner.other}/{id.secret}", "/kept"],
+    },
+  ])("$name", ({ rule, want }) => {
+    const additionalBindings = [create(HttpRuleSchema, { pattern: { case: "get", value: "/kept" } })];
+    const options = create(MethodOptionsSchema, { deprecated: true });
+    setExtension(options, http, create(HttpRuleSchema, { ...rule, additionalBindings }));
+    const method = [{ name: "Get", inputType: ".a.Ask", outputType: ".a.Ask", options }];
+    const service = { name: "a.proto", package: "a", dependency: ["types.proto"], service: [{ name: "S", method }] };
+    const set = create(FileDescriptorSetSchema, { file: [service, types] });
+    const [visible] = readDescriptorSet(toBinary(FileDescriptorSetSchema, set), { allow: [] }).services;
+    const found = visible?.methods[0]?.proto.options ?? create(MethodOptionsSchema);
+    const { additionalBindings: others, ...first } = getExtension(found, http);
+    expect([first, ...others].map(({ pattern }) => pattern.value)).toEqual(want);
+    expect(found.deprecated).toBe(true);
   });
 });

@@ -1,8 +1,25 @@
-import { create, createFileRegistry, type DescService, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema, FileDescriptorSetSchema, MessageOptionsSchema } from "@bufbuild/protobuf/wkt";
+import {
+  create,
+  createFileRegistry,
+  type DescService,
+  fromBinary,
+  type MessageInitShape,
+  toBinary,
+  type UnknownField,
+} from "@bufbuild/protobuf";
+import {
+  FieldOptionsSchema,
+  type FileDescriptorProto,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  MessageOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createOpenApi } from "../../../../src/openapi/index.ts";
+import { http } from "../../../../src/protobuf/gen/google/api/annotations_pb.ts";
+import { HttpRuleSchema } from "../../../../src/protobuf/gen/google/api/http_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
 import { openValidation } from "../../../../src/validation/index.ts";
@@ -50,23 +67,33 @@ test("HTTP rules and omissions for hidden RPCs are ignored", async () => {
   expect([await statusFor([]), await statusFor(["INTERNAL"])]).toEqual([404, 200]);
 });
 
+/** Returns the greenhouse with changes to its file. */
+function changeGreenhouse(change: (proto: FileDescriptorProto) => void): typeof GreenhouseService {
+  const proto = structuredClone(greenhouse.file.proto);
+  change(proto);
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf({ ...greenhouse.file, proto }));
+  const service = createFileRegistry(set).getService(greenhouse.typeName);
+  if (service === undefined || !isGreenhouse(service)) throw new TypeError("the set has no greenhouse");
+  return service;
+}
+
+/** Returns an unknown field with a message. */
+function unknownField(no: number, message: Uint8Array): UnknownField {
+  return { no, wireType: WireType.LengthDelimited, data: new BinaryWriter().bytes(message).finish() };
+}
+
 /** Returns the greenhouse, whose requests to water a bed must have liters or the internal note. */
 function ruledGreenhouse(): typeof GreenhouseService {
   const oneof = new BinaryWriter();
   for (const name of ["liters", "note"]) oneof.tag(1, WireType.LengthDelimited).string(name);
   oneof.tag(2, WireType.Varint).bool(true);
   const rules = new BinaryWriter().tag(4, WireType.LengthDelimited).bytes(oneof.finish()).finish();
-  const proto = structuredClone(greenhouse.file.proto);
-  for (const message of proto.messageType) {
-    if (message.name !== "WaterBedRequest") continue;
-    message.options = create(MessageOptionsSchema);
-    const data = new BinaryWriter().bytes(rules).finish();
-    message.options.$unknown = [{ no: 1159, wireType: WireType.LengthDelimited, data }];
-  }
-  const set = fromBinary(FileDescriptorSetSchema, descriptorSetOf({ ...greenhouse.file, proto }));
-  const service = createFileRegistry(set).getService(greenhouse.typeName);
-  if (service === undefined || !isGreenhouse(service)) throw new TypeError("the set has no greenhouse");
-  return service;
+  return changeGreenhouse(({ messageType }) => {
+    for (const message of messageType) {
+      if (message.name !== "WaterBedRequest") continue;
+      message.options = { ...create(MessageOptionsSchema), $unknown: [unknownField(1159, rules)] };
+    }
+  });
 }
 
 /** Returns the bytes of the files of services, as reflection sends them. */
@@ -89,4 +116,107 @@ test("a oneof rule in buf.validate omits hidden fields", async () => {
   expect(await statusFor(["INTERNAL"], '{"note":"a"}')).toBe(200);
   expect(textOf(visibleServices([service], { allow: ["INTERNAL"] }))).toContain("note");
   expect(textOf(visibleServices([service], { allow: [] }))).not.toContain("note");
+});
+
+describe("validation of a visible enum with defined_only", () => {
+  const rules = new BinaryWriter().tag(16, WireType.LengthDelimited).bytes(Uint8Array.of(0x10, 1)).finish();
+  const service = changeGreenhouse(({ messageType }) => {
+    const fields = messageType.filter(({ name }) => name === "WaterBedRequest").flatMap(({ field }) => field);
+    for (const field of fields)
+      if (field.name === "mode")
+        field.options = { ...create(FieldOptionsSchema), $unknown: [unknownField(1159, rules)] };
+  });
+
+  test.each([
+    { number: "a visible number", mode: 1, allow: [], want: [200, 1] },
+    { number: "a number of no value", mode: 99, allow: [], want: [400, undefined] },
+    { number: "a hidden number", mode: 2, allow: [], want: [200, 0] },
+    { number: "an allowed number", mode: 2, allow: ["INTERNAL"], want: [200, 2] },
+    { number: "a number of no value without validation", mode: 99, allow: [], want: [200, 99], isValidated: false },
+  ])("handles $number over JSON and binary", async ({ mode, allow, want, isValidated = true }) => {
+    for (const [type, body] of [
+      ["application/json", `{"mode":${mode}}`],
+      ["application/proto", new Uint8Array([0x20, mode])],
+    ] as const) {
+      let received: unknown;
+      const gateway = createGateway({
+        visibility: { allow },
+        ...(isValidated && { validation: await openValidation() }),
+        routes: (router) =>
+          router.service(service, {
+            waterBed: (request) => {
+              received = Reflect.get(request, "mode");
+              return {};
+            },
+          }),
+      });
+      const headers = { "content-type": type };
+      const url = `http://a/${service.typeName}/WaterBed`;
+      const { status } = await gateway.fetch(new Request(url, { method: "POST", headers, body }));
+      expect([status, received]).toEqual(want);
+    }
+  });
+});
+
+type Rule = MessageInitShape<typeof HttpRuleSchema>;
+const get = (value: string, more: Rule = {}): Rule => ({ pattern: { case: "get", value }, ...more });
+const post = (value: string, more: Rule = {}): Rule => ({ pattern: { case: "post", value }, ...more });
+const custom = (path: string): Rule => ({ pattern: { case: "custom", value: { kind: "QUERY", path } } });
+
+/** Returns the greenhouse with another rule for WaterBed. */
+function withRule(rule: Rule): typeof GreenhouseService {
+  return changeGreenhouse(({ service: [service] }) => {
+    const options = service?.method.find(({ name }) => name === "WaterBed")?.options;
+    const others = options?.$unknown?.filter(({ no }) => no !== http.number) ?? [];
+    const annotation = unknownField(http.number, toBinary(HttpRuleSchema, create(HttpRuleSchema, rule)));
+    if (options !== undefined) options.$unknown = [...others, annotation];
+  });
+}
+
+/** Returns the routes of WaterBed for REST, and its operations in OpenAPI. */
+function routesOf(service: typeof GreenhouseService, allow: readonly string[]): readonly (readonly string[])[] {
+  const gateway = createGateway({ routes: (router) => router.service(service, {}), visibility: { allow } });
+  const routes = gateway.routes.filter(({ template, path }) => template !== undefined && !path.includes("sensors"));
+  const { paths } = createOpenApi(visibleServices([service], { allow }), { info: { title: "t", version: "1" } });
+  return [routes.map(({ path }) => path), Object.keys(paths).filter((path) => !path.includes("sensors"))];
+}
+
+describe("an HTTP rule that names a hidden field", () => {
+  test.each<{ name: string; rule: Rule; visible: readonly string[]; all: readonly string[] }>([
+    {
+      name: "in the path of its second binding",
+      rule: post("/beds/{bed}", { additionalBindings: [post("/notes/{note}"), post("/again/{bed}")] }),
+      visible: ["/beds/{bed}", "/again/{bed}"],
+      all: ["/beds/{bed}", "/notes/{note}", "/again/{bed}"],
+    },
+    {
+      name: "in the path of its first binding",
+      rule: get("/notes/{note=a/*}", { additionalBindings: [post("/beds/{bed}", { body: "*" })] }),
+      visible: ["/beds/{bed}"],
+      all: ["/notes/{note=a/*}", "/beds/{bed}"],
+    },
+    {
+      name: "in a body and in a response body",
+      rule: get("/beds/{bed}", {
+        additionalBindings: [post("/body/{bed}", { body: "note" }), get("/response/{bed}", { responseBody: "note" })],
+      }),
+      visible: ["/beds/{bed}"],
+      all: ["/beds/{bed}", "/body/{bed}", "/response/{bed}"],
+    },
+    { name: "in its only binding", rule: post("/notes/{note}"), visible: [], all: ["/notes/{note}"] },
+  ])("$name keeps the other bindings", ({ rule, visible, all }) => {
+    const [routes, operations] = routesOf(withRule(rule), []);
+    expect(routes).toEqual(visible);
+    expect(operations).toHaveLength(visible.length);
+    expect(routesOf(withRule(rule), ["INTERNAL"])[0]).toEqual(all);
+  });
+
+  test("in a binding with a custom method hides the binding", () => {
+    expect(routesOf(withRule(custom("/notes/{note}")), [])[0]).toEqual([]);
+  });
+
+  test("is refused if a binding names an unknown field", () => {
+    const service = withRule(post("/beds/{bed}", { additionalBindings: [post("/notes/{nothing}")] }));
+    expect(() => routesOf(service, [])).toThrow("/notes/{nothing}");
+  });
 });
