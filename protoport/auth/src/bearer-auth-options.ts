@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { arrayOf, type OptionNames, required } from "@protoport/gateway/options";
+import { arrayOf, arrayOfStrings, type OptionNames, required } from "@protoport/gateway/options";
 import type { ResourceMetadata } from "./protected-resource.ts";
 
 /** `createBearerAuth` options. */
@@ -17,6 +17,11 @@ export interface BearerAuthOptions {
   readonly services?: readonly DescService[] | undefined;
   /** The procedures (`/pkg.Service/Method`) and services (`pkg.Service`) that need no credential. */
   readonly open?: readonly string[] | undefined;
+  /**
+   * The scopes that clients request first: the `scope` of 401 challenges. Without the option, MCP clients request all
+   * scopes in the metadata document.
+   */
+  readonly initialScopes?: readonly string[] | undefined;
   /** The `createResourceMetadata` result or the URL of a metadata document (RFC 9728). Challenges contain the URL. */
   readonly resourceMetadata?: string | Pick<ResourceMetadata, "url" | "urlsByPath"> | undefined;
 }
@@ -27,5 +32,6 @@ export const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
   requiredScope: true,
   services: arrayOf(),
   open: arrayOf(),
+  initialScopes: arrayOfStrings(),
   resourceMetadata: true,
 };

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
 import type { Admit, AdmitProcedure, AdmitRequest } from "@protoport/gateway";
+import { withCode } from "@protoport/gateway/errors";
 import type { OpenApiSecurityRequirement } from "@protoport/gateway/openapi";
 import { refuseUnknownOptions } from "@protoport/gateway/options";
 import { type BearerAuthOptions, bearerAuthOptionNames } from "./bearer-auth-options.ts";
@@ -8,6 +9,7 @@ import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";
 import { principalKey } from "./principal-context.ts";
 import { type CredentialErrors, createCredentialErrors } from "./credential-refusal.ts";
+import { isScope } from "./required-scopes.ts";
 import { createRequirements } from "./requirements.ts";
 import {
   digestOf,
@@ -19,7 +21,7 @@ import {
 
 /** The properties of a request that authentication reads. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues"> &
-  Partial<Pick<AdmitRequest, "path">>;
+  Partial<Pick<AdmitRequest, "path" | "header">>;
 
 /**
  * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, and
@@ -60,6 +62,7 @@ export interface BearerAuth extends CredentialChecks {
  * Creates a {@link BearerAuth} for one realm.
  *
  * @throws TypeError for an unknown option, an invalid name in `open`, or a missing or invalid option `required_scopes`
+ * @throws TypeError for an item in `initialScopes` that no token can have
  * @throws RangeError when the realm or the metadata URL is not printable ASCII
  */
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
@@ -85,10 +88,11 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     return outcome;
   }
 
-  function authorize({ scopes }: Principal, procedure: string, url?: string): void {
+  function authorize({ scopes }: Principal, procedure: string, url?: string, keepsScopes = false): void {
     const needed = scopesOf(procedure);
     const missing = scopes === "all" ? undefined : needed.find((scope) => !scopes.has(scope));
-    if (missing !== undefined) throw errorsFor(url).scope(missing, needed);
+    if (scopes === "all" || missing === undefined) return;
+    throw errorsFor(url).scope(missing, keepsScopes ? withScopes(scopes, needed) : needed);
   }
 
   function admit(request: CredentialRequest): ReturnType<Admit> {
@@ -100,14 +104,15 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     return accept(request, principal);
   }
 
-  function accept({ procedure, contextValues, path }: CredentialRequest, principal: Principal): void | AdmitProcedure {
+  function accept(request: CredentialRequest, principal: Principal): void | AdmitProcedure {
+    const { procedure, contextValues, path } = request;
     // The principal is set even if the scope is missing, so that the audit log names the refused caller.
     contextValues.set(principalKey, principal);
     // A known procedure is authorized here, so that `admit`'s caller cannot forget the returned function.
     if (procedure !== undefined) return authorize(principal, procedure, path);
     if (options.requiredScope === undefined && options.services === undefined) return;
     return (named) => {
-      if (!isOpen(named)) authorize(principal, named, path);
+      if (!isOpen(named)) authorize(principal, named, path, replacesScopes(request));
     };
   }
 
@@ -118,6 +123,20 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
   const checks = { isOpen, authenticate, authorize };
   const interceptor = createCredentialInterceptor(checks, requireDefined);
   return { admit: Object.assign(admit, { requireChecked }), interceptor, ...checks, describeSecurity };
+}
+
+/** Returns whether MCP clients replace the token's scopes by those of a challenge, as before revision 2026-07-28. */
+function replacesScopes({ header }: CredentialRequest): boolean {
+  return (header?.get("mcp-protocol-version") ?? "") < "2026-07-28";
+}
+
+/** Maximum characters of a challenge's scopes. A client may not accept a larger header. */
+const scopesLengthMax = 2_000;
+
+/** Returns a token's scopes and the needed ones, or only the needed ones if the challenge would be too long. */
+function withScopes(scopes: ReadonlySet<string>, needed: readonly string[]): readonly string[] {
+  const all = [...new Set([...[...scopes].filter(isScope), ...needed])];
+  return all.join(" ").length <= scopesLengthMax ? all : needed;
 }
 
 /**
@@ -171,14 +190,23 @@ class CachedCredential extends Extended {
 const cachedCharsMax = 4 * 1024;
 
 /** Returns a lookup from a URL or path to error factories. Challenges name the path's metadata document. */
-function createErrors({ realm, resourceMetadata }: BearerAuthOptions): (url?: string) => CredentialErrors {
+function createErrors(options: BearerAuthOptions): (url?: string) => CredentialErrors {
+  const { realm, resourceMetadata, initialScopes } = options;
+  const invalid = initialScopes?.find((scope) => !isScope(scope));
+  if (invalid !== undefined) {
+    const problem = `option "initialScopes" of createBearerAuth: no token can have the scope "${invalid}"`;
+    throw withCode(new TypeError(problem), "ERR_OPTIONS");
+  }
+  const initialScope = initialScopes?.join(" ");
+  const errorsWith = (url: string | undefined): CredentialErrors =>
+    createCredentialErrors({ realm, resourceMetadata: url, initialScope });
   if (typeof resourceMetadata !== "object") {
-    const errors = createCredentialErrors(realm, resourceMetadata);
+    const errors = errorsWith(resourceMetadata);
     return () => errors;
   }
   const { url: baseUrl, urlsByPath } = resourceMetadata;
-  const others = createCredentialErrors(realm, baseUrl);
-  const byPath = new Map([...urlsByPath].map(([path, each]) => [path, createCredentialErrors(realm, each)]));
+  const others = errorsWith(baseUrl);
+  const byPath = new Map([...urlsByPath].map(([path, each]) => [path, errorsWith(each)]));
   return (url = "") => {
     const path = URL.canParse(url) ? new URL(url).pathname : url;
     return byPath.get(path) ?? others;

@@ -37,8 +37,16 @@ export interface CredentialErrors {
   credential(kind: BearerProblem["kind"]): ConnectError;
   /** Returns the error for a token that the verifier did not accept. */
   token(problem: TokenProblem): ConnectError;
-  /** Returns the error for a valid token that lacks a scope. @param required - all scopes that the call requires */
+  /** Returns the error for a valid token that lacks a scope. @param required - all scopes in the challenge */
   scope(missing: string, required: readonly string[]): ConnectError;
+}
+
+/** The members of challenges that {@link createCredentialErrors} needs. */
+interface ChallengeOptions {
+  readonly realm: string;
+  readonly resourceMetadata: string | undefined;
+  /** The `scope` of challenges for requests without a valid token. */
+  readonly initialScope: string | undefined;
 }
 
 /**
@@ -50,13 +58,14 @@ export interface CredentialErrors {
  *
  * @throws RangeError when the realm or the URL is not printable ASCII
  */
-export function createCredentialErrors(realm: string, resourceMetadata: string | undefined): CredentialErrors {
+export function createCredentialErrors({ realm, resourceMetadata, initialScope }: ChallengeOptions): CredentialErrors {
   function unauthenticated(
     errorCode: AuthErrorCode,
     message: string,
     error?: Challenge["error"],
   ): (cause: CredentialRefusal) => ConnectError {
-    const field = formatChallenge({ realm, error, errorDescription: error && message, resourceMetadata });
+    const errorDescription = error && message;
+    const field = formatChallenge({ realm, error, errorDescription, scope: initialScope, resourceMetadata });
     const header = { "www-authenticate": field };
     return (cause) => refusalError(errorCode, message, Code.Unauthenticated, header, cause);
   }

@@ -81,13 +81,18 @@ export function readRequiredScopes(
           "RPCs of the service do; {} accepts every valid token",
       );
     for (const { name, procedure, scopes } of described) {
-      const invalid = scopes?.find((scope) => !scopeToken.test(scope));
+      const invalid = scopes?.find((scope) => !isScope(scope));
       if (invalid !== undefined)
         throw servicesProblem(`${name} requires the scope "${invalid}", which no token can have`);
       byProcedure.set(procedure, scopes);
     }
   }
   return byProcedure;
+}
+
+/** Returns whether a text is a scope that a token can have. */
+export function isScope(text: string): boolean {
+  return scopeToken.test(text);
 }
 
 /** Returns the error for a problem in the option `services`. */

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { Code, createClient, type Transport } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, createContextValues, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -233,7 +233,7 @@ describe("createBearerAuth without services", () => {
       served: scopedGreenhouse({ WaterBed: [], WatchReadings: [], RecordReadings: [] }),
       rpc: "GetReading",
     },
-  ])("refuses the start of a gateway with $name", ({ admit: given, served, rpc, wrap = (each) => each }) => {
+  ])("with $name refuses the start of a gateway", ({ admit: given, served, rpc, wrap = (each) => each }) => {
     const options: GatewayOptions = {
       routes: (router) => router.service(KitchenSink, {}).service(served, {}),
       admit: given,
@@ -249,6 +249,54 @@ describe("createBearerAuth without services", () => {
     const allOpen = createBearerAuth(verifier, { realm: "r", open: [greenhouse.typeName] });
     expect(start(allOpen.admit, greenhouse)).toBeDefined();
   });
+});
+
+describe("the challenge of an MCP call before 2026-07-28", () => {
+  const challengeFor = (scopes: readonly string[]): string | null => {
+    const { admit: check } = createBearerAuth(
+      { verify: () => ({ kind: "principal", subject: "ada", issuer: undefined, scopes: new Set(scopes) }) },
+      { realm: "r", services, open },
+    );
+    const header = new Headers({ "mcp-protocol-version": "2025-11-25" });
+    const request = { authorization: "Bearer t", connection: {}, contextValues: createContextValues(), header };
+    const checkProcedure = check({ ...request, procedure: undefined });
+    if (typeof checkProcedure !== "function") throw new TypeError("admit does not check the procedure");
+    try {
+      void checkProcedure(waterBedProcedure);
+      return null;
+    } catch (error) {
+      return ConnectError.from(error).metadata.get("www-authenticate");
+    }
+  };
+
+  test.each([
+    { name: "some other scopes", scopes: ["b", "beds.water"], want: "b beds.water beds.manage" },
+    {
+      name: "scopes that a challenge cannot have",
+      scopes: ['"', "李", "a b", "b"],
+      want: "b beds.water beds.manage",
+    },
+    {
+      name: "too many scopes",
+      scopes: Array.from({ length: 1000 }, (_, index) => `scope-${index}`),
+      want: "beds.water beds.manage",
+    },
+  ])("for a token with $name has the scopes to request", ({ scopes, want }) => {
+    expect(challengeFor(scopes)).toContain(`scope="${want}"`);
+  });
+
+  test("is not sent to a token with all scopes", () => {
+    expect(challengeFor(["beds.manage", "beds.water"])).toBeNull();
+  });
+});
+
+test.each(["a b", "", "李", '"'])("the scope %j is refused in initialScopes", (scope) => {
+  expect(() => createBearerAuth(verifier, { realm: "r", initialScopes: ["a", scope] })).toThrow(
+    expect.objectContaining({
+      code: "ERR_OPTIONS",
+      message: `option "initialScopes" of createBearerAuth: no token can have the scope "${scope}"`,
+    }),
+  );
 });
 
 test("describeSecurity refuses a service missing from the option services", () => {

@@ -11,10 +11,11 @@ import {
 } from "@protoport/auth";
 import type { OperatorLog } from "@protoport/auth/inputs";
 import type { Admit, Endpoint } from "@protoport/gateway";
+import type { McpOptions } from "@protoport/gateway/mcp";
 import type { OpenApiOptions } from "@protoport/gateway/openapi";
 import type { AuthenticationSection } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import { createRequiredScopes } from "./required-scopes.ts";
+import { createRequiredScopes, createToolFilter } from "./required-scopes.ts";
 
 /** The MCP endpoint's path. */
 export const mcpPath = "/mcp";
@@ -28,6 +29,8 @@ export interface AccessChecks {
   readonly admit: Admit | undefined;
   /** Returns whether a procedure needs no credential. Undefined without authentication. */
   readonly isOpen: ((procedure: string) => boolean) | undefined;
+  /** Returns whether a caller's token has the scopes of a tool. `undefined` if no RPC requires a scope. */
+  readonly isListed: McpOptions["isListed"] | undefined;
   /** The documents that tell clients where to obtain tokens. */
   readonly endpoints: readonly Endpoint[];
   /** The RPC credentials for the OpenAPI document. Empty if no RPC needs a credential. */
@@ -52,6 +55,7 @@ export async function openAccessChecks(settings: ProxySettings, output: CommandO
       realm: authentication.realm,
       open: authentication.open,
       requiredScope: enforcesScopes(authentication) ? createRequiredScopes(authentication.scopes) : undefined,
+      initialScopes: authentication.initialScopes,
       resourceMetadata,
     });
   const isLimited = rateLimit.perPrincipal !== undefined || rateLimit.perAddress !== undefined;
@@ -64,6 +68,10 @@ export async function openAccessChecks(settings: ProxySettings, output: CommandO
   return {
     admit: auth === undefined && !isLimited ? undefined : admit,
     isOpen: auth && ((procedure) => auth.isOpen(procedure)),
+    isListed:
+      auth && enforcesScopes(authentication)
+        ? createToolFilter(authentication.scopes, (procedure) => auth.isOpen(procedure))
+        : undefined,
     endpoints: resourceMetadata?.endpoints ?? [],
     openApiSecurity: auth === undefined ? {} : { securitySchemes, describeSecurity: auth.describeSecurity(schemeName) },
     reload: () => void verifier?.reload?.(),

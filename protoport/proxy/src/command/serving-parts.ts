@@ -47,7 +47,7 @@ export async function openParts(
   shared?.reload();
   try {
     const validation = await loadValidation(settings);
-    const mcp = await openMcp(settings, validation);
+    const mcp = await openMcp(settings, validation, accessChecks);
     const jsonOptions = settings.json;
     const described = {
       ...accessChecks.openApiSecurity,
@@ -88,11 +88,18 @@ async function loadValidation({ validates }: ProxySettings): Promise<ServingPart
 async function openMcp(
   { tools }: ProxySettings,
   validation: ServingParts["validation"],
+  { isListed }: AccessChecks,
 ): Promise<ProtocolExtension | undefined> {
   if (tools === undefined) return undefined;
   const { createMcp } = await import("@protoport/gateway/mcp");
   const serverInfo = { name: "protoport", version: packageVersion() };
-  return createMcp({ tools, path: mcpPath, serverInfo, ...(validation && { validation }) });
+  return createMcp({
+    tools,
+    path: mcpPath,
+    serverInfo,
+    ...(validation && { validation }),
+    ...(isListed && { isListed }),
+  });
 }
 
 /** Closes the parts that `others` does not share. Calls in flight have `drainMs` milliseconds to finish. */

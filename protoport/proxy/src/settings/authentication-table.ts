@@ -14,6 +14,8 @@ export interface AuthenticationSection {
   readonly publicUrl: URL | undefined;
   /** The scopes that RPCs require, by selector. */
   readonly scopes: Readonly<Record<string, string>>;
+  /** The scopes that clients request first. */
+  readonly initialScopes: readonly string[] | undefined;
   readonly forward: boolean;
 }
 
@@ -74,6 +76,10 @@ const scope = formatted(
   (value) => (/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(value) ? value : undefined),
 );
 
+const oneScope = formatted("scope", "printable ASCII without spaces, quotes and backslashes", (value) =>
+  /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(value) ? value : undefined,
+);
+
 const scopes = record(scope, (name) =>
   /^(?:\w+\.)*(?:\w+\*?|\*)$/.test(name)
     ? undefined
@@ -105,6 +111,12 @@ export const authenticationType: SettingType<AuthenticationSection> = mapping<Au
       "Scopes that RPCs require, by their names (`package.Service.Method`, `package.*`); the most specific name applies; " +
       "separate several with a space. Tokens of `tokens` have every scope. RPCs whose option " +
       "`protoport.auth.v1.required_scopes` names other scopes are refused.",
+  },
+  initialScopes: {
+    type: list(oneScope),
+    about:
+      "Scopes that clients request first, in challenges for requests without a valid token. Default: not named, so that " +
+      "MCP clients request all of `scopes`.",
   },
   forward: { type: boolean, fallback: true, about: "Whether the upstream gets the `Authorization` of the caller." },
 });

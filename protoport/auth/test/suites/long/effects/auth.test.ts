@@ -284,6 +284,7 @@ const bearerEffects: EffectsOf<BearerAuthOptions> = {
   services: () =>
     compareAuth({ services: [scopedGreenhouse({ ...otherScopes, WaterBed: ["beds.water"] })] }, "Bearer a"),
   open: () => compareAuth({ open: [procedure] }),
+  initialScopes: () => compareAuth({ initialScopes: ["orders:read"] }),
   resourceMetadata: () => compareAuth({ resourceMetadata: createResourceMetadata(resource) }),
 };
 

@@ -19,7 +19,7 @@ import {
   getReadingProcedure as read,
   waterBedProcedure as water,
 } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
+import { initializedRequest, postMcp, statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
@@ -99,6 +99,10 @@ async function ask(
 
 function callTool(procedure: string): HttpRequest {
   return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
+}
+
+function toolCall(params: object): string {
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
 }
 
 const scopes = `  publicUrl: ${publicUrl}/
@@ -198,6 +202,54 @@ describe("a proxy with publicUrl and scopes", () => {
     const accepted = await ask(proxy, version, request, await issuer.sign({ scope }));
     expect([accepted.httpStatus, accepted.grpcStatus ?? "0"]).toEqual([200, "0"]);
     expect(calls).toEqual([call]);
+  });
+});
+
+describe("a proxy with initialScopes", () => {
+  let proxy: ProxyProcess;
+  beforeAll(async () => {
+    const settings = `${scopes}\n  initialScopes: [beds:read, openid]`;
+    proxy = await startProxyProcess(["--config", configure(settings, "mcp: { tools: [greenhouse.v1.*] }")]);
+  });
+  afterAll(() => proxy[Symbol.asyncDispose]());
+
+  test.each([
+    { name: "a tool call", request: callTool(water) },
+    { name: "a REST call", request: { httpMethod: "POST", path: "/beds/7:water", header: [] } },
+  ])("names them in the challenge of $name without a valid token", async ({ request }) => {
+    expect((await ask(proxy, "1.1", request)).challenge).toContain('realm="proxy", scope="beds:read openid", resource');
+    const { httpStatus, challenge } = await ask(proxy, "1.1", request, "invalid");
+    expect([httpStatus, challenge]).toEqual([401, expect.stringContaining('scope="beds:read openid"')]);
+  });
+
+  const call = { name: toolNameOf(water), arguments: {} };
+  test.each([
+    {
+      name: "an MCP call of 2025-11-25",
+      request: initializedRequest("tools/call", call),
+      scope: "beds:read beds:water",
+    },
+    { name: "an MCP call without a revision", request: postMcp(toolCall(call)), scope: "beds:read beds:water" },
+    { name: "an MCP call of 2026-07-28", request: callTool(water), scope: "beds:water" },
+    {
+      name: "a REST call",
+      request: { httpMethod: "POST", path: "/beds/7:water", header: [["mcp-protocol-version", "2025-11-25"]] as const },
+      scope: "beds:water",
+    },
+  ])("challenges $name without the scope", async ({ request, scope }) => {
+    const { httpStatus, challenge } = await ask(proxy, "1.1", request, await issuer.sign({ scope: "beds:read" }));
+    expect([httpStatus, challenge]).toEqual([403, expect.stringContaining(`scope="${scope}"`)]);
+  });
+
+  test("lists the tools that each caller's token may call", async () => {
+    const listed = async (scope?: string): Promise<readonly string[]> => {
+      const { body } = await ask(proxy, "1.1", statelessRequest("tools/list"), await issuer.sign({ scope }));
+      expect(JSON.parse(body).result.cacheScope).toBe("private");
+      return JSON.parse(body).result.tools.map(({ name }: { name: string }) => name);
+    };
+    expect(await listed("beds:water")).toEqual([toolNameOf(water)]);
+    expect(await listed("beds:read")).toEqual([read, watch].map(toolNameOf));
+    expect(await listed()).toEqual([]);
   });
 });
 

@@ -137,6 +137,12 @@ export const callerEffects: Effects = {
       on: { authentication: { tokens, publicUrl: "https://api.example" } },
       observe: async (proxy) => (await ask(proxy, reading)).header.get("www-authenticate"),
     }),
+  "authentication.initialScopes": () =>
+    compare({
+      off: { authentication: { tokens } },
+      on: { authentication: { tokens, initialScopes: ["orders:read"] } },
+      observe: async (proxy) => (await ask(proxy, reading)).header.get("www-authenticate"),
+    }),
   "authentication.scopes": async () => {
     const hash = createHash("sha256").update(token).digest("hex");
     const tokenHashesFile = fileOf("scoped", `sha256:${hash} shop readings:list -\n`);
