@@ -341,7 +341,7 @@ describe("imports in a file with hidden elements", () => {
   });
 });
 
-describe("bindings of an HTTP rule", () => {
+describe("an HTTP rule", () => {
   const entry = { name: "SecretsEntry", field: [field("key", 1), field("value", 2, message("Secret"))] };
   const types = {
     name: "types.proto",
@@ -363,26 +363,26 @@ describe("bindings of an HTTP rule", () => {
 
   test.each<{ name: string; rule: MessageInitShape<typeof HttpRuleSchema>; want: readonly string[] }>([
     {
-      name: "with a hidden field of a field are removed",
+      name: "a hidden field of a field",
       rule: { pattern: { case: "get", value: "/{inner.text}/{inner.secret=a/*}" } },
       want: ["/kept"],
     },
     {
-      name: "with a map of hidden messages are removed",
+      name: "a map of hidden messages",
       rule: { pattern: { case: "put", value: "/a" }, body: "secrets" },
       want: ["/kept"],
     },
     {
-      name: "with visible fields are kept",
+      name: "visible fields",
       rule: { pattern: { case: "put", value: "/{id}" }, body: "inner", responseBody: "inner.text" },
       want: ["/{id}", "/kept"],
     },
     {
-      name: "with unknown fields are kept, so that they are refused",
+      name: "unknown fields",
       rule: { pattern: { case: "get", value: "/{inner.other}/{id.secret}" } },
       want: ["/{inner.other}/{id.secret}", "/kept"],
     },
-  ])("$name", ({ rule, want }) => {
+  ])("keeps a binding with $name unless the field is hidden", ({ rule, want }) => {
     const additionalBindings = [create(HttpRuleSchema, { pattern: { case: "get", value: "/kept" } })];
     const options = create(MethodOptionsSchema, { deprecated: true });
     setExtension(options, http, create(HttpRuleSchema, { ...rule, additionalBindings }));

@@ -181,7 +181,7 @@ describe("a definition from a descriptor set", () => {
       load: () =>
         loadFileDescriptorSetFromObject(toJson(FileDescriptorSetSchema, fromBinary(FileDescriptorSetSchema, set))),
     },
-  ])("needs descriptors with $name", async ({ load }) => {
+  ])("$name needs descriptors", async ({ load }) => {
     const options = {};
     const refused = serve((router) => void addGrpcJsService(router, shopOf(load()), handlers), options);
     await expect(refused).rejects.toMatchObject({ code: "ERR_DESCRIPTORS", message: expect.stringMatching(dropped) });
@@ -281,33 +281,33 @@ describe("readServices restores", () => {
   });
 });
 
-describe("readServices refuses a definition", () => {
+describe("readServices", () => {
   test.each([
     {
-      name: "with an option that no file declares",
+      name: "an option that no file declares",
       options: 'option (acme.role) = "admin";',
       error: "no file declares the option (acme.role) of /shop.v1.Shop/Get; import its file, or set descriptors",
     },
     {
-      name: "with scopes that no file declares",
+      name: "scopes that no file declares",
       options: 'option (other.required_scopes) = { scopes: "admin" };',
       error: "no file declares the option (other.required_scopes) of /shop.v1.Shop/Get",
     },
     {
-      name: "with a value that JSON does not have",
+      name: "a value that JSON does not have",
       options: 'option (acme.rules.any) = { type_url: "a" };',
       error: "the option (acme.rules.any) of /shop.v1.Shop/Get is not readable",
     },
-  ])("$name", ({ options, error }) => {
+  ])("refuses $name in a definition", ({ options, error }) => {
     const files = { "rules.proto": rules, "shop.proto": textOf(options, "shop.v1") };
     const read = (): unknown => readServices(loadFiles(files, "shop.proto"));
     expect(read).toThrow(expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringContaining(error) }));
   });
 
   test.each([
-    { name: "of a proto-loader version without method options", options: undefined },
-    { name: "of JSON without parsed options", options: { deprecated: false, uninterpreted_option: [] } },
-  ])("$name", ({ options }) => {
+    { name: "an old proto-loader version", options: undefined },
+    { name: "JSON without parsed options", options: { deprecated: false, uninterpreted_option: [] } },
+  ])("refuses a definition of $name without method options", ({ options }) => {
     expect(() => readServices({ Get: { ...admin["Get"], options } })).toThrow(
       "the definition lacks the options of /shop.v1.Admin/Get; update @grpc/proto-loader, or set descriptors",
     );

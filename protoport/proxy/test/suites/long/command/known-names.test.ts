@@ -210,7 +210,7 @@ test.each([
     sets: [`descriptors: ${orders}`, `descriptors: ${restrictedSet}`],
     errors: "",
   },
-])("visibility without labels has no effect only for $upstreams", async ({ sets, errors }) => {
+])("for $upstreams, --check reports visibility without labels only if it has no effect", async ({ sets, errors }) => {
   expect(await check(...configure(sets, "visibility: { allow: [] }"))).toEqual({ exitCode: 0, errors });
 });
 
