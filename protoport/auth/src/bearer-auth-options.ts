@@ -1,5 +1,5 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { arrayOf, arrayOfStrings, type OptionNames, required } from "@protoport/gateway/options";
+import { arrayOf, type OptionNames, required } from "@protoport/gateway/options";
 import type { ResourceMetadata } from "./protected-resource.ts";
 
 /** `createBearerAuth` options. */
@@ -32,6 +32,6 @@ export const bearerAuthOptionNames: OptionNames<BearerAuthOptions> = {
   requiredScope: true,
   services: arrayOf(),
   open: arrayOf(),
-  initialScopes: arrayOfStrings(),
+  initialScopes: arrayOf(),
   resourceMetadata: true,
 };

@@ -11,6 +11,7 @@ export {
   isPlaceholder,
   joinNames,
   knownFile,
+  markIncomplete,
   optionOf,
   type PartlyVisible,
   readDescriptorSet,

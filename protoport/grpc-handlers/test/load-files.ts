@@ -25,8 +25,8 @@ const importable: Files = {
 function withFolder<Result>(files: Files, use: (folder: string) => Result): Result {
   const folder = mkdtempSync(join(tmpdir(), "loaded-"));
   try {
-    for (const path of ["protobuf/proto/google", "auth/proto/plantstore", "testing/proto/buf"])
-      cpSync(join(projectFolder, "packages", path), join(folder, basename(path)), { recursive: true });
+    for (const path of ["gateway/proto/google", "auth/proto/protoport", "testing/proto/buf"])
+      cpSync(join(projectFolder, "protoport", path), join(folder, basename(path)), { recursive: true });
     for (const [name, text] of Object.entries({ ...importable, ...files })) {
       mkdirSync(dirname(join(folder, name)), { recursive: true });
       writeFileSync(join(folder, name), /^(syntax|edition)/.test(text) ? text : `syntax = "proto3"; ${text}`);

@@ -25,6 +25,7 @@ import {
 import { ForwardingCallee, type InterceptedCall } from "./forwarding-callee.ts";
 import { contextOf, HandlerCallee } from "./handler-callee.ts";
 import {
+  type Admit,
   type Callee,
   createMethodCodecs,
   type MessageCheck,
@@ -66,6 +67,7 @@ type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
 export interface RpcRestrictions {
   readonly validation?: Validation | undefined;
   readonly visibility?: VisibilityOptions | undefined;
+  readonly admit?: Admit | undefined;
 }
 
 /** A gateway's RPCs. */
@@ -92,7 +94,7 @@ export function* createRpcs(
   options: ConnectRouterOptions,
   jsonRules: (options: UniversalHandlerOptions) => ReadJsonOptions,
   { commonJsPrototype, createCodecs = createMethodCodecs, isValidated = () => false, definitions }: RpcPlatform,
-  { validation, visibility }: RpcRestrictions = {},
+  { validation, visibility, admit }: RpcRestrictions = {},
 ): Generator<void, PreparedRpcs> {
   const registered = registerRpcs(routes, options);
   const services = [...new Set(registered.map(({ spec }) => spec.method.parent))];
@@ -109,6 +111,7 @@ export function* createRpcs(
     const method = visible === undefined ? spec.method : visible.partOf(spec.method);
     return method === undefined ? [] : [{ spec, method, serviceOptions }];
   });
+  for (const { spec } of served) admit?.requireChecked?.(spec.method);
   const visibleServices = new Set(served.map(({ method }) => method.parent));
   const visibleTypes = memoize((all: Registry) => visible?.registryOf(all) ?? all);
   const reachableTypes = memoize(createReachableRegistry);

@@ -219,7 +219,6 @@ export function* compileRoutesInSteps(
     platform,
     options,
   );
-  for (const { registered } of rpcs) options.admit?.requireChecked?.(registered);
   const jsonOptions = { ...options.jsonOptions, registry };
   const writeErrorRecord = createErrorRecordWriter(
     rest.errorRecord,

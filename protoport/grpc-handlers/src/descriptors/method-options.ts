@@ -21,9 +21,9 @@ import {
   type MethodDescriptorProto,
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
-import { joinNames } from "@plantstore/protobuf";
-import { messageOf, withCode } from "@plantstore/http";
-import { http } from "@plantstore/protobuf/gen/google/api/annotations_pb.js";
+import { joinNames } from "@protoport/gateway/descriptors";
+import { messageOf, withCode } from "@protoport/gateway/errors";
+import { http } from "@protoport/gateway/gen/google/api/annotations_pb.js";
 
 /** The name of the message that has a field for each extension of `google.protobuf.MethodOptions`. */
 const optionsType = "grpc_proto_loader.MethodOptions";

@@ -1,10 +1,10 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
-import { withCode } from "@plantstore/http";
+import { withCode } from "../../http/index.ts";
 import { filesOf } from "./files-of.ts";
 
 /** The property of marked files. Not a unique symbol, because a program may load two copies of this module. */
-const incompleteKey = Symbol.for("@plantstore/protobuf/incomplete");
+const incompleteKey = Symbol.for("@protoport/gateway/incomplete");
 
 /** Marks a file that lacks the custom options of services, messages, fields and enums, as from `@grpc/proto-loader`. */
 export function markIncomplete(file: FileDescriptorProto): void {

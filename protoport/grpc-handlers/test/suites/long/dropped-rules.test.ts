@@ -8,9 +8,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createBearerAuth, requiredScopesOf, type TokenVerifier } from "../../../../auth/src/index.ts";
 import { type GatewayOptions, visibleServices } from "../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../gateway/src/reflection/index.ts";
-import { openValidation } from "../../../../gateway/src/validation.ts";
-import { readDescriptorSet } from "../../../../protobuf/src/descriptors/index.ts";
-import { http } from "../../../../protobuf/src/gen/google/api/annotations_pb.ts";
+import { openValidation } from "../../../../gateway/src/validation/index.ts";
+import { readDescriptorSet } from "../../../../gateway/src/protobuf/descriptors/index.ts";
+import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
 import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
 import { freePort } from "../../../../testing/src/process/free-port.ts";
@@ -26,13 +26,13 @@ const shop = {
     import "buf/validate/validate.proto";
     import "google/api/annotations.proto";
     import "google/api/visibility.proto";
-    import "plantstore/auth/v1/required_scopes.proto";
+    import "protoport/auth/v1/required_scopes.proto";
     message Item { string name = 1 [(buf.validate.field).string.max_len = 2]; }
     service Admin {
       option (google.api.api_visibility).restriction = "INTERNAL";
       rpc Get(Item) returns (Item) {
         option (google.api.http) = { get: "/admin/{name}" };
-        option (plantstore.auth.v1.required_scopes) = { scopes: "admin" };
+        option (protoport.auth.v1.required_scopes) = { scopes: "admin" };
       }
     }
     service Shop { rpc Get(Item) returns (Item) { option (google.api.http) = { get: "/items/{name}" }; } }`,
@@ -234,7 +234,7 @@ const rules = `package acme.rules; import "google/protobuf/descriptor.proto"; im
 
 /** Returns the text of a file with an RPC that has the options. */
 function textOf(options: string, scope: string): string {
-  const imports = ["google/api/annotations", "plantstore/auth/v1/required_scopes", "rules"];
+  const imports = ["google/api/annotations", "protoport/auth/v1/required_scopes", "rules"];
   return `package ${scope}; ${imports.map((name) => `import "${name}.proto";`).join(" ")}
     message Item { string name = 1; } service Shop { rpc Get(Item) returns (Item) { ${options} } }`;
 }
@@ -251,11 +251,11 @@ function readOptions(services: readonly DescService[], typeName: string): unknow
 
 describe("readServices restores", () => {
   const restored = [
-    { name: "scopes", options: 'option (plantstore.auth.v1.required_scopes) = { scopes: "a" scopes: "b" };' },
-    { name: "a list of scopes", options: 'option (plantstore.auth.v1.required_scopes) = { scopes: ["a", "b"] };' },
-    { name: "empty scopes", options: "option (plantstore.auth.v1.required_scopes) = {};" },
-    { name: "a field of an option", options: 'option (plantstore.auth.v1.required_scopes).scopes = "a";' },
-    { name: "an absolute name", options: 'option (.plantstore.auth.v1.required_scopes).scopes = "a";' },
+    { name: "scopes", options: 'option (protoport.auth.v1.required_scopes) = { scopes: "a" scopes: "b" };' },
+    { name: "a list of scopes", options: 'option (protoport.auth.v1.required_scopes) = { scopes: ["a", "b"] };' },
+    { name: "empty scopes", options: "option (protoport.auth.v1.required_scopes) = {};" },
+    { name: "a field of an option", options: 'option (protoport.auth.v1.required_scopes).scopes = "a";' },
+    { name: "an absolute name", options: 'option (.protoport.auth.v1.required_scopes).scopes = "a";' },
     { name: "a relative name", options: 'option (auth.v1.required_scopes).scopes = "a";' },
     { name: "a string", options: 'option (acme.rules.role) = "admin";' },
     { name: "an enum value", options: "option (acme.rules.level) = HIGH;" },
@@ -266,7 +266,7 @@ describe("readServices restores", () => {
     },
     { name: "an extension declared in a message", options: 'option (acme.rules.Nested.inner) = "x";' },
     { name: "an HTTP rule with an absolute name", options: 'option (.google.api.http) = { get: "/items/{name}" };' },
-  ].map(({ name, options }, at) => ({ name, file: `row${at}.proto`, scope: `plantstore.row${at}`, options }));
+  ].map(({ name, options }, at) => ({ name, file: `row${at}.proto`, scope: `protoport.row${at}`, options }));
   const files: Files = Object.fromEntries([
     ["rules.proto", rules],
     ...restored.map(({ file, scope, options }) => [file, textOf(options, scope)]),
