@@ -132,12 +132,12 @@ test("conformance imports only its own files and Node.js modules", () => {
 
 /** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
 const limits = [
-  { name: "auth", lines: 3300, files: 52, exports: 41 },
+  { name: "auth", lines: 3400, files: 52, exports: 41 },
   { name: "command-line", lines: 840, files: 17, exports: 69 },
   { name: "docs-page", lines: 2200, files: 34, exports: 40 },
   { name: "frameworks", lines: 940, files: 10, exports: 43 },
   { name: "gateway", lines: 35_500, files: 405, exports: 40 },
-  { name: "grpc-handlers", lines: 2300, files: 31, exports: 40 },
+  { name: "grpc-handlers", lines: 2450, files: 31, exports: 40 },
   { name: "proxy", lines: 12_800, files: 141, exports: 40 },
   { name: "rest-client", lines: 1900, files: 20, exports: 40 },
   { name: "telemetry", lines: 2200, files: 30, exports: 42 },
