@@ -66,6 +66,7 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_NO_ROUTE: { sent: get("/nothing") },
   ERR_METHOD_NOT_ALLOWED: { sent: get("/beds/7:water") },
   ERR_METHOD_UNKNOWN: { sent: { ...water("{}"), httpMethod: "BREW" } },
+  ERR_CROSS_SITE: { sent: { ...water("{}"), header: [["sec-fetch-site", "cross-site"]] } },
   ERR_CONTENT_TYPE: { sent: { ...water("{}"), header: [["content-type", "text/plain"]] } },
   ERR_PATH_INVALID: { sent: { ...water("{}"), path: "/beds/seven:water" } },
   ERR_QUERY_INVALID: { sent: get("/sensors/a/reading?colour=green") },

@@ -13,6 +13,7 @@ import {
   type OptionNames,
   refusePromise,
   required,
+  requireName,
   type TrustedProxies,
   withDefaultLimits,
 } from "../http/index.ts";
@@ -76,6 +77,11 @@ export interface ServingOptions extends ConnectRouterOptions {
   readonly endpoints?: readonly Endpoint[];
   /** Allows pages from other origins to call over REST, Connect and gRPC-Web. Off by default. */
   readonly cors?: CorsOptions;
+  /**
+   * `"allow"` also serves POST requests that pages of other sites send without a preflight, with the user's cookies. By
+   * default, `"refuse"`, they get 403 unless `cors.origins` lists the page's origin.
+   */
+  readonly crossSite?: "allow" | "refuse";
   readonly limits?: Partial<Limits>;
   /**
    * Serves RPCs as Model Context Protocol tools. Set to the result of `createMcp` from `@protoport/gateway/mcp`. By
@@ -146,6 +152,7 @@ export const servingOptionNames: OptionNames<ServingOptions> = {
   visibility: visibilityOptionNames,
   endpoints: arrayOf(),
   cors: corsOptionNames,
+  crossSite: true,
   limits: limitNames,
   mcp: true,
   codegen: true,
@@ -173,10 +180,12 @@ export function createServer(
   trustedProxies: TrustedProxies | undefined,
 ): Server {
   const limits = withDefaultLimits(options.limits, defaultLimits);
-  const { nameOptions = !isProduction() } = options;
+  const { nameOptions = !isProduction(), crossSite = "refuse" } = options;
+  requireName({ allow: true, refuse: true }, crossSite, "crossSite");
   return {
     routes,
     admit: options.admit,
+    allowsCrossSite: crossSite === "allow",
     toError: guardToError(options.toError),
     onRequest: guardCallback("onRequest", options.onRequest, report),
     onError: guardCallback("onError", options.onError, report),

@@ -17,6 +17,7 @@ import { type Exchange, fieldsNotSentAsMetadata, toUtf8 } from "../http/index.ts
 import { type AdmitProcedure, clientGoneError } from "../protocols/index.ts";
 import { serveCall } from "./call.ts";
 import { respondToPreflight } from "./cors.ts";
+import { needsNoPreflight, refuseCrossSite } from "./cross-site.ts";
 import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";
 import { ServedRequest } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
@@ -45,12 +46,13 @@ export function serve(
   }
 }
 
-/** Calls `onRequest`. A CORS preflight gets its response in this step, without a credential. */
+/** Calls `onRequest`. CORS preflights and calls from pages of other sites get their response in this step. */
 function announce(request: ServedRequest): void {
   const exchange = ServedRequest.exchangeOf(request);
-  const { onRequest, routes } = ServedRequest.serverOf(request);
+  const { onRequest, routes, allowsCrossSite } = ServedRequest.serverOf(request);
   if (onRequest !== undefined) onRequest(request);
   if (routes.cors !== undefined && respondToPreflight(exchange, routes.cors)) return request.settle(undefined);
+  if (!allowsCrossSite && needsNoPreflight(exchange)) refuseCrossSite(exchange, request.origin, routes.cors);
   admit(request);
 }
 

@@ -9,6 +9,8 @@ import type { Routes } from "./routes.ts";
 export interface Server {
   readonly routes: Routes;
   readonly admit: Admit | undefined;
+  /** Whether pages of other sites may send what needs no preflight. */
+  readonly allowsCrossSite: boolean;
   readonly toError: (thrown: unknown, context: HandlerContext) => ConnectError;
   readonly onRequest: ((request: AdmitRequest) => void) | undefined;
   readonly onError: ((request: AdmitRequest, error: ConnectError) => void) | undefined;

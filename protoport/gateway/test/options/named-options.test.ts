@@ -259,6 +259,22 @@ const cases = [
     header: [json, ["accept", "application/json, text/event-stream"], ["origin", "https://shop.example"]],
     body: list,
   },
+  {
+    row: "a POST without a preflight from a page of another site",
+    option: "cors.origins or crossSite",
+    accepts: { cors: { origins: ["https://shop.example"] } },
+    request: "POST /v1/sinks",
+    header: [["origin", "https://shop.example"]],
+    body: "{}",
+  },
+  {
+    row: "a POST without a preflight from a page of another site",
+    option: "cors.origins or crossSite",
+    accepts: { crossSite: "allow" },
+    request: "POST /v1/sinks",
+    header: [["sec-fetch-site", "cross-site"]],
+    body: "{}",
+  },
 ] as const satisfies readonly Refusal[];
 const refusals: readonly Refusal[] = cases;
 

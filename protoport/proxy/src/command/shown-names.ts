@@ -4,6 +4,7 @@ import type { ProxyOptions } from "../create-proxy.ts";
 export const shownNames: Required<Exclude<ProxyOptions["nameOptions"], boolean | undefined>> = {
   acceptCompression: undefined,
   "cors.origins": "cors.origins",
+  "cors.origins or crossSite": "cors.origins",
   ignoreBodies: "rest.options: [ignoreBodies]",
   jsonClientStreams: "rest.options: [jsonClientStreams]",
   "jsonOptions.registry": undefined,

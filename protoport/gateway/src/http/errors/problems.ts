@@ -40,6 +40,11 @@ export const problems = {
     // 501 is the status for an unknown method (RFC 9110 §9.1).
     httpStatus: 501,
   },
+  /** A page of another site sent a POST without a preflight. */
+  ERR_CROSS_SITE: {
+    code: "PermissionDenied",
+    httpStatus: 403,
+  },
   /** The path does not accept the body's content type. */
   ERR_CONTENT_TYPE: {
     code: "InvalidArgument",
@@ -135,6 +140,7 @@ export type CodeName = (typeof problems)[ProblemName]["code"];
 export type NamedOption =
   | "acceptCompression"
   | "cors.origins"
+  | "cors.origins or crossSite"
   | "ignoreBodies"
   | "jsonClientStreams"
   | "jsonOptions.registry"

@@ -85,6 +85,8 @@ const effects: EffectsOf<ServingOptions> = {
       endpoints: [{ path: "/nowhere", open: true, handle: () => ({ httpStatus: 200, body: "here" }) }],
     }),
   cors: () => compareWith(preflight, { cors: { origins: [origin] } }),
+  crossSite: () =>
+    compareWith({ line: "POST /v1/sinks", header: { "sec-fetch-site": "cross-site" } }, { crossSite: "allow" }),
   limits: () => compareWith({ line: `GET /v1/query?fString=${long}` }, { limits: { urlBytes: 1_000 } }),
   mcp: () => compareWith({ line: "GET /mcp" }, { mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Query"] }) }),
   codegen: () =>
