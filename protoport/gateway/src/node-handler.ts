@@ -9,8 +9,18 @@ import {
   HttpProblem,
   readHeaderField,
   refusePromise,
+  requireField,
 } from "./http/index.ts";
-import { type CurrentServer, findTarget, refuseProblem, serve, type Server, type Target } from "./serve/index.ts";
+import {
+  type CurrentServer,
+  type FaultReporter,
+  fieldFailure,
+  findTarget,
+  refuseProblem,
+  serve,
+  type Server,
+  type Target,
+} from "./serve/index.ts";
 import {
   NodeHttp1Exchange,
   NodeHttp2Exchange,
@@ -127,6 +137,7 @@ export function createNodeHandler(current: CurrentNodeServer): NodeHandler {
     // If the body was already read, a body parser has decompressed the body.
     if (request.readableDidRead) common.contentEncoding = null;
     const exchange = toExchange(request, response, url, common);
+    if ("stream" in request) dropForbiddenFields(response, server.report);
     if (problem !== undefined) return refuseProblem(server, exchange, problem);
     if (exchange.body !== undefined && request.readableDidRead) {
       // An endpoint gets the body's bytes as sent, for example to verify a signature.
@@ -161,6 +172,18 @@ function setPeer(exchange: Exchange, address: string | undefined): void {
 function needsBody(target: Target, contentType: string | null): boolean {
   if (target.kind === "unmatched") return false;
   return target.kind === "endpoint" || target.needsBody?.(contentType) !== false;
+}
+
+/** Removes the response header fields that HTTP forbids. Only node:http2 lets an application set them. */
+function dropForbiddenFields(response: NodeServerResponse, report: FaultReporter): void {
+  for (const [name, value] of Object.entries(response.getHeaders())) {
+    try {
+      for (const line of [value].flat()) requireField(name, String(line));
+    } catch (error) {
+      response.removeHeader(name);
+      report(error, fieldFailure);
+    }
+  }
 }
 
 /** Replaces a consumed body with irrelevant content. Has one byte, because an empty body counts as no body. */

@@ -66,7 +66,7 @@ export interface AdmitRequest extends Pick<
   /**
    * Adds a header field to the response, whether the response is a message or an error. Calls after the header was sent
    * have no effect. The gateway ignores fields that it sets itself, such as `Content-Type`, `Content-Length` and
-   * `Date`. A name or value that HTTP does not allow (RFC 9110 §5.5) makes the response fail with a fault.
+   * `Date`. A field that HTTP does not allow (RFC 9110 §5.5) is not sent, and reported to `onFault`.
    */
   addResponseHeader(name: string, value: string): void;
 }

@@ -1,5 +1,5 @@
 import { cors as connectCors } from "@connectrpc/connect";
-import { type Exchange, type OptionNames, required, withCode } from "../http/index.ts";
+import { type Exchange, isToken, type OptionNames, required, withCode } from "../http/index.ts";
 
 /** Options for {@link createCors}: the allowed origins, and the header fields that pages may send and read. */
 export interface CorsOptions {
@@ -109,9 +109,14 @@ function isOrigin(text: string): boolean {
   return text === `${protocol}//${host}`;
 }
 
+/** Joins field names. @throws TypeError with the code ERR_OPTIONS for a name that no field has (RFC 9110 §5.1) */
 function joinNames(...lists: readonly (readonly string[] | undefined)[]): string {
   const names = new Map<string, string>();
-  for (const name of lists.flatMap((list) => list ?? [])) names.set(name.toLowerCase(), name);
+  for (const name of lists.flatMap((list) => list ?? [])) {
+    const problem = `cors.allowedHeaders and cors.exposedHeaders must contain field names, got ${JSON.stringify(name)}`;
+    if (!isToken(name)) throw withCode(new TypeError(problem), "ERR_OPTIONS");
+    names.set(name.toLowerCase(), name);
+  }
   return [...names.values()].join(", ");
 }
 

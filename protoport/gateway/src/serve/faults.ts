@@ -22,6 +22,8 @@ export const responseFailure: RequestFailure = {
   errorCode: "ERR_RESPONSE_FAILED",
   what: "cannot write the response",
 };
+/** The failure to report if HTTP forbids a response header field, and the response is sent without the field. */
+export const fieldFailure: Failure = { errorCode: "ERR_HEADER_FIELD", what: "cannot send a response header field" };
 /** The failure to report if a request fails without a more specific cause. */
 export const requestFailure: RequestFailure = {
   errorCode: "ERR_REQUEST_FAILED",

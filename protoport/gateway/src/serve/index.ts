@@ -22,7 +22,7 @@ export { serve } from "./serve.ts";
 export type { CurrentServer, Server } from "./server.ts";
 export type { Validation } from "./validation.ts";
 export { toFault } from "./to-connect-error.ts";
-export { createFaultReporter, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
+export { createFaultReporter, type FaultReporter, fieldFailure, guardCallback, type OnFault } from "./faults.ts";
 export { registerForwarder } from "./register-forwarder.ts";
 export { wrapMessages } from "./stream-messages.ts";
 export type {

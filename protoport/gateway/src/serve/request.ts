@@ -4,6 +4,7 @@ import {
   type Exchange,
   type HeaderReader,
   HttpProblem,
+  requireField,
   reservedResponseFields,
   type Peer,
   startDeadline,
@@ -24,7 +25,7 @@ import { LazyCompletedRequest } from "./lazy-completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
-import { requestFailure, responseFailure } from "./faults.ts";
+import { fieldFailure, requestFailure, responseFailure } from "./faults.ts";
 import { fullPathOf, pathOf, type Target } from "./routes.ts";
 import { requestIdOf } from "./request-id.ts";
 import { errorToSend, type Server } from "./server.ts";
@@ -154,9 +155,16 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     return (this.#trustedClient ??= this.#server.trustedProxies?.clientOf(this.#exchange.peer, this.#exchange));
   }
 
-  addResponseHeader(name: string, value: string): void {
+  addResponseHeader(name: string, value: string | number): void {
     if (reservedResponseFields.has(name.toLowerCase())) return;
-    this.#exchange.addedFields = [...this.#exchange.addedFields, name, value];
+    // Programs in JavaScript may pass a number.
+    const text = String(value);
+    try {
+      requireField(name, text);
+    } catch (error) {
+      return this.report(error, fieldFailure);
+    }
+    this.#exchange.addedFields = [...this.#exchange.addedFields, name, text];
   }
 
   get signal(): AbortSignal {

@@ -113,7 +113,7 @@ export const problems = {
   ERR_CALLBACK_FAILED: { code: "Internal", httpStatus: 500 },
   /** Reported to `onFault`: a defect of the gateway closed a connection. Report it. */
   ERR_CONNECTION_FAILED: {},
-  /** Reported to `onFault`: HTTP does not allow the name or value of a response header field. */
+  /** Reported to `onFault`: HTTP does not allow a response header field, so it was not sent. */
   ERR_HEADER_FIELD: {},
 
   // Thrown to the application: the `code` of the error, as in node's errors.
