@@ -13,7 +13,10 @@ import {
   bodyFrames,
   greenhouseCall,
   last,
+  leaveStreams,
   mcpMessages,
+  post,
+  restReadings,
   streamIds,
   times,
   trickle,
@@ -62,13 +65,6 @@ function frames(framesOf: (n: number) => readonly Frame[], opening: readonly Fra
   };
 }
 
-const restReadings: readonly Field[] = [
-  [":method", "POST"],
-  [":path", "/readings"],
-  [":scheme", "http"],
-  [":authority", "x"],
-];
-
 /** Sends a body on a stream with a separate frame and write for each byte. */
 function trickled(name: ServerName, opening: Frame, bodyOf: (n: number) => Buffer): SpentRow["run"] {
   return async ({ addresses }, n) => {
@@ -105,12 +101,6 @@ function large(name: ServerName, requestOf: (n: number) => Buffer): SpentRow["ru
     client.write(requestOf(n));
     await client.until(Buffer.from("HTTP/1.1 "));
   };
-}
-
-/** Returns a POST over HTTP/1.1. */
-function post(path: string, contentType: string, body: Buffer, ...more: readonly string[]): Buffer {
-  const fields = ["host: x", `content-type: ${contentType}`, `content-length: ${body.byteLength}`, ...more];
-  return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
 
 /** How many bytes are read from each response, which is longer. */
@@ -232,6 +222,12 @@ export const spentRows: readonly SpentRow[] = [
     atMost: "10",
     n: 90,
     run: frames((n) => streamIds(n).flatMap((id) => [headersFrame(id, guardedCall), resetFrame(id, 8)])),
+  },
+  {
+    what: "a stream that is reset after its first message",
+    atMost: "10",
+    n: 200,
+    run: leaveStreams,
   },
   {
     what: "a stream above the limit of concurrent streams",

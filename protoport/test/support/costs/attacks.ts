@@ -1,4 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { WatchReadingsRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import type { Address, Field } from "../../../testing/src/http/exchange.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import {
@@ -9,9 +12,11 @@ import {
   frameFlag,
   frameType,
   headersFrame,
+  resetFrame,
 } from "../../../testing/src/http/http2-frames.ts";
+import { settingFrame, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 import type { MeasuredServer } from "./measured-server.ts";
-import type { RawClient } from "./raw-client.ts";
+import { openRawHttp2, type RawClient } from "./raw-client.ts";
 
 /** The flag on a request's last frame. */
 export const last: number = frameFlag.endStream;
@@ -67,6 +72,36 @@ export async function trickle(client: RawClient, frames: readonly Frame[]): Prom
   }
 }
 
+const endlessWatch = encodeEnvelope(
+  0,
+  toBinary(
+    WatchReadingsRequestSchema,
+    create(WatchReadingsRequestSchema, { sensor: "one-by-one", count: 2 ** 31 - 1 }),
+  ),
+);
+
+/** Opens server streams in waves, and resets each after its first messages. */
+export async function leaveStreams({ addresses }: MeasuredServer, n: number): Promise<void> {
+  using client = (await openRawHttp2(addresses.greenhouse)).drain();
+  // A stream's window has room for a few messages.
+  client.send(settingFrame(4, 64), windowUpdateFrame(0, 2 ** 20));
+  for (let from = 0; from < n; from += waveStreamsMax) {
+    const wave = streamIds(n).slice(from, from + waveStreamsMax);
+    client.send(...wave.flatMap((id) => [greenhouseCall(id, "WatchReadings"), dataFrame(id, endlessWatch, last)]));
+    await client.settled();
+    client.send(...wave.map((id) => resetFrame(id, 8)));
+    await client.settled();
+  }
+}
+
+/** The header of a stream over REST. */
+export const restReadings: readonly Field[] = [
+  [":method", "POST"],
+  [":path", "/readings"],
+  [":scheme", "http"],
+  [":authority", "x"],
+];
+
 /** The largest header list that the server accepts (RFC 9113 §6.5.2). */
 const listBytesMax = 16 * 1024;
 
@@ -87,6 +122,12 @@ export function filled(header: readonly Field[], streamId: number): Field[] {
 export function filledRequest(line: string, ...header: readonly Field[]): string {
   const lines = filled([["host", "x"], ...header], 1).map(([name, value]) => `${name}: ${value}\r\n`);
   return `${line} HTTP/1.1\r\n${lines.join("")}\r\n`;
+}
+
+/** Returns a POST over HTTP/1.1. */
+export function post(path: string, contentType: string, body: Buffer, ...more: readonly string[]): Buffer {
+  const fields = ["host: x", `content-type: ${contentType}`, `content-length: ${body.byteLength}`, ...more];
+  return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${fields.join("\r\n")}\r\n\r\n`, "latin1"), body]);
 }
 
 /** Returns the header of a greenhouse call over HTTP/2, before its body. */

@@ -4,7 +4,14 @@ import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
 /** Events that are cheap for a peer to cause and expensive for us to handle. */
-export type CountedEvent = "resets" | "settings" | "pings" | "emptyData" | "ignoredFrames" | "windowUpdates";
+export type CountedEvent =
+  | "resets"
+  | "resetsAfterHead"
+  | "settings"
+  | "pings"
+  | "emptyData"
+  | "ignoredFrames"
+  | "windowUpdates";
 
 // Maximum credit in frames. 65,536 frames of the maximum size are 1 GiB, more than is ever in flight.
 const allowanceMax = 65_536;
@@ -19,6 +26,7 @@ export class FloodGuard {
   readonly #output: Pick<Output, "headerBlocks" | "dataFrames">;
   readonly #counts: Record<CountedEvent, number> = {
     resets: 0,
+    resetsAfterHead: 0,
     settings: 0,
     pings: 0,
     emptyData: 0,
@@ -43,7 +51,8 @@ export class FloodGuard {
     if (++this.#counts[what] <= limit) return;
     // A proxy forwards resets from many clients, but most of the proxy's streams complete.
     const opened = this.openedStreams - this.#openedBefore;
-    if (what === "resets" && this.#counts.resets <= opened * this.#limits.resetShare) return;
+    const isReset = what === "resets" || what === "resetsAfterHead";
+    if (isReset && this.#counts[what] <= opened * this.#limits.resetShare) return;
     throw new ConnectionError(ErrorCode.enhanceYourCalm, `too many ${what}`);
   }
 

@@ -18,10 +18,15 @@ export const defaultHttp2Limits = {
   /** Length of the interval for limits per interval, in milliseconds: 10 s. */
   intervalMs: 10_000,
   /**
-   * Maximum number of streams per interval that fail, or are reset early and without a complete response
+   * Maximum number of streams per interval that fail, or are reset early and before the response head
    * (CVE-2023-44487). Further resets are allowed up to the share {@link resetShare} of all opened streams.
    */
   resets: 400,
+  /**
+   * As {@link resets}, but for streams that are reset between the response head and the response's end. Callers leave
+   * server streams in this way, and a proxy's connection has many callers.
+   */
+  resetsAfterHead: 4_000,
   resetShare: 0.5,
   /** Milliseconds after opening in which a reset counts as early: 1 s. Later resets are usually client timeouts. */
   rapidResetMs: 1_000,

@@ -44,6 +44,8 @@ export interface StreamInit {
  */
 export class Http2Stream extends StreamFlow<StreamReceiver> {
   readonly openedAtMs: number;
+  /** Whether the head of the final response was sent, and the response may continue. */
+  headSent = false;
   /** Time when the response ended before the request, otherwise 0. */
   respondedAtMs = 0;
   readonly #connection: ServerStreamConnection;
@@ -72,6 +74,7 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
   sendHeaders(parts: readonly Uint8Array[], endStream: boolean): void {
     if (this.closed || this.localEnded) return;
     this.#awaitsContinue = false;
+    this.headSent = parts !== continueBlocks;
     this.#connection.output.headerBlock(this.id, endStream, parts);
     if (endStream) this.onEndStreamSent();
   }

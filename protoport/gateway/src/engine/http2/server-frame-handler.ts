@@ -41,7 +41,7 @@ export class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHe
     stream.receiveReset(code);
     // Late resets are not counted, because the number of open streams limits late resets.
     if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs)
-      guard.count("resets");
+      guard.count(stream.headSent ? "resetsAfterHead" : "resets");
   }
 
   protected settingsApplied(): void {}

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { encodeStatus } from "../../../src/engine/http2/hpack/encoder.ts";
 import { FloodGuard } from "../../../src/engine/http2/flood-guard.ts";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/index.ts";
@@ -192,6 +193,29 @@ describe("flood limits", () => {
     expect(await isAlive(connection, ping)).toBe(true);
   });
 
+  test.each([
+    { name: "an interim response", status: "continue", allowed: 2 },
+    { name: "the response head", status: "final", allowed: 5 },
+  ])("allow resets after $name up to a limit", async ({ status, allowed }) => {
+    await using engine = await startEngine({
+      limits: { resets: 2, resetsAfterHead: 5, resetShare: 0 },
+      serve: (stream) => {
+        stream.receiver = receiving(stream);
+        if (status === "continue") stream.startBody();
+        else stream.sendHeaders([encodeStatus(200)], false);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    const leave = (streamId: number): void => {
+      connection.send(begun(streamId, ["expect", "100-continue"]), resetFrame(streamId, 8));
+    };
+    connection.send(begun(1, hold));
+    for (let left = 0; left < allowed; left++) leave(3 + 2 * left);
+    expect(await isAlive(connection, ping)).toBe(true);
+    leave(3 + 2 * allowed);
+    expect(await connection.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
+  });
+
   test("do not count late resets", async () => {
     await using engine = await startEngine({ serve: echoUnlessHeld, limits: { resets: 0, rapidResetMs: 0 } });
     using connection = await openFrames(engine.address);
@@ -243,13 +267,13 @@ describe("the flood counters", () => {
     expect(() => guard.count("windowUpdates")).toThrow("too many windowUpdates");
   });
 
-  test("compare resets with the streams opened in the same interval", () => {
-    const guard = new FloodGuard({ ...defaultHttp2Limits, resets: 1 }, { headerBlocks: 0, dataFrames: 0 });
+  test.each(["resets", "resetsAfterHead"] as const)("compare %s with the streams of the same interval", (what) => {
+    const guard = new FloodGuard({ ...defaultHttp2Limits, [what]: 1 }, { headerBlocks: 0, dataFrames: 0 });
     guard.openedStreams = 10;
-    for (let i = 0; i < 5; i++) guard.count("resets");
+    for (let i = 0; i < 5; i++) guard.count(what);
     guard.restart();
-    guard.count("resets");
-    expect(() => guard.count("resets")).toThrow("too many resets");
+    guard.count(what);
+    expect(() => guard.count(what)).toThrow(`too many ${what}`);
   });
 });
 
