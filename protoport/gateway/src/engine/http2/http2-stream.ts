@@ -70,18 +70,25 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.#awaitsContinue) this.sendHeaders(continueBlocks, false);
   }
 
-  /** Sends the header section of an informational or final response. */
+  /** Sends the header section of an informational or final response. Throws like {@link respond}. */
   sendHeaders(parts: readonly Uint8Array[], endStream: boolean): void {
     if (this.closed || this.localEnded) return;
+    this.#requireBlockSize(parts);
     this.#awaitsContinue = false;
     this.headSent = parts !== continueBlocks;
     this.#connection.output.headerBlock(this.id, endStream, parts);
     if (endStream) this.onEndStreamSent();
   }
 
-  /** Sends a complete response: the header section, and the body and trailer section if any. Ends our side. */
+  /**
+   * Sends a complete response: the header section, and the body and trailer section if any. Ends our side.
+   *
+   * @throws RangeError for a section after which the client may close the connection, before anything is sent
+   */
   respond(parts: readonly Uint8Array[], body: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
+    this.#requireBlockSize(parts);
+    if (trailer !== undefined) this.#requireBlockSize([trailer]);
     const { output, sendFlow } = this.#connection;
     // Nearly every response body fits into one frame that the windows allow.
     // Equivalent mutant: `sendHeaders` and `end` would send the same bytes.
@@ -93,9 +100,10 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     this.end(body, trailer);
   }
 
-  /** Ends our side after the queued bytes. See {@link endLocalSide}. */
+  /** Ends our side after the queued bytes. See {@link endLocalSide}. Throws like {@link respond}. */
   end(piece: Uint8Array | undefined, trailer: Uint8Array | undefined): void {
     if (this.closed || this.localEnded) return;
+    if (trailer !== undefined) this.#requireBlockSize([trailer]);
     this.#endReceiving();
     this.endLocalSide(piece, trailer);
   }
@@ -150,6 +158,14 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.remoteEnded) this.close();
     // After a complete response, a server may reset the stream with NO_ERROR (RFC 9113 §8.1).
     else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);
+  }
+
+  #requireBlockSize(parts: readonly Uint8Array[]): void {
+    const { blockBytesMax } = this.#connection.output;
+    let bytes = 0;
+    for (const part of parts) bytes += part.byteLength;
+    if (bytes <= blockBytesMax) return;
+    throw new RangeError(`a header or trailer section must have at most ${blockBytesMax} bytes, got ${bytes}`);
   }
 
   /** Drops the receiver, which keeps the request in memory, and the unused rest of the body. */

@@ -19,6 +19,8 @@ const collectedBytesMax = 64 * 1024;
 export class Output {
   /** Whether the socket's buffer is full. */
   congested = false;
+  /** Maximum number of bytes in a field block. Only a server connection sets this limit. */
+  blockBytesMax: number = Number.POSITIVE_INFINITY;
   /** Number of field blocks sent. {@link dataFrames} counts the DATA frames sent. */
   headerBlocks = 0;
   dataFrames = 0;

@@ -14,6 +14,9 @@ export interface ServerCallbacks extends FrameCallbacks {
   opened(streamId: number, head: Http2RequestHead, endStream: boolean): void;
 }
 
+/** Number of bytes in a field block that all clients accept: nghttp2 closes the connection after a longer field. */
+const acceptedBlockBytes = 64 * 1024;
+
 /** Handles a client's frames. A header section is a request, and GOAWAY has no effect. */
 export class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHead> {
   readonly #callbacks: ServerCallbacks;
@@ -44,7 +47,11 @@ export class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHe
       guard.count(stream.headSent ? "resetsAfterHead" : "resets");
   }
 
-  protected settingsApplied(): void {}
+  protected settingsApplied(): void {
+    const { headerListBytes } = this.peer;
+    const announcedBytes = Number.isFinite(headerListBytes) ? headerListBytes : 0;
+    this.parts.output.blockBytesMax = Math.max(acceptedBlockBytes, announcedBytes);
+  }
 
   #handleTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock<Http2RequestHead>): void {
     if (stream.remoteEnded) return this.onFrameAfterEnd(stream, streamId);

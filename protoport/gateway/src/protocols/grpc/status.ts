@@ -47,15 +47,23 @@ export function setStatus(trailer: Headers, error: ConnectError): void {
   appendCustomMetadata(trailer, error);
   // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
+  const { rawMessage } = error;
+  const message = rawMessage.length > messageMax ? `${rawMessage.slice(0, messageMax).toWellFormed()}…` : rawMessage;
   // setTrailerStatus needs a copy without metadata. Only errors with details are copied, because copying is slow.
-  if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error));
+  if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error, message));
   else trailer.set(statusName, String(error.code));
   // Connect uses encodeURIComponent, but grpc-js does not decode the escapes "%3A" and "%2C".
-  trailer.set(messageName, encodeURI(error.rawMessage));
+  trailer.set(messageName, encodeURI(message));
   const retryAfter = error.metadata.get("retry-after");
   if (retryAfter === null || !delaySeconds.test(retryAfter) || trailer.has(pushback)) return;
   trailer.set(pushback, String(Number(retryAfter) * 1000));
 }
+
+/**
+ * Maximum number of characters in a message, each of which takes up to 9 bytes in the trailer section, and 4 in the
+ * details. Clients accept sections of 8 KiB (grpc-java) to 64 KiB.
+ */
+const messageMax = 4096;
 
 const pushback = "grpc-retry-pushback-ms";
 const statusName = "grpc-status";

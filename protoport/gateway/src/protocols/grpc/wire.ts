@@ -22,8 +22,9 @@ export class GrpcWire extends EnvelopedWire {
   override write(message: Content, header: Headers, trailer: Headers): void | Promise<void> {
     if (message instanceof Envelope) return super.write(message, header, trailer);
     const bytes = this.codec.encode(message);
-    const isSentUncopied = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
-    if (isSentUncopied) return this.#respondUncopied(header, bytes, trailer);
+    const isLarge = this.encodings.response === undefined && bytes.byteLength >= uncopiedBytesMin;
+    // A trailer that the handler has set may be too large. No error could follow a response that has begun.
+    if (isLarge && this.responseTrailer.isPristine) return this.#respondUncopied(header, bytes, trailer);
     return this.respondWith(this.envelop(bytes), header, trailer);
   }
 

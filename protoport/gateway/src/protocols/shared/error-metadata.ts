@@ -25,9 +25,13 @@ export function appendCustomMetadata(into: Headers, error: ConnectError): void {
   });
 }
 
-/** Returns a copy of an error without metadata, because some Connect functions would also write the metadata. */
-export function withoutMetadata(error: ConnectError): ConnectError {
-  return Object.create(error, { metadata: { value: noMetadata } });
+/**
+ * Returns a copy of an error without metadata, because some Connect functions would also write the metadata.
+ *
+ * @param rawMessage - replaces the error's message
+ */
+export function withoutMetadata(error: ConnectError, rawMessage: string = error.rawMessage): ConnectError {
+  return Object.create(error, { metadata: { value: noMetadata }, rawMessage: { value: rawMessage } });
 }
 
 const noMetadata = new LazyHeaders([]);

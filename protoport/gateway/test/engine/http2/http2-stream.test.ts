@@ -23,7 +23,9 @@ import {
   answered,
   begun,
   echoUnlessHeld,
+  getHeader,
   goAwayWith,
+  hold,
   postHeader,
   resetWith,
   settingFrame,
@@ -128,6 +130,28 @@ describe("the engine", () => {
         (i === 0 ? endStream : 0) | (i === frames.length - 1 ? endHeaders : 0),
       ]),
     );
+  });
+
+  test.each([
+    { name: "64 KiB", bytes: 65_536, want: answered },
+    { name: "more", bytes: 65_537, want: resetWith(ErrorCode.internalError) },
+    { name: "more if it announces more", announced: 70_000, bytes: 70_000, want: answered },
+    { name: "more than it announces", announced: 70_000, bytes: 70_001, want: resetWith(ErrorCode.internalError) },
+    { name: "64 KiB if it announces less", announced: 1_000, bytes: 65_536, want: answered },
+  ])("sends a header section of $name only if clients accept it", async (row) => {
+    const { announced, bytes, want } = row;
+    await using engine = await startEngine({
+      onFault: () => undefined,
+      serve: (stream, { fields }) => {
+        stream.receiver = receiving(stream);
+        const section = Buffer.concat([statusBlock(200), Buffer.alloc(bytes - 1)]);
+        stream.respond(fields.includes("hold") ? [section] : [statusBlock(200)], undefined, undefined);
+      },
+    });
+    using connection = await openFrames(engine.address);
+    if (announced !== undefined) connection.send(settingFrame(6, announced));
+    connection.send(headersFrame(1, [...getHeader, hold], endStream), whole(3));
+    expect([await connection.readEnd(1), await connection.readEnd(3)]).toStrictEqual([want, answered]);
   });
 
   test("ends a response with an empty DATA frame after its header was sent (§8.1)", async () => {
