@@ -7,6 +7,7 @@ const errorsWithoutOperation: ReadonlySet<string | undefined> = new Set<GatewayE
   "ERR_METHOD_UNKNOWN",
   "ERR_URL_TOO_LONG",
   "ERR_HEADER_TOO_LARGE",
+  "ERR_REQUEST_TIMEOUT",
   "ERR_CROSS_SITE",
 ]);
 
