@@ -157,7 +157,7 @@ export class Call implements ServedCall, BodyReader, Caller, Reply {
     this.#response ??= new StreamResponse(this, this.wire as StreamWire);
     const converted = messages instanceof ConvertedMessages ? messages : undefined;
     this.#convert = converted?.convert;
-    this.#response.respond(header, trailer, converted?.source ?? messages);
+    this.#response.respond(header, trailer, converted?.source ?? messages, converted === undefined);
   }
 
   reject(thrown: unknown): void {

@@ -62,6 +62,7 @@ export class StreamResponse {
   #hasBegun = false;
   /** Whether the header may be sent as soon as interceptors have returned the response. */
   #beginsWithoutMessage = false;
+  #isWrapped = false;
   /** Whether no bytes may follow, because the end is being written or a write has failed. */
   #isClosed = false;
   /** Whether a flush after the event-loop turn is scheduled. */
@@ -79,7 +80,8 @@ export class StreamResponse {
     this.#trailer = wire.responseTrailer;
   }
 
-  respond(header: Headers, trailer: Headers, items: AsyncIterable<unknown>): void {
+  /** @param isWrapped - whether an interceptor has replaced the stream, and may set fields until its first message */
+  respond(header: Headers, trailer: Headers, items: AsyncIterable<unknown>, isWrapped: boolean): void {
     const messages = items[Symbol.asyncIterator]();
     const closeMessages = createCloseCallback(messages);
     if (this.#request.isDone) return closeMessages();
@@ -87,7 +89,8 @@ export class StreamResponse {
     this.#trailer = trailer;
     this.#messages = messages;
     this.#closeMessages = closeMessages;
-    if (this.#beginsWithoutMessage) runAfterTurn(beginStream, this);
+    this.#isWrapped = isWrapped;
+    if (this.#beginsWithoutMessage) this.beginSoon();
     // If the client streams, the header is not sent early, so that an error in a message can still set the status.
     if (this.#call.rpc.method.methodKind !== "server_streaming") this.#startHeartbeat();
     else if (this.#wire.traits.sendsHeaderEarly) {
@@ -161,10 +164,10 @@ export class StreamResponse {
   /**
    * Sends the header after this event-loop turn, with any messages from this turn, instead of waiting for the first
    * message. Waits for {@link respond}, because interceptors may change the header until they return the response. Has
-   * no effect if an error before the first message determines the HTTP status, as on REST.
+   * no effect if an error before the first message determines the HTTP status, as on REST, or for a wrapped stream.
    */
   beginSoon(): void {
-    this.#beginsWithoutMessage = this.#wire.traits.reportsErrorAtEnd;
+    this.#beginsWithoutMessage = this.#wire.traits.reportsErrorAtEnd && !this.#isWrapped;
     if (this.#beginsWithoutMessage && this.#messages !== undefined) runAfterTurn(beginStream, this);
   }
 

@@ -129,10 +129,11 @@ describe("a unary call with a progress token", () => {
     expect(timers()).toHaveLength(1);
   });
 
-  test("is reset if a response header field is not valid", async () => {
+  test("gets its response without a header field that is not valid", async () => {
     const options: Partial<GatewayOptions> = { admit: (one) => one.addResponseHeader("not valid", "1") };
     for (const firings of [0, 2]) {
-      await expect(callDuring(firings, stateless, () => ({}), options)).rejects.toThrow("the peer closed");
+      const { httpStatus, header } = await callDuring(firings, stateless, () => ({}), options);
+      expect([httpStatus, fieldValue(header, "not valid")]).toEqual([200, undefined]);
     }
   });
 

@@ -46,6 +46,14 @@ async function headerOfUpstream(header: Headers): Promise<void> {
   while (!header.has("x-service")) await new Promise(setImmediate);
 }
 
+/** Yields the messages after an action. Reads the first message early, so that the upstream responds. */
+async function* after<Item>(action: () => Promise<void>, messages: AsyncIterable<Item>): AsyncGenerator<Item> {
+  const iterator = messages[Symbol.asyncIterator]();
+  const first = iterator.next();
+  await action();
+  for (let item = await first; item.done !== true; item = await iterator.next()) yield item.value;
+}
+
 async function* sending() {
   yield { sensor: "bed" };
 }
@@ -75,12 +83,20 @@ describe.each([
   { served: "an upstream", start: startForwarding, arrived: headerOfUpstream },
 ])("an interceptor of $served", ({ start, arrived }) => {
   describe.each(protocols)("over $name", ({ transport }) => {
-    test.each(kinds)("can set response header fields of $rpc before it returns", async ({ call }) => {
+    const rows = kinds.flatMap((kind) => [
+      { ...kind, until: "it returns" },
+      { ...kind, until: "the first message" },
+    ]);
+    test.each(rows)("can, until $until, set $rpc's response header", async ({ call, until }) => {
       await using served = await start((next) => async (request) => {
         const response = await next(request);
-        await arrived(response.header);
-        await waitSomeTurns();
-        response.header.set("x-interceptor", "late");
+        const set = async (): Promise<void> => {
+          await arrived(response.header);
+          await waitSomeTurns();
+          response.header.set("x-interceptor", "late");
+        };
+        if (response.stream && until !== "it returns") return { ...response, message: after(set, response.message) };
+        await set();
         return response;
       });
       const headers: (string | null)[][] = [];
