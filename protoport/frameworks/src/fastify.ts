@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { GatewayOptions, GatewayRoute, NodeHandler } from "@protoport/gateway";
 import { fastifyUrlsOf, type PluginPrefixes } from "./fastify-urls.ts";
-import { createMount, type MountOptions } from "./mount.ts";
+import { createMount, type Mount, type MountOptions } from "./mount.ts";
 
 /** The members that the plugin uses in a Fastify request. */
 export interface FastifyRequestLike {
@@ -48,6 +48,23 @@ export interface FastifyConnectOptions extends MountOptions<FastifyRequestLike> 
   readonly logSerializers?: unknown;
 }
 
+/** A plugin that serves some methods of a URL. */
+interface Sharer {
+  readonly methods: ReadonlySet<string>;
+  readonly mount: Mount<FastifyRequestLike>;
+}
+
+/** The plugins of each application by URL. The URL's only OPTIONS route passes preflights to the method's plugin. */
+const sharers = new WeakMap<object, Map<string, Sharer[]>>();
+
+function sharersOf(app: FastifyLike, url: string): Sharer[] {
+  const byUrl = sharers.get(app.server) ?? new Map<string, Sharer[]>();
+  sharers.set(app.server, byUrl);
+  const found = byUrl.get(app.prefix + url) ?? [];
+  byUrl.set(app.prefix + url, found);
+  return found;
+}
+
 /** The HTTP methods that Fastify 4 and 5 support. */
 const commonMethods = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
 type HttpMethod = (typeof commonMethods)[number];
@@ -87,8 +104,10 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
   const { supportedMethods = commonMethods } = app;
   const warn = (message: string): void => (isSilent ? process.emitWarning(message) : app.log.warn(message));
   for (const [url, methods] of methodsByUrl(mount.routes, prefixes, warn)) {
-    // OPTIONS is skipped if the route exists: @fastify/cors may have registered the route for all paths. `HttpMethod`
-    // lacks some methods in `supportedMethods`, which Fastify 5 accepts.
+    const sharing = sharersOf(app, url);
+    sharing.push({ methods, mount });
+    // OPTIONS is skipped if the route exists, because of another plugin or @fastify/cors. `HttpMethod` lacks some
+    // methods in `supportedMethods`, which Fastify 5 accepts.
     const isRegistered = (name: string): name is HttpMethod =>
       name !== "OPTIONS" || !app.hasRoute({ method: name, url: app.prefix + url });
     app.route({
@@ -100,7 +119,10 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
       handler: (request, reply) => {
         // The gateway also sends the header fields that hooks have set on `reply`.
         for (const [name, value = ""] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
-        mount.serve(request, request.raw, reply.raw, (error) => {
+        const { method, headers } = request.raw;
+        const asked = String(headers["access-control-request-method"]);
+        const owner = method === "OPTIONS" ? sharing.find((each) => each.methods.has(asked)) : undefined;
+        (owner?.mount ?? mount).serve(request, request.raw, reply.raw, (error) => {
           if (error === undefined) reply.callNotFound();
           else reply.send(error);
         });

@@ -21,7 +21,12 @@ interface Application extends Omit<FastifyLike, "addHook"> {
   register(plugin: unknown, options?: object): void;
   get(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
   options(path: string, handler: (request: unknown, reply: Reply) => unknown): void;
-  inject(request: object): Promise<{ readonly statusCode: number; readonly body: string; json(): unknown }>;
+  inject(request: object): Promise<{
+    readonly statusCode: number;
+    readonly headers: Readonly<Record<string, unknown>>;
+    readonly body: string;
+    json(): unknown;
+  }>;
   listen(options: object): Promise<string>;
   ready(): Promise<void>;
   close(): Promise<void>;
@@ -42,6 +47,17 @@ function withTemplates(templates: readonly string[], method = "GET"): ReturnType
 function options(rest: RestOptions): ReturnType<typeof greenhouse> & { rest: RestOptions } {
   return { ...greenhouse({ getReading: ({ sensor }) => ({ sensor }) }), rest };
 }
+
+/** A gateway without RPCs, with an endpoint at the path of other gateways. */
+function endpointOf(method: string, more: object): object {
+  return {
+    routes: () => undefined,
+    endpoints: [{ path: "/v1/place", httpMethods: [method], open: true, handle }],
+    ...more,
+  };
+}
+
+const allow = (origin: string): object => ({ cors: { origins: [origin] } });
 
 async function statusOf(baseUrl: string, path: string): Promise<[number | undefined, string]> {
   const { hostname, port } = new URL(baseUrl);
@@ -257,6 +273,36 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     const headers = { origin: "https://shop.example", "access-control-request-method": "GET" };
     const response = await app.inject({ method: "OPTIONS", url: "/v1/palm", headers });
     expect(response.statusCode).toBe(204);
+  });
+
+  test.each(["", "/api"])("below the prefix %j, each plugin decides on preflights of its methods", async (prefix) => {
+    const plugins = [
+      { ...withTemplates(["/v1/place"]), ...allow("https://a.example") },
+      endpointOf("DELETE", allow("https://b.example")),
+      endpointOf("POST", {}),
+    ];
+    const [first, second] = [create(), create()];
+    for (const plugin of plugins) first.register(fastifyConnectPlugin, { ...plugin, prefix });
+    // In another application, the first plugin is alone.
+    second.register(fastifyConnectPlugin, { ...plugins[0], prefix });
+    const allows = async (app: Application, origin: string, method: string): Promise<boolean> => {
+      const headers = { origin, "access-control-request-method": method };
+      const response = await app.inject({ method: "OPTIONS", url: `${prefix}/v1/place`, headers });
+      const methods = String(response.headers["access-control-allow-methods"]).split(", ");
+      return response.headers["access-control-allow-origin"] === origin && methods.includes(method);
+    };
+    const allowed: string[] = [];
+    for (const [name, app] of Object.entries({ first, second }))
+      for (const origin of ["https://a.example", "https://b.example"])
+        for (const method of ["GET", "DELETE", "POST"])
+          if (await allows(app, origin, method)) allowed.push(`${name} ${origin} ${method}`);
+    expect(allowed).toEqual([
+      "first https://a.example GET",
+      "first https://b.example DELETE",
+      "second https://a.example GET",
+      // No plugin of this application serves POST, so that the call gets 405.
+      "second https://a.example POST",
+    ]);
   });
 
   test("an endpoint outside the prefix is not served, with a warning", async () => {
