@@ -85,6 +85,11 @@ export class Call implements ServedCall, BodyReader, Caller, Reply {
     if (this.rpc.kind === "stream") this.#response?.beginSoon();
   }
 
+  /** Undoes {@link begin} for another attempt of the call. */
+  delayBegin(): void {
+    this.#response?.delayBegin();
+  }
+
   /** Reads the messages as they arrive, or the body if the client sends a single message. */
   read(): void {
     const { rpc, wire } = this;

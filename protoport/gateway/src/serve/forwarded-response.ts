@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import { Envelope, type Forwarder } from "../protocols/index.ts";
 import type { ViewedCall } from "./call-view.ts";
 
@@ -16,11 +16,17 @@ export class ForwardedResponse implements UnaryResponse {
   #received: Message | Envelope;
 
   /** @param received - the message, which is decoded if the caller's format is not binary */
-  constructor(call: ViewedCall, forwarder: Forwarder, { service, method }: UnaryRequest, received: Message | Envelope) {
+  constructor(
+    call: ViewedCall,
+    { responseHeader, responseTrailer }: Pick<HandlerContext, "responseHeader" | "responseTrailer">,
+    forwarder: Forwarder,
+    { service, method }: UnaryRequest,
+    received: Message | Envelope,
+  ) {
     this.service = service;
     this.method = method;
-    this.header = call.wire.responseHeader;
-    this.trailer = call.wire.responseTrailer;
+    this.header = responseHeader;
+    this.trailer = responseTrailer;
     this.#call = call;
     this.#forwarder = forwarder;
     this.#received = received;

@@ -7,11 +7,13 @@ import type {
   UnaryRequest,
   UnaryResponse,
 } from "@connectrpc/connect";
+import type { HeaderFields } from "../http/index.ts";
 import {
   type Callee,
   type Caller,
   type Content,
   Envelope,
+  LazyHeaders,
   type ForwardedMessage,
   type Forwarder,
   type MessageCheck,
@@ -121,6 +123,10 @@ export class InterceptedCall implements ViewedCall {
   /** The request for interceptors: a stream, or a message that is decoded when an interceptor reads the message. */
   #received: Content | AsyncIterable<Message>;
   readonly #messages: AsyncIterable<Content | Uint8Array> | undefined;
+  /** The fields of the response header and trailer before the first attempt. */
+  #before: readonly [header: HeaderFields, trailer: HeaderFields] | undefined;
+  /** The headers of further attempts that have failed, by error. */
+  #failed: Map<unknown, Caller["headers"]> | undefined;
 
   constructor(served: Call, callee: ForwardingCallee, received: Received) {
     const { request, rpc, wire, deadlineMs } = served;
@@ -145,7 +151,11 @@ export class InterceptedCall implements ViewedCall {
 
   start(intercept: Intercept): void {
     const served = this.#served;
-    const fail = (error: unknown): void => served.reject(error);
+    const fail = (error: unknown): void => {
+      const headers = this.#failed?.get(error);
+      if (headers !== undefined) this.#replaceResponseHeaders(headers);
+      served.reject(error);
+    };
     // An interceptor in JavaScript may return a value of any type.
     const respond = (response: UnaryResponse | InterceptedStream): void => {
       try {
@@ -176,14 +186,15 @@ export class InterceptedCall implements ViewedCall {
 
   /** Forwards the request that the last interceptor passes on. */
   forward(request: UnaryRequest | StreamRequest, context: HandlerContext): ReturnType<Intercept> {
-    const caller = context === this.view ? this.#served : this.#callerIn(context);
+    const headers = this.#headersOfAttempt(request, context);
+    const caller = context === this.view && headers === context ? this.#served : this.#callerIn(context, headers);
     if (request.stream) return this.#forwardStream(request, context, caller);
     return new Promise((resolve, reject) => {
       const message = context === this.view ? (this.#received as Content) : request.message;
       this.#forwarder.unary(caller, this.#callee.toForwarded(message, this.view), {
         resolve: (envelope) => {
           try {
-            resolve(this.#toUnaryResponse(envelope as Envelope, request));
+            resolve(this.#toUnaryResponse(envelope as Envelope, request, headers));
           } catch (error) {
             reject(error);
           }
@@ -191,15 +202,45 @@ export class InterceptedCall implements ViewedCall {
         acceptsMessages: false,
         // Never called, because interceptors get complete messages.
         resolveAll: () => undefined,
-        reject,
+        reject: (error) => {
+          if (headers !== context) (this.#failed ??= new Map()).set(error, headers);
+          reject(error);
+        },
       });
     });
   }
 
+  /**
+   * Returns the headers of an attempt. If an interceptor calls `next` again, each unary response has only its own
+   * metadata, and a stream has that of the last attempt.
+   */
+  #headersOfAttempt({ stream }: UnaryRequest | StreamRequest, context: HandlerContext): Caller["headers"] {
+    const { responseHeader, responseTrailer } = this.wire;
+    if (this.#before === undefined) {
+      this.#before = [responseHeader.fields, responseTrailer.fields];
+      return context;
+    }
+    const [header, trailer] = this.#before;
+    const headers = {
+      requestHeader: context.requestHeader,
+      responseHeader: new LazyHeaders(header),
+      responseTrailer: new LazyHeaders(trailer),
+    };
+    if (!stream) return headers;
+    this.#replaceResponseHeaders(headers);
+    this.#served.delayBegin();
+    return context;
+  }
+
+  #replaceResponseHeaders({ responseHeader, responseTrailer }: Caller["headers"]): void {
+    replaceFields(this.wire.responseHeader, responseHeader);
+    replaceFields(this.wire.responseTrailer, responseTrailer);
+  }
+
   /** Returns a response for interceptors. For a binary caller, the message is decoded when an interceptor reads it. */
-  #toUnaryResponse(envelope: Envelope, request: UnaryRequest): UnaryResponse {
+  #toUnaryResponse(envelope: Envelope, request: UnaryRequest, headers: Caller["headers"]): UnaryResponse {
     const received = this.#served.passesOn ? envelope : decodeCopy(this.#forwarder, envelope);
-    return new ForwardedResponse(this.#served, this.#forwarder, request, received);
+    return new ForwardedResponse(this.#served, headers, this.#forwarder, request, received);
   }
 
   async #forwardStream(request: StreamRequest, context: HandlerContext, caller: Caller): Promise<InterceptedStream> {
@@ -230,12 +271,18 @@ export class InterceptedCall implements ViewedCall {
   }
 
   /** Returns the caller for a request that an interceptor has changed. `context` has the header, signal and timeout. */
-  #callerIn(context: HandlerContext): Caller {
+  #callerIn(context: HandlerContext, headers: Caller["headers"]): Caller {
     const { request } = this;
     const timeoutMs = (): number | undefined => context.timeoutMs();
     const begin = (): void => this.#served.begin();
-    return { request, headers: context, signal: context.signal, streamsLargeResponses: false, timeoutMs, begin };
+    return { request, headers, signal: context.signal, streamsLargeResponses: false, timeoutMs, begin };
   }
+}
+
+function replaceFields(headers: Headers, by: Headers): void {
+  const names = [...headers.keys()];
+  for (const name of names) headers.delete(name);
+  for (const [name, value] of by) headers.append(name, value);
 }
 
 // All views share this property descriptor, so that V8 uses one shape for all views.

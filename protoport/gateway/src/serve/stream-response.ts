@@ -171,6 +171,11 @@ export class StreamResponse {
     if (this.#beginsWithoutMessage && this.#messages !== undefined) runAfterTurn(beginStream, this);
   }
 
+  /** Undoes {@link beginSoon}, because another attempt of the call replaces the header. */
+  delayBegin(): void {
+    this.#beginsWithoutMessage = false;
+  }
+
   /** Sends the header unless the header was already sent. */
   begin(): void {
     if (this.#request.isDone || this.#hasBegun) return;
