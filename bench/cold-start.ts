@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
-import { buildPrograms } from "../protoport/bench/build.ts";
+import { buildPrograms } from "./build.ts";
 import type { StartFigures } from "../protoport/bench/figures.ts";
 import { usageOf } from "../protoport/bench/native-process.ts";
 import { replyLimitMs } from "../protoport/bench/running-server.ts";

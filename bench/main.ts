@@ -3,19 +3,22 @@ import { clientScenarios } from "../protoport/bench/client-scenarios.ts";
 import { deployedScenarios } from "./deployed-scenarios.ts";
 import { canPin } from "../protoport/bench/cores.ts";
 import { measureColdStarts } from "./cold-start.ts";
-import { type CallFigures, type Figures, ownName, readFigures, recordFigures } from "../protoport/bench/figures.ts";
+import { type Figures, ownName, readFigures, recordFigures } from "./figures.ts";
+import { type CallFigures, ownName as protoportName } from "../protoport/bench/figures.ts";
 import { hasTool } from "../protoport/bench/load/tool.ts";
 import { measureMemory } from "../protoport/bench/memory.ts";
 import { parseOptions } from "../protoport/bench/options.ts";
 import { measureRates } from "../protoport/bench/rates.ts";
 import { measureStalls } from "../protoport/bench/stalls.ts";
-import { checkOut } from "../protoport/bench/revision.ts";
+import { checkOut, type Revision } from "../protoport/bench/revision.ts";
 import { libraryScenarios } from "../protoport/bench/library-scenarios.ts";
 import { messageScenarios } from "../protoport/bench/message-scenarios.ts";
 import { http1Probe } from "../protoport/bench/probe.ts";
+import { goPeer } from "./native-peers.ts";
+import { plantScenarios, watched } from "./plant-scenarios.ts";
 import { proxyScenarios } from "../protoport/bench/proxy-scenarios.ts";
 import { validationScenarios } from "../protoport/bench/validation-scenarios.ts";
-import { against, http1Load, type Scenario, scenarios, watched } from "../protoport/bench/scenarios.ts";
+import { http1Load, type Scenario, type Subject } from "../protoport/bench/scenarios.ts";
 import { formatTable, toCallFigures } from "../protoport/bench/table.ts";
 import { compareByTurns, type Contender } from "../protoport/bench/turns.ts";
 import { differencesOf } from "../protoport/bench/verify.ts";
@@ -26,13 +29,13 @@ import { writePages } from "./write-figures.ts";
 const watchedNames = ["rest", "connect", "grpc"];
 
 const all = [
-  ...scenarios,
+  ...plantScenarios,
   ...deployedScenarios,
   ...messageScenarios,
   ...libraryScenarios,
   ...bookScenarios,
   ...clientScenarios,
-  ...proxyScenarios,
+  ...proxyScenarios(goPeer),
   ...validationScenarios,
 ];
 
@@ -59,7 +62,7 @@ async function run(): Promise<void> {
   if (!canPin) console.log("taskset is not installed: server and load share cores, and the figures are less accurate.");
   // Memory and rates are not measured with large messages.
   const ofCalls = values.memory || values.rates || values.workers;
-  const measured = ofCalls ? scenarios : all;
+  const measured = ofCalls ? plantScenarios : all;
   const only = values.only?.split(",") ?? defaultNames(ofCalls);
   for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
     console.log(`\n${scenario.title}\n`);
@@ -81,7 +84,7 @@ async function measure(scenario: Scenario): Promise<void> {
   const own = subjects.find((subject) => subject.name === ownName);
   if (values.workers && own !== undefined) return report({ workers: await measureWorkers(scenario, own) });
   if (values.stalls) return report({ stalls: { [name]: await measureStalls(scenario) } });
-  if (values.memory) return report({ memory: { [name]: await measureMemory(scenario) } });
+  if (values.memory) return report({ memory: { [name]: await measureMemory(scenario, ownName) } });
   for (const { build } of subjects) await build?.();
   if (values.rates) return await measureRatesOf(scenario);
   await compare(values.watched ? watched(scenario) : scenario);
@@ -128,4 +131,14 @@ function contendersOf({ subjects, load, probe }: Scenario): readonly Contender[]
       ? { subject, load, probe }
       : { subject, load: http1Load(shape), probe: http1Probe(shape) };
   });
+}
+
+/** Returns the scenario, to which this project's server from another checkout is added. */
+function against({ subjects, ...scenario }: Scenario, { name, folder }: Revision): Scenario {
+  const withRevision = (subject: Subject): Subject[] => {
+    if (subject.name !== ownName && subject.name !== protoportName) return [subject];
+    const environment = { ...subject.environment, BENCH_TREE: folder };
+    return [subject, { ...subject, name: `${subject.name} at ${name}`, environment }];
+  };
+  return { ...scenario, subjects: subjects.flatMap(withRevision) };
 }

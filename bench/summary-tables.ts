@@ -1,12 +1,5 @@
-import {
-  ownLoggedName,
-  ownName,
-  ownNodeName,
-  ownSqliteName,
-  type CallFigures,
-  type Figures,
-  type ServerFigures,
-} from "../protoport/bench/figures.ts";
+import { type Figures, ownLoggedName, ownName, ownNodeName, ownSqliteName } from "./figures.ts";
+import type { CallFigures, ServerFigures } from "../protoport/bench/figures.ts";
 import { formatRows } from "../protoport/bench/table.ts";
 
 type Calls = NonNullable<Figures["calls"]>;
@@ -26,19 +19,6 @@ const headline: readonly SummaryRow[] = [
   { title: "gRPC, 8 connections of 32 streams, store in memory", scenario: "grpc" },
 ];
 
-/** The rows in the gateway's README. */
-const all: readonly SummaryRow[] = [
-  ...headline,
-  { title: "Connect JSON, store in memory", scenario: "connect" },
-  { title: "gRPC, 64 connections of one stream, store in memory", scenario: "grpc-64x1" },
-  { title: "REST, a book of a dozen fields", scenario: "rest-get-book" },
-  { title: "REST, a list of 100 books", scenario: "rest-list-100-books" },
-  { title: "REST, 100 books from the client", scenario: "rest-import-books" },
-  { title: "gRPC, a list of 100 books", scenario: "grpc-list-books" },
-  { title: "gRPC, 100 books from the client", scenario: "grpc-import-books" },
-  { title: "gRPC, 64 KiB each way", scenario: "grpc-64k" },
-];
-
 /** The servers in the other columns. */
 const columns: Readonly<Record<string, RegExp>> = {
   "bare node": /^node:http/,
@@ -49,21 +29,12 @@ const columns: Readonly<Record<string, RegExp>> = {
 
 /** Returns the README.md tables, with server CPU, and scenarios in which a peer has a lower p99. */
 export function headlineTables(calls: Calls): string {
-  return tablesOf(calls, headline);
-}
-
-/** Returns the tables in the gateway's README, like {@link headlineTables}. */
-export function summaryTables(calls: Calls): string {
-  return tablesOf(calls, all);
-}
-
-function tablesOf(calls: Calls, rows: readonly SummaryRow[]): string {
-  return `${cpuTable(calls, rows)}\n\n${p99Table(calls, rows)}`;
+  return `${cpuTable(calls)}\n\n${p99Table(calls)}`;
 }
 
 /** Returns the table with CPU times. Scenarios without results are omitted. */
-function cpuTable(calls: Calls, rows: readonly SummaryRow[]): string {
-  const cells = rows.flatMap(({ title, scenario, own = ownName }) => {
+function cpuTable(calls: Calls): string {
+  const cells = headline.flatMap(({ title, scenario, own = ownName }) => {
     const servers = calls[scenario]?.servers ?? [];
     const cpuUs = (isSelected: (name: string) => boolean): string =>
       servers.find(({ name }) => isSelected(name))?.cpuUs.toFixed(1) ?? "–";
@@ -75,8 +46,8 @@ function cpuTable(calls: Calls, rows: readonly SummaryRow[]): string {
   return formatRows(["server CPU per call, µs", ownName, ...Object.keys(columns)], cells);
 }
 
-function p99Table(calls: Calls, rows: readonly SummaryRow[]): string {
-  const cells = rows.flatMap(({ title, scenario, own: server = ownName }) => {
+function p99Table(calls: Calls): string {
+  const cells = headline.flatMap(({ title, scenario, own: server = ownName }) => {
     const own = calls[scenario]?.servers.find(({ name }) => name === server);
     const faster = own === undefined || server !== ownName ? [] : fasterPeers(calls[scenario], own);
     if (own === undefined || faster.length === 0) return [];

@@ -2,21 +2,17 @@
 // `npx node bench/write-figures.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Figures, ownLoggedName, ownName, ownNodeName, ownSqliteName, readFigures } from "./figures.ts";
 import {
   type CallFigures,
-  type Figures,
   type MemoryFigures,
+  ownName as protoportName,
   type RateFigures,
-  ownLoggedName,
-  ownName,
-  ownNodeName,
-  ownSqliteName,
-  readFigures,
   type ServerFigures,
   type StartFigures,
   type WorkerFigures,
 } from "../protoport/bench/figures.ts";
-import { headlineTables, summaryTables } from "./summary-tables.ts";
+import { headlineTables } from "./summary-tables.ts";
 import { formatCalls, formatRows, latencies, megabytes, percent } from "../protoport/bench/table.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -47,34 +43,24 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   tools: ({ calls }) => callTable(calls?.["mcp"], "DeletePlant as a tool, HTTP/1.1, 64 connections") ?? benchHint,
   grpc: ({ calls }) => callTable(calls?.["grpc"], "DeletePlant as gRPC, h2c, 8 connections of 32 streams"),
   "few-calls": ({ calls }) => fewCallsTable(calls?.["grpc-8x8"], calls?.["grpc-64x1"]),
-  books: ofProtoport(({ calls }) => calls && bookTables(calls)),
-  messages: ofProtoport(({ calls }) => columnsTable(calls, largeMessages)),
-  clients: ofProtoport(({ calls }) => columnsTable(calls, clientCalls) ?? benchHint),
-  proxies: ofProtoport(
-    ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? benchHint,
-  ),
+  books: ({ calls }) => calls && bookTables(calls),
+  messages: ({ calls }) => columnsTable(calls, largeMessages),
+  clients: ({ calls }) => columnsTable(calls, clientCalls) ?? benchHint,
+  proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? benchHint,
   validation: ({ calls }) => columnsTable(calls, validatedCalls, "CPU µs a call (× without)", String) ?? benchHint,
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
   rates: ({ rates }) => rates && rateTables(rates),
   starts: ({ starts }) => (starts ? startTable(starts) : benchHint),
-  stalls: ofProtoport(
-    ({ stalls }) =>
-      stalls?.["rest-list-100-books"] &&
-      formatRows(
-        ["a small request at the same time", "ms at most"],
-        stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
-      ),
-  ),
+  stalls: ({ stalls }) =>
+    stalls?.["rest-list-100-books"] &&
+    formatRows(
+      ["a small request at the same time", "ms at most"],
+      stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
+    ),
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
   workers: ({ workers }) => workers && workersLine(workers),
   headline: ({ calls }) => calls && headlineTables(calls),
-  summary: ({ calls }) => calls && summaryTables(calls),
 };
-
-/** Names this project's server in comparisons of services other than the plant store. */
-function ofProtoport(render: (figures: Figures) => string | undefined): (figures: Figures) => string | undefined {
-  return (figures) => render(figures)?.replaceAll(ownName, "Protoport");
-}
 
 /** Returns a page with its tables generated from the figures. Throws for an unknown name. */
 export function renderPage(page: string, figures: Figures): string {
@@ -103,7 +89,7 @@ function nameOf(name: string, at: number): string {
 }
 
 function ownInBold(name: string): string {
-  return [ownName, ownNodeName, ownSqliteName, ownLoggedName].includes(name) ? `**${name}**` : name;
+  return [protoportName, ownName, ownNodeName, ownSqliteName, ownLoggedName].includes(name) ? `**${name}**` : name;
 }
 
 function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {
@@ -204,11 +190,11 @@ function jsonStreamTable(calls: NonNullable<Figures["calls"]>): string | undefin
     return figures && (figures.requestsPerS > 0 ? (figures.cpuUs / streamedMessages).toFixed(2) : "–");
   };
   const rows = [
-    ["from the server", cell("rest-stream", "plantstore"), ...connectCells("connect-stream")],
-    ["from the client", cell("rest-lines", "plantstore"), ...connectCells("connect-lines")],
+    ["from the server", cell("rest-stream", protoportName), ...connectCells("connect-stream")],
+    ["from the client", cell("rest-lines", protoportName), ...connectCells("connect-lines")],
   ];
   function connectCells(scenario: string): (string | undefined)[] {
-    return [cell(scenario, "plantstore"), cell(scenario, "connect-node")];
+    return [cell(scenario, protoportName), cell(scenario, "connect-node")];
   }
   if (rows.some((row) => row.includes(undefined))) return undefined;
   return formatRows(

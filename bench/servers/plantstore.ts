@@ -10,8 +10,9 @@ import { fakeStore } from "../../test/support/plants/fake-store.ts";
 // on one port, and has credentials, request ids, safe errors and health probes. With `HTTP_ENGINE=node`, the plant
 // store runs on node:http and node:http2.
 
-const { createPlantServer, openTokenVerifier, parsePlainTokens } =
-  await importEntry<typeof import("../../src/index.ts")>("src/index.ts");
+const { createPlantServer, openTokenVerifier, parsePlainTokens } = await importEntry<
+  typeof import("../../src/index.ts")
+>("src/index.ts", "src/plantstore/index.ts");
 
 const noLog = { info: (): void => {}, warn: (): void => {} };
 const plants = createBenchPlants();
@@ -33,8 +34,10 @@ await serve(() =>
 /** MCP is imported only if it is measured, like the telemetry below. */
 async function tools(): Promise<Pick<PlantServerOptions, "tools">> {
   if (process.env["TOOLS"] !== "on") return {};
-  const { createPlantTools } =
-    await importEntry<typeof import("../../src/server/plant-tools.ts")>("src/server/plant-tools.ts");
+  const { createPlantTools } = await importEntry<typeof import("../../src/server/plant-tools.ts")>(
+    "src/server/plant-tools.ts",
+    "src/plantstore/server/plant-tools.ts",
+  );
   return { tools: createPlantTools() };
 }
 
@@ -42,14 +45,16 @@ async function tools(): Promise<Pick<PlantServerOptions, "tools">> {
 async function measured(): Promise<Partial<PlantServerOptions>> {
   const [isMeasured, isTraced] = [process.env["METRICS"] === "on", process.env["TRACES"] === "on"];
   if (!isMeasured && !isTraced) return {};
-  const { createRequestMetrics, Metrics } = await importEntry<
-    typeof import("../../protoport/telemetry/src/metrics/index.ts")
-  >("protoport/telemetry/src/metrics/index.ts");
+  const { createRequestMetrics, Metrics } = await importEntry<typeof import("@protoport/telemetry/metrics")>(
+    "protoport/telemetry/src/metrics/index.ts",
+    "src/gateway/metrics/index.ts",
+  );
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onResponse: count };
   await registerSdk();
-  const { createTracing } = await importEntry<typeof import("../../protoport/telemetry/src/opentelemetry/index.ts")>(
+  const { createTracing } = await importEntry<typeof import("@protoport/telemetry/opentelemetry")>(
     "protoport/telemetry/src/opentelemetry/index.ts",
+    "src/gateway/opentelemetry/index.ts",
   );
   const { onRequest, onResponse, interceptor } = createTracing({ anonymous: true });
   const traced = { onRequest, onResponse, interceptors: [interceptor] };

@@ -16,7 +16,7 @@ const subjects: readonly Subject[] = [
   server("node:http, plain JSON", "servers/library-node-http"),
   server("node:http, protobuf-es", "servers/library-node-http", { LIBRARY_JSON: "protobuf-es" }),
   server(ownName, "servers/library"),
-  ...installedPeers("library-fastify").flatMap((peer) => [
+  ...installedPeers(["library-fastify"]).flatMap((peer) => [
     { ...peer, name: "fastify with schemas" },
     { ...peer, name: "fastify, protobuf-es", environment: { LIBRARY_JSON: "protobuf-es" } },
   ]),

@@ -1,41 +1,14 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join } from "node:path";
 import type { Percentiles } from "./load/load.ts";
 
 /** Maximum difference between the ratios in two rounds, or on two machines, that is not reported. */
 export const roundsDifferMax = 0.15;
 
 /** This project's server. */
-export const ownName = "plantstore";
-
-/** This project's server on node:http and node:http2 instead of the project's engine. */
-export const ownNodeName = "plantstore on node's HTTP";
+export const ownName = "Protoport";
 
 /** This project's server with grpc-js handlers. */
-export const ownHandlersName = "plantstore, handlers of grpc-js";
-
-/** This project's server on an SQLite file. All other servers keep their plants in memory. */
-export const ownSqliteName = "plantstore on SQLite";
-
-/** This project's server on an SQLite file, with the log that `plantstore serve` writes. */
-export const ownLoggedName = "plantstore on SQLite, with its log";
-
-/** The bench's results, from which the tables and the docs' pictures are generated. */
-export interface Figures {
-  /** Comparisons of servers in turns, by scenario. */
-  readonly calls?: Readonly<Record<string, CallFigures>>;
-  /** Latency at fixed rates, by protocol. */
-  readonly rates?: Readonly<Record<string, readonly RateFigures[]>>;
-  /** The cost of each program from process start to the first response. The first program is the floor. */
-  readonly starts?: readonly StartFigures[];
-  /** Resident memory after many calls, by scenario. */
-  readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
-  /** The delays of other requests by a 10 MB list, by scenario. */
-  readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
-  /** The cost of calls to several processes on the same port. */
-  readonly workers?: WorkerFigures | undefined;
-}
+export const ownHandlersName = "Protoport, handlers of grpc-js";
 
 /** A comparison of servers in turns. */
 export interface CallFigures {
@@ -123,35 +96,8 @@ export interface WorkerFigures {
   readonly apartTimesOne: number;
 }
 
-const file = join(import.meta.dirname, "../../docs/figures.json");
-
-/** Returns the recorded figures, or an empty object when there are none. */
-export function readFigures(): Figures {
-  return existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
-}
-
-/** Records new figures, and keeps all other figures. */
-export function recordFigures(part: Figures): void {
-  const before = readFigures();
-  const merged: Record<string, unknown> = { ...before };
-  for (const [name, value] of Object.entries(part)) {
-    const old: unknown = merged[name];
-    merged[name] = isParts(old) && isParts(value) ? { ...old, ...value } : value;
-  }
-  writeFileSync(file, `${JSON.stringify(merged, shorten, 1)}\n`);
-}
-
 /** Returns the current date, Node version and core count. */
 export function measuredNow(): Measured {
   const date = new Date().toISOString().slice(0, "2026-11-21".length);
   return { date, node: process.versions.node, cores: availableParallelism() };
-}
-
-function isParts(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Rounds to four digits. The difference between two runs is larger than the rounding error. */
-function shorten(_: string, value: unknown): unknown {
-  return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
 }

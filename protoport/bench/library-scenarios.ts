@@ -11,12 +11,11 @@ import {
 } from "../testing/src/gen/library/v1/library_pb.ts";
 import { ownHandlersName, ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
-import { library } from "./native-peers.ts";
 import { grpcResponseProbe } from "./probe.ts";
 import { http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
-import { buf } from "../test/support/clients/client-recipe.ts";
 import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
 import { buildStep } from "../testing/src/process/build-step.ts";
+import { projectFolder } from "../testing/src/process/child-program.ts";
 
 /** This project's server with the library as grpc-js handlers, which use ts-proto messages. */
 export const ownWithHandlers: Subject = {
@@ -34,7 +33,11 @@ const subjects: readonly Subject[] = [
 /** Generates the ts-proto stubs. */
 async function generateStubs(): Promise<void> {
   const folder = join(import.meta.dirname, "peers");
-  await buildStep(buf, ["generate", ...library, "--template", join(folder, "buf.gen.yaml"), "--output", folder]);
+  const modules = ["protoport/gateway/proto", "protoport/testing/proto"].map((path) => ({ path }));
+  const config = JSON.stringify({ version: "v2", modules });
+  const selected = [`--config=${config}`, `--path=${join(projectFolder, "protoport/testing/proto/library")}`];
+  const output = ["--template", join(folder, "buf.gen.yaml"), "--output", folder];
+  await buildStep(join(projectFolder, "node_modules/.bin/buf"), ["generate", projectFolder, ...selected, ...output]);
 }
 
 const books = makeBooks(booksMax);

@@ -1,6 +1,6 @@
-import { ownName, type MemoryFigures } from "./figures.ts";
+import type { MemoryFigures } from "./figures.ts";
 import { startServer } from "./server-process.ts";
-import { type Scenario, type Subject } from "./scenarios.ts";
+import type { Scenario } from "./scenarios.ts";
 
 /** Number of calls between two memory samples. */
 const callsPerSample = 1_000_000;
@@ -13,12 +13,12 @@ const stepS = 5;
 
 /**
  * Measures resident memory after a garbage collection, at the start, after one million calls and after two million
- * calls. Only the floor and this project's server are measured, because two million calls take the slowest peer a
+ * calls. Only the floor and the server with a name are measured, because two million calls take the slowest peer a
  * quarter of an hour.
  */
-export async function measureMemory({ subjects, load }: Scenario): Promise<readonly MemoryFigures[]> {
+export async function measureMemory({ subjects, load }: Scenario, ownName: string): Promise<readonly MemoryFigures[]> {
   const figures: MemoryFigures[] = [];
-  for (const { name, program, environment } of subjects.filter(isMeasured)) {
+  for (const { name, program, environment } of subjects.filter((subject, at) => at === 0 || subject.name === ownName)) {
     const server = await startServer(program, environment);
     const rssBytes = [(await server.settle()).rssBytes];
     for (let sample = 0; sample < samples; sample += 1) {
@@ -29,8 +29,4 @@ export async function measureMemory({ subjects, load }: Scenario): Promise<reado
     await server.stop();
   }
   return figures;
-}
-
-function isMeasured({ name }: Subject, at: number): boolean {
-  return at === 0 || name === ownName;
 }

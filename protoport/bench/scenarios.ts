@@ -1,15 +1,11 @@
 import { existsSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { ownLoggedName, ownName, ownNodeName, ownSqliteName } from "./figures.ts";
+import { join } from "node:path";
 import { h2loadLoad } from "./load/h2load.ts";
 import type { Load, LoadShape } from "./load/load.ts";
 import { ownLoad } from "./load/own-load.ts";
 import { hasTool } from "./load/tool.ts";
 import { wrkLoad } from "./load/wrk.ts";
-import { nativePeers } from "./native-peers.ts";
-import { grpcProbe, http1Probe, type Probe } from "./probe.ts";
-import type { Revision } from "./revision.ts";
-import { benchToken } from "../../bench/servers/plants.ts";
+import type { Probe } from "./probe.ts";
 
 /** A load, and the servers that are compared under it. */
 export interface Scenario {
@@ -40,220 +36,23 @@ export interface Subject {
   readonly build?: () => Promise<void>;
 }
 
-const procedure = "/plantstore.v1.PlantService/DeletePlant";
-const authorization = `Bearer ${benchToken}`;
-
-/** The request in the scenario "rest". */
-export const restShape: LoadShape = {
-  httpMethod: "DELETE",
-  path: "/plants/7",
-  header: { authorization },
-  body: undefined,
-  connections: 64,
-  streams: 1,
-};
-
-const connectShape: LoadShape = {
-  httpMethod: "POST",
-  path: procedure,
-  header: { authorization, "content-type": "application/json", "connect-protocol-version": "1" },
-  body: Buffer.from('{"id":"7"}'),
-  connections: 64,
-  streams: 1,
-};
-
-const tool = "plantstore_v1_PlantService_DeletePlant";
-const revision = "2026-07-28";
-
-/** A tool call, as clients in the stateless MCP revision send it. */
-const toolShape: LoadShape = {
-  ...connectShape,
-  path: "/mcp",
-  header: {
-    authorization,
-    "content-type": "application/json",
-    accept: "application/json, text/event-stream",
-    "mcp-protocol-version": revision,
-    "mcp-method": "tools/call",
-    "mcp-name": tool,
-  },
-  body: Buffer.from(
-    JSON.stringify({
-      jsonrpc: "2.0",
-      id: 1,
-      method: "tools/call",
-      params: {
-        name: tool,
-        arguments: { id: "7" },
-        _meta: {
-          "io.modelcontextprotocol/protocolVersion": revision,
-          "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1" },
-          "io.modelcontextprotocol/clientCapabilities": {},
-        },
-      },
-    }),
-  ),
-};
-
-/** The request in the scenario "grpc". */
-export const grpcShape: LoadShape = {
-  httpMethod: "POST",
-  path: procedure,
-  header: { authorization, "content-type": "application/grpc+proto", te: "trailers" },
-  // An envelope with DeletePlantRequest{id: 7}.
-  body: Buffer.from([0, 0, 0, 0, 2, 8, 7]),
-  connections: 8,
-  streams: 32,
-};
-
-const grpcShape8By8: LoadShape = { ...grpcShape, streams: 8 };
-const grpcShape64By1: LoadShape = { ...grpcShape, connections: 64, streams: 1 };
-
 /** Returns a load over HTTP/1.1. */
 export const http1Load: (shape: LoadShape) => Load = hasTool("wrk") ? wrkLoad : ownLoad;
 /** Returns a load over HTTP/2. */
 export const http2Load: (shape: LoadShape) => Load = hasTool("h2load") ? h2loadLoad : ownLoad;
 
-/** The floor for HTTP/1.1. */
-export const nodeHttp: Subject = server("node:http", "servers/node-http");
-const nodeNet = server("node:net", "servers/net");
-/** The floor for HTTP/2. */
-export const nodeHttp2: Subject = server("node:http2", "servers/node-http2");
-/** This project's server with the project's own HTTP engine. */
-export const own: Subject = server(ownName, "servers/plantstore");
-export const ownOnNode: Subject = server(ownNodeName, "servers/plantstore", { HTTP_ENGINE: "node" });
-const ownOnSqlite = server(ownSqliteName, "servers/plantstore-sqlite");
-const ownWithLog = server(ownLoggedName, "servers/plantstore-sqlite", { LOG: "on" });
-export const grpcJs: Subject = server("grpc-js", "servers/grpc-js");
-
-const buildable = nativePeers.filter(({ canBuild }) => canBuild);
-const unbuildable = nativePeers.filter(({ canBuild }) => !canBuild);
-
-/** Returns the servers in other languages that can be built here. */
-export function nativeSubjects(protocol: "grpc" | "rest"): Subject[] {
-  // Go and Rust have a single thread, because more threads would only compete for the server's only core.
-  const environment = { BENCH_TOKEN: benchToken, BENCH_PROTOCOL: protocol, GOMAXPROCS: "1" };
-  return buildable.map(({ [protocol]: name, program, build }) => ({ name, program, build, environment }));
+/** Returns servers in a bench's folder `peers`, if their dependencies are installed. */
+export function installedPeers(names: readonly string[], folder: string = import.meta.dirname): Subject[] {
+  const installed = existsSync(join(folder, "peers/node_modules"));
+  return installed ? names.map((name) => server(name, `peers/${name}`, {}, folder)) : [];
 }
 
-function absentSubjects(protocol: "grpc" | "rest"): string[] {
-  return unbuildable.map(({ [protocol]: name, compiler }) => `${name} is not measured: ${compiler} is not on PATH`);
-}
-
-/** The scenarios in which DeletePlant is compared. Peers need `npm ci --prefix bench/peers` or a compiler. */
-export const scenarios: readonly Scenario[] = [
-  {
-    name: "rest",
-    title: "DELETE /plants/7 over HTTP/1.1, 64 connections",
-    shape: restShape,
-    load: http1Load(restShape),
-    probe: http1Probe(restShape),
-    subjects: [
-      nodeHttp,
-      nodeNet,
-      own,
-      ownOnNode,
-      ownOnSqlite,
-      ownWithLog,
-      ...installedPeers("fastify", "hono", "express"),
-      ...nativeSubjects("rest"),
-    ],
-    absent: absentSubjects("rest"),
-  },
-  {
-    name: "connect",
-    title: "DeletePlant as Connect JSON over HTTP/1.1, 64 connections",
-    shape: connectShape,
-    load: http1Load(connectShape),
-    probe: http1Probe(connectShape),
-    subjects: [
-      nodeHttp,
-      nodeNet,
-      own,
-      ownOnNode,
-      server("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" }),
-    ],
-  },
-  {
-    name: "mcp",
-    title: "DeletePlant as a tool of MCP over HTTP/1.1, 64 connections; the floor is the same call as Connect JSON",
-    shape: toolShape,
-    load: http1Load(toolShape),
-    probe: http1Probe(toolShape),
-    subjects: [
-      { ...own, name: "plantstore, Connect JSON", shape: connectShape },
-      server(ownName, "servers/plantstore", { TOOLS: "on" }),
-      ...installedPeers("mcp-typescript-sdk"),
-    ],
-  },
-  {
-    name: "grpc",
-    title: "DeletePlant as gRPC over h2c, 8 connections of 32 streams",
-    shape: grpcShape,
-    load: http2Load(grpcShape),
-    probe: grpcProbe(grpcShape),
-    subjects: [
-      nodeHttp2,
-      own,
-      ownOnNode,
-      grpcJs,
-      server("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
-      ...nativeSubjects("grpc"),
-    ],
-    absent: absentSubjects("grpc"),
-  },
-  // With fewer streams on each connection, fewer gRPC responses share a write.
-  ...[grpcShape8By8, grpcShape64By1].map((shape) => ({
-    name: `grpc-${String(shape.connections)}x${String(shape.streams)}`,
-    title: `The same, ${String(shape.connections)} connections with ${String(shape.streams)} streams each`,
-    shape,
-    load: http2Load(shape),
-    probe: grpcProbe(shape),
-    subjects: [nodeHttp2, own, grpcJs, ...nativeSubjects("grpc")],
-    absent: absentSubjects("grpc"),
-  })),
-];
-
-/** Returns the scenario, to which this project's server from another checkout is added. */
-export function against({ subjects, ...scenario }: Scenario, { name, folder }: Revision): Scenario {
-  const withRevision = (subject: Subject): Subject[] => [
-    subject,
-    { ...subject, name: `${ownName} at ${name}`, environment: { PLANTSTORE_TREE: folder } },
-  ];
-  return {
-    ...scenario,
-    subjects: subjects.flatMap((subject) => (subject.name === ownName ? withRevision(subject) : [subject])),
-  };
-}
-
-/**
- * Returns the scenario with only this project's server. The server runs without telemetry, with metrics, with traces at
- * 1 %, and with both.
- */
-export function watched({ subjects, ...scenario }: Scenario): Scenario {
-  return {
-    ...scenario,
-    subjects: subjects.flatMap((subject) =>
-      subject.name === ownName
-        ? [
-            subject,
-            { ...subject, name: `${ownName} with metrics`, environment: { METRICS: "on" } },
-            { ...subject, name: `${ownName} with traces`, environment: { TRACES: "on" } },
-            { ...subject, name: `${ownName} with both`, environment: { METRICS: "on", TRACES: "on" } },
-          ]
-        : [],
-    ),
-    absent: [],
-  };
-}
-
-/** Returns servers in bench/peers, if their dependencies are installed. */
-export function installedPeers(...names: readonly string[]): Subject[] {
-  const installed = existsSync(new URL("peers/node_modules", import.meta.url));
-  return installed ? names.map((name) => server(name, `peers/${name}`)) : [];
-}
-
-/** Returns a server whose program is in this folder. */
-export function server(name: string, path: string, environment: NodeJS.ProcessEnv = {}): Subject {
-  return { name, program: fileURLToPath(new URL(`${path}.ts`, import.meta.url)), environment };
+/** Returns a server whose program is in a bench's folder, which is this folder by default. */
+export function server(
+  name: string,
+  path: string,
+  environment: NodeJS.ProcessEnv = {},
+  folder: string = import.meta.dirname,
+): Subject {
+  return { name, program: join(folder, `${path}.ts`), environment };
 }

@@ -8,7 +8,7 @@ import type { Scenario, Subject } from "./scenarios.ts";
 import { startAnywhere } from "./server-process.ts";
 import { median } from "./summary.ts";
 
-/** Number of processes that share the load, as with `plantstore serve --workers` on a machine with two cores. */
+/** Number of processes that share the load, which is one for each core of a machine with two cores. */
 const workers = 2;
 
 const turns = 10;

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type CallFigures, ownName, ownSqliteName, readFigures } from "../../protoport/bench/figures.ts";
+import { ownName, ownSqliteName, readFigures } from "../../bench/figures.ts";
+import type { CallFigures } from "../../protoport/bench/figures.ts";
 import { headlineTables } from "../../bench/summary-tables.ts";
 import { pages, renderPage, unmeasured } from "../../bench/write-figures.ts";
 import { projectFolder } from "../../protoport/testing/src/process/child-program.ts";

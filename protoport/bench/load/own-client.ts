@@ -55,7 +55,7 @@ function openHttp1(): { sends: Send[]; close: () => void } {
     const [response] = await once(call, "response");
     response.resume();
     await once(response, "end");
-    // Every thousandth plant is missing by design. The response then has status 400 over REST and 404 over Connect.
+    // Every thousandth call fails by design. The response then has status 400 over REST and 404 over Connect.
     return response.statusCode < 401 || response.statusCode === 404;
   };
   return { sends: Array.from({ length: shape.connections }, () => send), close: () => agent.destroy() };

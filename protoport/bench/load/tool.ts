@@ -33,7 +33,7 @@ export async function runAnywhere(command: readonly [string, ...string[]], durat
 
 /** Passes a temporary folder for a tool's script, body and log. */
 export async function withFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), "plantstore-bench-"));
+  const folder = mkdtempSync(join(tmpdir(), "protoport-bench-"));
   try {
     return await use(folder);
   } finally {

@@ -4,12 +4,10 @@ import { pathToFileURL } from "node:url";
 import type { GatewayOptions } from "../../gateway/src/index.ts";
 
 /** The checkout whose code runs, which is this checkout or the checkout that is compared with it. */
-const tree = process.env["PLANTSTORE_TREE"] ?? join(import.meta.dirname, "../../..");
+const tree = process.env["BENCH_TREE"] ?? join(import.meta.dirname, "../../..");
 
-/** The entries that the bench's programs import, with the entries' former paths. The newest path comes first. */
-const entries = {
-  "src/index.ts": ["src/plantstore/index.ts"],
-  "src/server/plant-tools.ts": ["src/plantstore/server/plant-tools.ts"],
+/** Former paths of entries that the bench's programs import. The newest path comes first. */
+const formerPaths: Readonly<Record<string, readonly string[]>> = {
   "protoport/gateway/src/index.ts": ["src/gateway/index.ts"],
   "protoport/gateway/src/validation/index.ts": [
     "protoport/gateway/src/validation/index.ts",
@@ -18,15 +16,11 @@ const entries = {
   "protoport/gateway/src/engine/index.ts": ["src/gateway/http-engine/index.ts"],
   "protoport/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
   "protoport/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],
-  "protoport/telemetry/src/metrics/index.ts": ["src/gateway/metrics/index.ts"],
-  "protoport/telemetry/src/opentelemetry/index.ts": ["src/gateway/opentelemetry/index.ts"],
-} as const;
-
-type Entry = keyof typeof entries;
+};
 
 /** Imports an entry from the checkout, in which the entry may have a former path. */
-export async function importEntry<Module>(entry: Entry): Promise<Module> {
-  return await import(pathToFileURL(findEntry(entry)).href);
+export async function importEntry<Module>(entry: string, ...former: readonly string[]): Promise<Module> {
+  return await import(pathToFileURL(findEntry(entry, former)).href);
 }
 
 /** Returns the option that selects the HTTP engine, or no option for a checkout that uses the engine by default. */
@@ -37,6 +31,8 @@ export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
   return { engine: createHttpEngine() };
 }
 
-function findEntry(entry: Entry): string {
-  return [entry, ...entries[entry]].map((path) => join(tree, path)).find(existsSync) ?? join(tree, entry);
+function findEntry(entry: string, former: readonly string[] = []): string {
+  return (
+    [entry, ...(formerPaths[entry] ?? former)].map((path) => join(tree, path)).find(existsSync) ?? join(tree, entry)
+  );
 }

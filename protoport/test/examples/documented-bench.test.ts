@@ -5,7 +5,6 @@ import { bookScenarios } from "../../bench/book-scenarios.ts";
 import { libraryScenarios } from "../../bench/library-scenarios.ts";
 import { messageScenarios } from "../../bench/message-scenarios.ts";
 import { parseOptions } from "../../bench/options.ts";
-import { scenarios } from "../../bench/scenarios.ts";
 import { projectFolder } from "../../testing/src/process/child-program.ts";
 import { blocksRunBy } from "../support/docs/page-blocks.ts";
 
@@ -17,7 +16,7 @@ const commands = lines.map((line) => line.replace(/\s+#.*$/, ""));
 
 const isOfBench = (command: string): boolean => command.startsWith("npm run bench");
 
-const known = [...scenarios, ...messageScenarios, ...libraryScenarios, ...bookScenarios].map(({ name }) => name);
+const known = [...messageScenarios, ...libraryScenarios, ...bookScenarios].map(({ name }) => name);
 
 test.each(commands.filter(isOfBench))('the bench accepts the arguments in "%s"', (command) => {
   const { only = "" } = parseOptions(command.split(" ").slice(4));

@@ -8,7 +8,7 @@ import { StreamService } from "../../../protoport/testing/src/gen/streams/v1/str
 import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";
 import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 import { responseLimitMs, authorityOf, type ClientProgram, startClient } from "../../support/clients/client-program.ts";
-import { recipeFolder } from "../../../protoport/test/support/clients/client-recipe.ts";
+import { recipeFolder } from "../../support/clients/client-recipe.ts";
 import {
   buildGoClient,
   buildJavaClient,

@@ -13,7 +13,7 @@ import {
   protoFolder,
   recipeFolder,
   testProtoFolder,
-} from "../../../protoport/test/support/clients/client-recipe.ts";
+} from "./client-recipe.ts";
 
 /** Returns a function that builds only on its first call. */
 function once<Built>(build: () => Promise<Built>): () => Promise<Built> {

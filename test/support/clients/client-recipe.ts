@@ -1,7 +1,7 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { projectFolder } from "../../../testing/src/process/child-program.ts";
-import { toolsFolder } from "../../../testing/src/process/tools-folder.ts";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 /** The definition from which clients are generated. */
 export const protoFolder: string = join(projectFolder, "proto");

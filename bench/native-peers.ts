@@ -1,9 +1,9 @@
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import { buildStep } from "../testing/src/process/build-step.ts";
+import { buildStep } from "../protoport/testing/src/process/build-step.ts";
 import { buf, testProtoFolder } from "../test/support/clients/client-recipe.ts";
-import { projectFolder } from "../testing/src/process/child-program.ts";
-import { hasProgram, toolsFolder } from "../testing/src/process/tools-folder.ts";
+import { projectFolder } from "../protoport/testing/src/process/child-program.ts";
+import { hasProgram, toolsFolder } from "../protoport/testing/src/process/tools-folder.ts";
 
 /** Peers in a compiled language. A language's peers are in one program, whose source is in `peers/<folder>`. */
 export interface NativePeer {
@@ -37,8 +37,6 @@ const libraryPath = `--path=${join(testProtoFolder, "library")}`;
 
 /** The arguments with which buf finds the separate definition for the peers' plant store. */
 export const plants: readonly string[] = [...workspace, plantsPath];
-/** The arguments with which buf finds the library's definition. */
-export const library: readonly string[] = [...workspace, libraryPath];
 
 /** A plant store on grpc-go and net/http, and grpc-gateway in front of the library. */
 export const goPeer: NativePeer = nativePeer({
@@ -48,7 +46,7 @@ export const goPeer: NativePeer = nativePeer({
   compiler: "go",
   output: "bin/server",
   steps: [
-    [buf, "generate", ...library, plantsPath],
+    [buf, "generate", ...plants, libraryPath],
     ["go", "build", "-o", "bin/server", "."],
   ],
 });

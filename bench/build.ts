@@ -10,7 +10,7 @@ export interface Built {
   readonly programOf: (name: string) => string;
 }
 
-const project = join(import.meta.dirname, "../..");
+const project = join(import.meta.dirname, "..");
 const outFolder = join(project, "node_modules/.bench");
 
 /**
