@@ -46,12 +46,16 @@ test("protoport/ imports no file outside", () => {
   expect(importsOutside(inProtoport, /^protoport\//)).toEqual([]);
 });
 
+/** Everything of the plant store, and Protoport's files for tests and tools, whose manifests have its versions. */
+const shared =
+  /^(?!protoport\/)|^protoport\/(?:(?:testing|test|bench|tools|examples|gateway\/test\/suites\/mcp)\/|[\w-]+\/package\.json$)/;
+
 test.each([
   { folder: "src", folders: /^src\/|^package\.json$/ },
   { folder: "examples", folders: /^(?:examples|src)\// },
-  { folder: "test", folders: /^(?!protoport\/)|^protoport\/(?:testing|test|bench|tools|examples)\// },
-  { folder: "tools", folders: /^(?!protoport\/)|^protoport\/(?:testing|test|bench|tools|examples)\// },
-  { folder: "bench", folders: /^(?!protoport\/)|^protoport\/(?:testing|test|bench|tools|examples)\// },
+  { folder: "test", folders: shared },
+  { folder: "tools", folders: shared },
+  { folder: "bench", folders: shared },
 ])("$folder/ imports no sources of Protoport by path", ({ folder, folders }) => {
   expect(importsOutside(projectFiles(folder), folders)).toEqual([]);
 });

@@ -1,10 +1,16 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { contractOptions, contractRequests } from "./record-responses/contract.ts";
 import { writeDeclarations } from "./record-responses/declarations.ts";
 import { recordMalformedHttp } from "../protoport/tools/record-responses/malformed-http.ts";
-import { type OpenRequestSet, requestSets } from "./record-responses/request-sets.ts";
 import { countTests } from "./record-responses/test-counts.ts";
+import {
+  type OpenRequestSet,
+  openSet,
+  type RequestSet,
+  requestSets,
+} from "../protoport/tools/record-responses/request-sets.ts";
 import { openTransports, type Transport } from "../protoport/tools/record-responses/transports.ts";
 
 // `node tools/record-responses.ts FOLDER` records everything that a refactoring must not change.
@@ -31,7 +37,8 @@ for (const name of ["responses", "declarations", "test-counts.txt"]) {
 }
 mkdirSync(responses, { recursive: true });
 
-for (const { name, open } of requestSets) {
+const contract: RequestSet = { name: "contract", open: () => openSet(contractOptions(), contractRequests) };
+for (const { name, open } of [contract, ...requestSets]) {
   await using set = await open();
   await using transports = await openTransports(set.gateway);
   for (const transport of transports.all) {

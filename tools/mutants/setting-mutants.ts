@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { settingRows } from "../../protoport/proxy/src/settings/setting-flags.ts";
+import { proxySettingNames } from "../../protoport/tools/proxy-setting-names.ts";
 import { settings } from "../../src/server/settings.ts";
 import { moduleOf, type Mutant, mutantsIn } from "./mutant.ts";
 import { ProjectCopy } from "./project-copy.ts";
@@ -47,8 +47,7 @@ const plantStore: SettingsProgram = {
 const proxyCommand = "protoport/proxy/src/command";
 const proxy: SettingsProgram = {
   tests: ["setting", "validation"].map((name) => `protoport/proxy/test/suites/long/command/${name}-effects.test.ts`),
-  // Mappings only have members.
-  names: settingRows().flatMap(({ path, type }) => (/^(?:list of )?mappings?$/.test(type) ? [] : [path])),
+  names: proxySettingNames(),
   reader: {
     file: "protoport/command-line/src/settings/setting-types.ts",
     code: "if (member !== undefined) return [name, type.read(member, report)];",

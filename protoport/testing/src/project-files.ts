@@ -1,10 +1,11 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder } from "./process/child-program.ts";
 
-const others = new Set([".git", "node_modules", "dist", ".plantstore"]);
+const ignored = readFileSync(join(projectFolder, ".gitignore"), "utf8").split("\n");
+const others = new Set([".git", ...ignored]);
 
-/** Returns the paths of all files in the project or a folder, without installed and built ones. */
+/** Returns the paths of all files in the project or a folder, without those whose names are in .gitignore. */
 export function projectFiles(folder: string = ""): string[] {
   return readdirSync(join(projectFolder, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);

@@ -5,15 +5,17 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Health, HealthCheckResponse_ServingStatus } from "@protoport/gateway/gen/grpc/health/v1/health_pb.js";
-import { defaultLimits } from "../../../protoport/gateway/src/http/exchange/index.ts";
 import { type ChildServer, startChildServer } from "../../support/process/child-server.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+
+/** The default limit of connections in the server. */
+const connectionsMax = 10_000;
 
 // File descriptors for everything except connections: files, pipes, threads.
 const otherDescriptors = 500;
 
 /** How many connections are open, unless this machine's limit for file descriptors is lower. */
-const connectionCount = Math.min(defaultLimits.connections, descriptorLimit() - otherDescriptors);
+const connectionCount = Math.min(connectionsMax, descriptorLimit() - otherDescriptors);
 
 function descriptorLimit(): number {
   const limit = execFileSync("sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).trim();

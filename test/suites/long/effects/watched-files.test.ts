@@ -1,10 +1,10 @@
+import { hash } from "node:crypto";
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
-import { digestOf } from "../../../../protoport/auth/src/token-verifier.ts";
 import {
   createSigningKey,
   type IdentityProvider,
@@ -51,7 +51,7 @@ async function findAccepted({ baseUrl }: ConfiguredServer, tokens: readonly stri
 function tokenFile(): Watched {
   const tokens = four.map((at) => `token-${at}-of-the-watched-file`);
   return {
-    contents: tokens.map((token) => ({ tokens: `sha256:${digestOf(token)} shop - -\n` })),
+    contents: tokens.map((token) => ({ tokens: `sha256:${hash("sha256", token)} shop - -\n` })),
     environment: (folder) => ({ PLANTSTORE_TOKEN_HASHES_FILE: join(folder, "tokens") }),
     inUse: (server) => findAccepted(server, tokens),
   };

@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { PresentedToken, TokenOutcome } from "../../../../protoport/auth/src/token-verifier.ts";
 import type { TokenVerifier } from "@protoport/auth";
 import { createPlantTools } from "../../../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../../../src/stores/index.ts";
@@ -12,7 +11,9 @@ import { bearer, startPlantServer, testVerifier, tokens } from "../../../support
 // A verifier returns an outcome or a promise, and a defective verifier throws or rejects. The response and the
 // log lines must be the same for all.
 
-const verify = (token: PresentedToken): TokenOutcome => {
+type TokenOutcome = Awaited<ReturnType<TokenVerifier["verify"]>>;
+
+const verify = (token: Parameters<TokenVerifier["verify"]>[0]): TokenOutcome => {
   const outcome = testVerifier.verify(token);
   if (outcome instanceof Promise) throw new TypeError("the verifier of the tests is synchronous");
   if (token.text === defective) throw new Error("no table of tokens");

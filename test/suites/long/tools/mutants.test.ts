@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type Mutant, moduleOf, mutantsIn } from "../../../../tools/mutants/mutant.ts";
 import { mutationsOf } from "../../../../tools/mutants/mutations-of.ts";
 import { settingMutants } from "../../../../tools/mutants/setting-mutants.ts";
-import { settingRows } from "../../../../protoport/proxy/src/settings/setting-flags.ts";
+import { proxySettingNames } from "../../../../protoport/tools/proxy-setting-names.ts";
 import { settings } from "../../../../src/server/settings.ts";
 import { rejectedMutants } from "../../../../tools/mutants/rejected-mutants.ts";
 import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
@@ -122,8 +122,7 @@ test.each(["equivalent mutant", "Equivalent mutant"])(
 
 test("settingMutants returns a mutant for each plant store and proxy setting", () => {
   const names = new Set(settingMutants().map(({ change }) => change));
-  for (const name of Object.keys(settings)) expect(names).toContain(name);
-  for (const { path, type } of settingRows()) if (!/mapping/.test(type)) expect(names).toContain(path);
+  for (const name of [...Object.keys(settings), ...proxySettingNames()]) expect(names).toContain(name);
 });
 
 test("rejectedMutants returns type errors despite another mutant's syntax error", async () => {

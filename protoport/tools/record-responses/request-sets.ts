@@ -1,21 +1,20 @@
 import { ConnectError } from "@connectrpc/connect";
-import { GreenhouseService } from "../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createProxy } from "@protoport/proxy";
-import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "@protoport/gateway";
-import { createHttpEngine } from "@protoport/gateway/engine";
-import { corpusGroups, toRequest } from "../../protoport/gateway/test/wire/corpus/corpus.ts";
-import { sideBySideOptions } from "../../protoport/gateway/test/suites/long/engine/compared-with-node/side-by-side.ts";
-import { unaryCallTable } from "../../protoport/gateway/test/suites/long/engine/compared-with-node/unary-calls.ts";
-import { descriptorSetOf } from "../../protoport/testing/src/gateway/descriptor-set.ts";
-import { kitchenSinkOptions } from "../../protoport/testing/src/gateway/kitchen-sink.ts";
-import { wires, wireFormats } from "../../protoport/testing/src/gateway/wire-format.ts";
-import { allCases } from "../../protoport/testing/src/transcoding/all-cases.ts";
-import { echoOptions } from "../../protoport/testing/src/transcoding/echo-backend.ts";
-import { bodyOf, headerOf } from "../../protoport/conformance/runner/response.ts";
-import { contractOptions, contractRequests } from "./contract.ts";
-import { malformedCalls } from "../../protoport/tools/record-responses/malformed-calls.ts";
-import type { NamedRequest } from "../../protoport/tools/record-responses/named-request.ts";
-import { streamingOptions, streamRequests } from "../../protoport/tools/record-responses/streams.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createProxy } from "../../proxy/src/create-proxy.ts";
+import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../gateway/src/index.ts";
+import { createHttpEngine } from "../../gateway/src/engine/index.ts";
+import { corpusGroups, toRequest } from "../../gateway/test/wire/corpus/corpus.ts";
+import { sideBySideOptions } from "../../gateway/test/suites/long/engine/compared-with-node/side-by-side.ts";
+import { unaryCallTable } from "../../gateway/test/suites/long/engine/compared-with-node/unary-calls.ts";
+import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
+import { kitchenSinkOptions } from "../../testing/src/gateway/kitchen-sink.ts";
+import { wires, wireFormats } from "../../testing/src/gateway/wire-format.ts";
+import { allCases } from "../../testing/src/transcoding/all-cases.ts";
+import { echoOptions } from "../../testing/src/transcoding/echo-backend.ts";
+import { bodyOf, headerOf } from "../../conformance/runner/response.ts";
+import { malformedCalls } from "./malformed-calls.ts";
+import type { NamedRequest } from "./named-request.ts";
+import { streamingOptions, streamRequests } from "./streams.ts";
 
 /** A gateway and the requests to send to it. Dispose of the gateway after its servers. */
 export interface OpenRequestSet extends AsyncDisposable {
@@ -42,18 +41,24 @@ const unaryCalls: readonly NamedRequest[] = Object.values(wireFormats).flatMap((
   return rows.map((row) => ({ ...row.request(format), name: `${row.name} by ${format.name}` }));
 });
 
-/** All request sets, by the names of the files in which their responses are recorded. */
-export const requestSets: readonly { readonly name: string; readonly open: () => Promise<OpenRequestSet> }[] = [
+/** A request set, with the name of the files in which its responses are recorded. */
+export interface RequestSet {
+  readonly name: string;
+  readonly open: () => Promise<OpenRequestSet>;
+}
+
+/** The request sets of Protoport's test services. */
+export const requestSets: readonly RequestSet[] = [
   { name: "corpus", open: () => openSet(kitchenSinkOptions, corpus) },
   { name: "transcoding", open: () => openSet(echoOptions, transcoding) },
-  { name: "contract", open: () => openSet(contractOptions(), contractRequests) },
   { name: "unary-calls", open: () => openSet(sideBySideOptions, unaryCalls) },
   { name: "streams", open: () => openSet(streamingOptions, streamRequests) },
   { name: "malformed-calls", open: () => openSet(streamingOptions, malformedCalls) },
   { name: "proxy", open: () => openProxied([...unaryCalls, ...streamRequests, ...malformedCalls]) },
 ];
 
-async function openSet(options: GatewayOptions, requests: readonly NamedRequest[]): Promise<OpenRequestSet> {
+/** Opens a gateway with an HTTP engine for a request set. */
+export async function openSet(options: GatewayOptions, requests: readonly NamedRequest[]): Promise<OpenRequestSet> {
   const { hooks, takeEvents } = recordHooks();
   const gateway = createGateway({ engine: createHttpEngine(), ...options, ...hooks });
   return { gateway, requests, takeEvents, [Symbol.asyncDispose]: () => gateway.close() };
