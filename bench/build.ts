@@ -25,11 +25,7 @@ export function buildPrograms(): Built {
   writeFileSync(join(outFolder, "package.json"), '{ "type": "module" }\n');
   // Node finds these packages before the workspace's packages, which are sources.
   mkdirSync(join(outFolder, "node_modules/@protoport"), { recursive: true });
-  for (const name of ["gateway", "http-engine"]) {
-    symlinkSync(join(project, "dist", name), join(outFolder, "node_modules/@protoport", name));
-  }
-  // Without this link, generated code imports the annotations from the workspace, and node loads its type stripper.
-  symlinkSync(join(project, "dist/gateway/lib/protobuf"), join(outFolder, "node_modules/@protoport/gateway/protobuf"));
+  symlinkSync(join(project, "dist/gateway"), join(outFolder, "node_modules/@protoport/gateway"));
   return {
     command: join(project, "dist/plantstore/bin/command/main.js"),
     programOf: (name) => join(outFolder, "bench/starts", `${name}.js`),

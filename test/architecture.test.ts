@@ -52,7 +52,7 @@ const shared =
 
 test.each([
   { folder: "src", folders: /^src\/|^package\.json$/ },
-  { folder: "examples", folders: /^(?:examples|src)\// },
+  { folder: "examples", folders: /^examples\// },
   { folder: "test", folders: shared },
   { folder: "tools", folders: shared },
   { folder: "bench", folders: shared },

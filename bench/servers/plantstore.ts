@@ -47,14 +47,14 @@ async function measured(): Promise<Partial<PlantServerOptions>> {
   if (!isMeasured && !isTraced) return {};
   const { createRequestMetrics, Metrics } = await importEntry<typeof import("@protoport/telemetry/metrics")>(
     "protoport/telemetry/src/metrics/index.ts",
-    "src/gateway/metrics/index.ts",
+    "packages/telemetry/src/metrics/index.ts",
   );
   const count = createRequestMetrics(new Metrics());
   if (!isTraced) return { onResponse: count };
   await registerSdk();
   const { createTracing } = await importEntry<typeof import("@protoport/telemetry/opentelemetry")>(
     "protoport/telemetry/src/opentelemetry/index.ts",
-    "src/gateway/opentelemetry/index.ts",
+    "packages/telemetry/src/opentelemetry/index.ts",
   );
   const { onRequest, onResponse, interceptor } = createTracing({ anonymous: true });
   const traced = { onRequest, onResponse, interceptors: [interceptor] };

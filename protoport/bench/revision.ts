@@ -32,20 +32,23 @@ export function checkOut(revision: string): Revision {
 /** Links the installed packages, and the project's packages to the checkout's sources. */
 function linkPackages(installed: string, checkout: string): void {
   const to = join(checkout, "node_modules");
-  mkdirSync(join(to, "@protoport"), { recursive: true });
+  mkdirSync(to, { recursive: true });
   for (const name of readdirSync(installed)) {
     if (name !== "@protoport") symlinkSync(join(installed, name), join(to, name));
   }
   for (const folder of packagesOf(checkout)) {
     const { name }: { name: string } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+    mkdirSync(dirname(join(to, name)), { recursive: true });
     symlinkSync(folder, join(to, name));
   }
 }
 
-/** Returns the folders of a checkout's packages. Before protoport/ existed, packages were in src/. */
+/** Returns the folders of a checkout's packages. Before protoport/ existed, packages were in packages/. */
 function packagesOf(checkout: string): string[] {
   const packages = globSync(join(checkout, "protoport/*/package.json"));
-  return (packages.length > 0 ? packages : globSync(join(checkout, "src/*/package.json"))).map((file) => dirname(file));
+  return (packages.length > 0 ? packages : globSync(join(checkout, "packages/*/package.json"))).map((file) =>
+    dirname(file),
+  );
 }
 
 function git(...args: readonly string[]): string {

@@ -132,15 +132,15 @@ test("conformance imports only its own files and Node.js modules", () => {
 
 /** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
 const limits = [
-  { name: "auth", lines: 3400, files: 52, exports: 41 },
-  { name: "command-line", lines: 840, files: 17, exports: 69 },
-  { name: "docs-page", lines: 2200, files: 34, exports: 40 },
-  { name: "frameworks", lines: 940, files: 10, exports: 43 },
-  { name: "gateway", lines: 35_800, files: 405, exports: 40 },
-  { name: "grpc-handlers", lines: 2500, files: 32, exports: 40 },
-  { name: "proxy", lines: 12_800, files: 141, exports: 40 },
-  { name: "rest-client", lines: 1900, files: 20, exports: 40 },
-  { name: "telemetry", lines: 2200, files: 30, exports: 42 },
+  { name: "auth", lines: 3370, files: 51, exports: 40 },
+  { name: "command-line", lines: 820, files: 15, exports: 69 },
+  { name: "docs-page", lines: 2180, files: 33, exports: 40 },
+  { name: "frameworks", lines: 930, files: 10, exports: 41 },
+  { name: "gateway", lines: 35720, files: 404, exports: 32 },
+  { name: "grpc-handlers", lines: 2470, files: 32, exports: 25 },
+  { name: "proxy", lines: 12330, files: 137, exports: 27 },
+  { name: "rest-client", lines: 1890, files: 19, exports: 26 },
+  { name: "telemetry", lines: 2180, files: 29, exports: 41 },
 ];
 
 test.each(limits)("the sources of $name stay within $lines lines, $files files and $exports exports", (limit) => {

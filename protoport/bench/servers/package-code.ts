@@ -6,16 +6,13 @@ import type { GatewayOptions } from "../../gateway/src/index.ts";
 /** The checkout whose code runs, which is this checkout or the checkout that is compared with it. */
 const tree = process.env["BENCH_TREE"] ?? join(import.meta.dirname, "../../..");
 
-/** Former paths of entries that the bench's programs import. The newest path comes first. */
+/** The paths of entries before the packages were in protoport/. */
 const formerPaths: Readonly<Record<string, readonly string[]>> = {
-  "protoport/gateway/src/index.ts": ["src/gateway/index.ts"],
-  "protoport/gateway/src/validation/index.ts": [
-    "protoport/gateway/src/validation/index.ts",
-    "src/gateway/validation/index.ts",
-  ],
-  "protoport/gateway/src/engine/index.ts": ["src/gateway/http-engine/index.ts"],
-  "protoport/proxy/src/create-proxy.ts": ["src/gateway/create-proxy.ts"],
-  "protoport/proxy/src/client/entry.ts": ["src/gateway/client/entry.ts"],
+  "protoport/gateway/src/index.ts": ["packages/gateway/src/index.ts"],
+  "protoport/gateway/src/validation/index.ts": ["packages/validation/src/index.ts"],
+  "protoport/gateway/src/engine/index.ts": ["packages/http-engine/src/index.ts"],
+  "protoport/proxy/src/create-proxy.ts": ["packages/proxy/src/create-proxy.ts"],
+  "protoport/proxy/src/client/entry.ts": ["packages/proxy/src/client/entry.ts"],
 };
 
 /** Imports an entry from the checkout, in which the entry may have a former path. */

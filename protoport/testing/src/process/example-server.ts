@@ -8,9 +8,9 @@ export interface ExampleServer extends CommandLine {
   readonly address: Address;
 }
 
-/** Starts a program from examples/ on free ports. The program prints its URL. */
+/** Starts a program from protoport/examples/ on free ports. The program prints its URL. */
 export async function startExample(file: string): Promise<ExampleServer> {
-  const example = startNode([join(projectFolder, "examples", file), "0", "0"], projectFolder);
+  const example = startNode([join(projectFolder, "protoport/examples", file), "0", "0"], projectFolder);
   const [, address = "", port = ""] = await example.find(/^http:\/\/([\d.]+):(\d+)$/m);
   return { ...example, address: { address, port: Number(port) } };
 }

@@ -452,7 +452,7 @@ test.each([
 
 const program = `
   import { createClient } from "@connectrpc/connect";
-  import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";
+  import { GreenhouseService } from "./protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
   import { createGrpcTransport } from "./protoport/proxy/src/client/index.ts";
   const transport = createGrpcTransport({ baseUrl: process.env.BASE_URL });
   const greenhouse = createClient(GreenhouseService, transport);

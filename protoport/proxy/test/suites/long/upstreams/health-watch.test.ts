@@ -66,7 +66,7 @@ test("many health reports do not exhaust the flow-control window", async () => {
 
 const waitingProgram = `
   import { createClient } from "@connectrpc/connect";
-  import { GreenhouseService } from "./examples/gen/greenhouse/v1/greenhouse_pb.ts";
+  import { GreenhouseService } from "./protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
   import { createGrpcTransport, createUpstream } from "./protoport/proxy/src/client/index.ts";
   const { BASE_URL: addresses, SERVICE: healthService } = process.env;
   const upstream = createUpstream({ addresses, healthService, maxConnectionAgeMs: 3_600_000 });
