@@ -49,7 +49,6 @@ describeUnknownOptions({
     },
   },
   others: {
-    Limits: "tested with the gateway",
     PlantStore: "may be of any class",
     WaitingDeletions: "of a store",
     StoreConnections: "of a store",

@@ -35,7 +35,7 @@ const plantsMade = 1_000_000;
 // Seconds in which the server adapts to the overload. The responses in this time are reported on a separate line.
 const onsetS = 5;
 
-/** The batch size that the server uses under overload. */
+/** The batch size with which the capacity is measured. */
 const batchSize = 25;
 
 let plants = 0;

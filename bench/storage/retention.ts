@@ -133,8 +133,7 @@ function addToSqlite(file: string, hasKeys: boolean, daysAgo: number): void {
   Date.now = () => now() - daysAgo * 86_400_000;
   for (let id = -records; id < 0; id += batchSize) {
     const ids = Array.from({ length: Math.min(batchSize, -id) }, (_, i) => BigInt(id + i));
-    const columns = { ids, subjects: ids.map(() => "bench"), requestIds: ids.map(String) };
-    deleteBatch(hasKeys ? { ...columns, keys: ids.map(() => `:${randomUUID()}`) } : columns);
+    deleteBatch(ids.map((one) => [one, "bench", String(one), hasKeys ? `:${randomUUID()}` : null]));
   }
   Date.now = now;
 }

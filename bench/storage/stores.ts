@@ -69,9 +69,9 @@ function openSingleSqlite(file: string): PlantStore {
   const deleteBatch = prepareDeleteBatch(db);
   return fakeStore({
     delete: (id, { subject, requestId }) => {
-      const result = deleteBatch({ ids: [id], subjects: [subject], requestIds: [requestId] });
-      if (result.failure !== undefined) return Promise.reject(new Error(result.failure.problem.text));
-      return Promise.resolve(result.endings[0] === "deleted");
+      const { outcomes, problem } = deleteBatch([[id, subject, requestId, null]]);
+      if (problem !== undefined) return Promise.reject(new Error(problem.text));
+      return Promise.resolve(outcomes[0] === "deleted");
     },
     close: () => Promise.resolve(db.close()),
   });

@@ -129,7 +129,7 @@ function measureWaiting(metrics: Metrics, store: PlantStore): void {
       { attributes: { "plantstore.wait.reason": "lock" }, value: forLock },
     ];
   });
-  const description = "Current limit of deletes that wait for a batch";
+  const description = "Limit of deletes that wait for a batch";
   metrics.gauge({ name: "plantstore.deletes.waiting.limit", unit: "{delete}", description }, () =>
     store.waiting === undefined ? [] : [{ attributes: {}, value: store.waiting.forBatchMax }],
   );

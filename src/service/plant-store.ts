@@ -24,7 +24,7 @@ export interface DeleteCall {
 export interface WaitingDeletions {
   /** Number of deletions that wait for a batch. */
   readonly forBatch: number;
-  /** The current limit for {@link forBatch}. Further deletions are refused. Overload reduces the limit. */
+  /** The limit for {@link forBatch}. Further deletions are refused. */
   readonly forBatchMax: number;
   /** Number of deletions that wait for a locked plant, or for a call with the same idempotency key. */
   readonly forLock: number;

@@ -1,21 +1,41 @@
 import type { DeleteCall, StoreConnections, StoreFile } from "../../service/index.ts";
-import { type Deletion, endings, type FailedEnding } from "./deletion.ts";
 import type { StoreProblem } from "./store-health.ts";
+
+/**
+ * A deletion's outcome after an attempt. `deleted` (by this call, or by an earlier call with its idempotency key) and
+ * `absent` are durable. `protected`: a constraint or trigger in the database prevented the deletion. `locked`: another
+ * transaction or another deletion of the batch has the plant or its idempotency key, so a later batch tries again.
+ * `unavailable`: no attempt in this batch has deleted the plant. `unknown`: an attempt may have.
+ */
+export type Outcome = "deleted" | "absent" | "protected" | "key-reused" | "locked" | "unavailable" | "unknown";
+
+/** A requested deletion. */
+export interface Requested {
+  readonly id: bigint;
+  readonly call: DeleteCall;
+  /** Tokens of attempts that may have been committed. The backend adds them. With a token, no error is `unavailable`. */
+  readonly doubts: string[];
+}
+
+/** A batch's result. */
+export interface BatchResult {
+  /** The outcome of each deletion, in the batch's order. A missing outcome is `unknown`. */
+  readonly outcomes: readonly Outcome[];
+  /** The reason for each outcome that is an error, for operators. Default {@link failure}. */
+  readonly causes?: readonly unknown[];
+  /** Why the batch failed, for operators. Undefined if only some of its deletions failed. */
+  readonly failure?: unknown;
+}
 
 /** Commits the batches of deletions from a store's queue, see {@link queuedStore}. */
 export interface Backend {
   /** The file or server, for operators. */
   readonly name: string;
   readonly problem: StoreProblem | undefined;
-  /**
-   * Ends each deletion ({@link Deletion.decide}) once its outcome is durable, or defers it to a later batch. If the
-   * batch fails, returns the ending for its open and deferred deletions. Rejects only if their outcome is unknown.
-   */
-  commit(batch: readonly Deletion[], attempt: Attempt): Promise<FailedEnding | undefined>;
-  /** Closes files and connections. Called when no batch is being committed and no deletion is deferred. */
+  /** Resolves once each outcome other than `locked` is final, and `deleted` and `absent` are durable. */
+  commit(batch: readonly Requested[], attempt: Attempt): Promise<BatchResult>;
+  /** Closes files and connections. Called when no deletion is open. */
   close(): Promise<void>;
-  /** Minimum time for a batch attempt, in milliseconds. Default 0. */
-  readonly attemptMsMin?: number;
   /** Why deletions wait before the first batch, for operators. Undefined if deletions do not wait. */
   readonly pending?: string | undefined;
   readonly connections?: StoreConnections;
@@ -34,7 +54,7 @@ export const batchTimeoutMs = 10_000;
 export interface Attempt {
   /** The batch's deadline, on the `performance.now()` clock. Backends without retries ignore the deadline. */
   readonly deadlineMs: number;
-  /** Whether the batch should not wait for locks. True if deletions are deferred, because more plants may be locked. */
+  /** Whether the batch should not wait for locks. True if plants are locked, because more plants may be locked. */
   readonly isCareful: boolean;
 }
 
@@ -51,10 +71,4 @@ export interface Lanes {
 /** Returns a backend's name and problem. Undefined if the backend has no problem. */
 export function problemOf({ name, problem }: Pick<Backend, "name" | "problem">): string | undefined {
   return problem && `${name}: ${problem.text}`;
-}
-
-/** Returns the ending for deletions while a backend has a problem, otherwise `undefined`. */
-export function refusalOf(backend: Pick<Backend, "name" | "problem">): FailedEnding | undefined {
-  const problem = problemOf(backend);
-  return problem === undefined ? undefined : endings.unavailable(problem);
 }

@@ -1,6 +1,12 @@
 import type { PlantStore, StoreConnections } from "../../service/index.ts";
-import { type Attempt, type Backend, batchTimeoutMs, type Lanes, refusalOf } from "../contract/backend.ts";
-import type { Deletion, FailedEnding } from "../contract/deletion.ts";
+import {
+  type Attempt,
+  type Backend,
+  type BatchResult,
+  batchTimeoutMs,
+  type Lanes,
+  type Requested,
+} from "../contract/backend.ts";
 import type { DurableStoreOptions } from "../contract/durable-store-options.ts";
 import { queuedStore } from "../queue/queued-store.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
@@ -9,13 +15,14 @@ import { checkDeletionsKept, deletionsKeptMsDefault } from "../contract/retentio
 import { elapsedMsSince, type OnUpkeep, type Upkeep } from "../contract/upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { TableLocation } from "./table-location.ts";
+import { Deletion } from "./delete/deletion.ts";
 import { problemOf } from "./delete/problem.ts";
 import { BatchFailure, deleteTimeouts, runBatch } from "./delete/run-batch.ts";
 import { checkRequestedSettings, findRefusedTimeouts } from "./schema/check-requested-settings.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { NamedStatements } from "./server/named-statements.ts";
 import { followServerUrl, readServerUrl, type Server } from "./server/server-url.ts";
-import { attemptTotalMs, Session } from "./server/session.ts";
+import { Session } from "./server/session.ts";
 import { sqlStateOf } from "./server/sql-state.ts";
 import { SessionPool } from "./server/session-pool.ts";
 
@@ -33,7 +40,7 @@ export const watchIntervalMs = 5_000;
 /**
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist.
  *
- * A failed batch is retried according to the fault table, for at most ten seconds after the first attempt. If the batch
+ * A failed batch is retried according to the fault table, for at most ten seconds. If the batch
  * still fails and no other batch has succeeded since then, or if the server refuses everything, the store reports a
  * `problem` and refuses deletions until a check succeeds. If the server is unavailable at the start, the store opens
  * with a `problem`. If one of several workers is unavailable, only its deletions fail, without a `problem`.
@@ -56,7 +63,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
 type Refusal = Extract<Upkeep["kind"], `${string}-refused`>;
 
 class PostgresBackend implements Backend {
-  readonly attemptMsMin = attemptTotalMs;
   readonly #health = new StoreHealth({
     findProblem: (hasCommitted, deadlineMs) => this.#findProblem(hasCommitted, deadlineMs),
     watchIntervalMs,
@@ -108,17 +114,37 @@ class PostgresBackend implements Backend {
     return this.#sessions.connections;
   }
 
-  async commit(batch: readonly Deletion[], { deadlineMs, isCareful }: Attempt): Promise<FailedEnding | undefined> {
-    // The deletions may have been queued or deferred before the server became unavailable.
-    const refusal = refusalOf(this);
-    if (refusal !== undefined) return refusal;
+  async commit(batch: readonly Requested[], { deadlineMs, isCareful }: Attempt): Promise<BatchResult> {
+    const deletions = batch.map((one) => new Deletion(one));
+    const failure = await this.#run(deletions, deadlineMs, isCareful);
+    // A batch that deletes no plant writes nothing, and so does not show that commits work.
+    if (failure === undefined && deletions.some(({ ending }) => ending?.outcome === "deleted"))
+      this.#health.recordCommit();
+    return {
+      outcomes: deletions.map(({ ending }) => ending?.outcome ?? "locked"),
+      causes: deletions.map(({ ending }) => ending?.cause),
+      failure,
+    };
+  }
+
+  /** Ends or defers each deletion. Returns the error if the batch failed. */
+  async #run(batch: readonly Deletion[], deadlineMs: number, isCareful: boolean): Promise<unknown> {
     const begunMs = performance.now();
     const { placement } = this.#location;
+    const { lanes } = placement;
+    // Only deletions that were locked may be in doubt, or have moved to another worker while they waited.
+    const parts = isCareful
+      ? Map.groupBy(batch, ({ id, token }) => `${token} ${lanes.of(id)}`)
+      : new Map([["", batch]]);
     try {
-      await this.#sessions.use(deadlineMs, (session) => runBatch(session, batch, { placement, isCareful }));
+      await this.#sessions.use(deadlineMs, async (session) => {
+        for (const part of parts.values()) await runBatch(session, part, { placement, isCareful });
+      });
+      return undefined;
     } catch (fault) {
       if (!(fault instanceof BatchFailure)) throw fault;
       const { server, ending } = fault;
+      for (const one of batch) one.fail(ending);
       const problem = problemOf(fault.fault);
       // The store may be healthy even if the server refuses more connections.
       if (sqlStateOf(fault.fault) === "53300") this.#report("connections-refused", begunMs, problem.text);
@@ -129,11 +155,8 @@ class PostgresBackend implements Backend {
         server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
       if (isMaybeOneServer) void this.#health.check();
       else if (isServerAtFault) this.#health.report(problem);
-      return ending;
+      return ending.cause;
     }
-    // A batch that deletes no plant writes nothing, and so does not show that commits work.
-    if (batch.some(({ ending }) => ending?.kind === "deleted")) this.#health.recordCommit();
-    return undefined;
   }
 
   async close(): Promise<void> {

@@ -1,131 +1,239 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { storeUnavailable, subjectNotRecordable, type DeleteCall, type WaitingDeletions } from "../../service/index.ts";
-import { type Backend, batchTimeoutMs } from "../contract/backend.ts";
-import { Deletion, endings, type ErrorEnding } from "../contract/deletion.ts";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import {
+  idempotencyKeyReused,
+  outcomeUnknown,
+  plantProtected,
+  queueFull,
+  storeUnavailable,
+  subjectNotRecordable,
+  type DeleteCall,
+  type WaitingDeletions,
+} from "../../service/index.ts";
+import {
+  type Backend,
+  type BatchResult,
+  batchTimeoutMs,
+  type Outcome,
+  problemOf,
+  type Requested,
+} from "../contract/backend.ts";
 import type { OnBatch } from "../contract/durable-store-options.ts";
 import { isStorable } from "../contract/storable-text.ts";
-import { commitBatch } from "./commit-batch.ts";
-import type { DeferredDeletes } from "./deferred-deletes.ts";
-import { QueueLimit } from "./queue-limit.ts";
 
-/** Options for a {@link DeleteQueue}. */
-export interface DeleteQueueOptions {
-  /** Maximum number of deletions in a batch. */
-  readonly batchMax: number;
-  /** Maximum number of waiting deletions. Further deletions are refused. Under overload, the limit is lower. */
-  readonly waitingMax: number;
-  readonly onBatch?: OnBatch | undefined;
-}
+/**
+ * Default maximum number of queued deletions. A store deletes this number of plants in 0.1 to 0.3 s. Callers that would
+ * have to wait longer get an error and should retry later.
+ */
+export const waitingMaxDefault = 16_384;
+
+/** While the oldest queued deletion has waited for longer than this when a batch ends, in milliseconds, new ones are refused. */
+export const waitMsMax = 1_000;
+
+/** Maximum time for which a locked plant is tried again, in milliseconds. A longer transaction is probably stuck. */
+export const lockedMsMax = 2_000;
+
+// A full batch takes a PostgreSQL server about 10 ms, or a storage thread 15 ms. Larger batches would add latency.
+const batchMax = 1_024;
+
+// Batches grow from this size, and shrink to it if they take longer than `slowMs`, so that triggers that take long for
+// each plant do not exceed the database's timeout for a statement.
+const batchMin = 64;
+const slowMs = 2_000;
+
+// Interval between attempts to delete locked plants, in milliseconds. Short for waiting callers, but long enough to
+// cost the server little.
+const lockedIntervalMs = 50;
+
+// Minimum time for an attempt at locked plants, in milliseconds. The outcome of a shorter attempt could be unknown.
+const attemptMsMin = 1_000;
 
 // Maximum number of deletions that are settled per event-loop turn, which takes about half a millisecond. Other
 // requests need not wait for the whole batch, and the first callers can join the next batch.
 const settledPerTurn = 64;
 
+/** Options for a {@link DeleteQueue}. */
+export interface QueueOptions {
+  readonly onBatch?: OnBatch | undefined;
+  /** Maximum number of queued deletions, and of locked ones. Default {@link waitingMaxDefault}. */
+  readonly waitingMax?: number;
+}
+
+/** A deletion whose caller waits. Times are on the `performance.now()` clock. */
+interface Waiting extends Requested {
+  readonly queuedMs: number;
+  readonly resolve: (deleted: boolean) => void;
+  readonly reject: (reason: unknown) => void;
+  /** When the deletion's first batch, including its retries, must end. Infinity before the first batch. */
+  deadlineMs: number;
+  /** When the plant was first found locked with the current number of doubts. */
+  locked?: { readonly sinceMs: number; readonly doubts: number };
+}
+
 /**
  * Groups concurrent deletions into batches, in order of arrival, so that many share one commit. The next batch contains
- * the deletions that arrived during the last commit. Without a timer, a single deletion is sent immediately.
+ * the deletions that arrived during the last commit. Without a timer, a single deletion is sent immediately. Only this
+ * class settles callers.
+ *
+ * Locked plants are tried again every 50 ms, for at most two seconds, in separate batches, so that they delay no other.
  */
 export class DeleteQueue {
   readonly #backend: Backend;
-  readonly #deferred: DeferredDeletes;
-  readonly #options: DeleteQueueOptions;
-  readonly #waiting: Deletion[] = [];
-  readonly #limit: QueueLimit;
+  readonly #options: QueueOptions;
   readonly #inFlightMax: number;
+  readonly #waiting: Waiting[] = [];
   #inFlight = 0;
-  /** Number of batches with deletions that are neither settled nor deferred. */
-  #openBatches = 0;
-  readonly #drained = Promise.withResolvers<void>();
-  #closed = false;
+  /** Maximum number of deletions in the next batch. */
+  #batchMax = batchMin;
+  /** Whether the oldest deletion had waited for too long when the last batch ended. */
+  #isLate = false;
+  readonly #locked: Waiting[] = [];
+  /** Number of locked deletions, including deletions that are being attempted. */
+  #lockedCount = 0;
+  #isRetrying = false;
+  /** Number of deletions that are not settled. */
+  #open = 0;
+  #closing: PromiseWithResolvers<void> | undefined;
 
-  constructor(backend: Backend, deferred: DeferredDeletes, options: DeleteQueueOptions) {
+  constructor(backend: Backend, options: QueueOptions) {
     this.#backend = backend;
-    this.#deferred = deferred;
     this.#options = options;
-    this.#limit = new QueueLimit(options.waitingMax);
     this.#inFlightMax = backend.lanes?.inFlightMax ?? 1;
   }
 
-  /**
-   * Deletes a plant and resolves to whether it existed.
-   *
-   * @throws ConnectError `ResourceExhausted` when too many deletions wait, `Unavailable` after `close`, and
-   * `FailedPrecondition` if the call has an idempotency key and its subject cannot be stored unchanged. Throws the
-   * abort reason if the call was cancelled in the queue, and otherwise the error of the deletion's ending
-   */
+  get waiting(): WaitingDeletions {
+    return { forBatch: this.#waiting.length, forBatchMax: this.#waitingMax, forLock: this.#lockedCount };
+  }
+
+  get #waitingMax(): number {
+    return this.#options.waitingMax ?? waitingMaxDefault;
+  }
+
+  /** Deletes a plant, and resolves to whether it existed. @throws ConnectError as {@link PlantStore.delete} */
   delete(id: bigint, call: DeleteCall): Promise<boolean> {
-    if (this.#closed) return Promise.reject(storeUnavailable());
+    if (this.#closing !== undefined) return Promise.reject(storeUnavailable());
     // Plant ids have at most 64 bits. A larger id must neither be truncated nor fail the batch.
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     // An idempotency key belongs to one subject, so two subjects must not have the same record.
     if (call.idempotencyKey !== undefined && !isStorable(call.subject)) return Promise.reject(subjectNotRecordable());
-    if (this.#waiting.length >= this.#limit.current) return Promise.reject(this.#refuse().error);
+    if (this.#isLate || this.#waiting.length >= this.#waitingMax) return Promise.reject(queueFull());
     return new Promise((resolve, reject) => {
-      const deletion = new Deletion(id, call, resolve, reject);
-      // Invariant: no deletion waits while fewer than `inFlightMax` batches are in flight.
-      if (this.#inFlight < this.#inFlightMax) void this.#commit([deletion]);
-      else this.#waiting.push(deletion);
+      this.#open++;
+      const queuedMs = performance.now();
+      this.#waiting.push({ id, call, doubts: [], queuedMs, resolve, reject, deadlineMs: Infinity });
+      // Does not check for cancellation, because reading `signal` would create a signal for each call.
+      if (this.#inFlight < this.#inFlightMax) void this.#send(this.#waiting.splice(0));
     });
   }
 
-  get waiting(): Pick<WaitingDeletions, "forBatch" | "forBatchMax"> {
-    return { forBatch: this.#waiting.length, forBatchMax: this.#limit.current };
-  }
-
-  /** Refuses new deletions. Resolves once every earlier deletion is settled or deferred. */
+  /** Refuses new deletions. Resolves once every earlier deletion is settled. */
   close(): Promise<void> {
-    this.#closed = true;
-    if (this.#openBatches === 0) this.#drained.resolve();
-    return this.#drained.promise;
+    this.#closing ??= Promise.withResolvers();
+    if (this.#open === 0) this.#closing.resolve();
+    return this.#closing.promise;
   }
 
-  async #commit(batch: readonly Deletion[]): Promise<void> {
+  // Invariant: no deletion waits while fewer than `inFlightMax` batches are in flight.
+  #sendNext(): void {
+    while (this.#waiting.length > 0 && this.#inFlight < this.#inFlightMax) {
+      const batch = this.#waiting.splice(0, this.#batchMax).filter((one) => !this.#rejectCancelled(one));
+      if (batch.length > 0) void this.#send(batch);
+    }
+  }
+
+  async #send(batch: readonly Waiting[]): Promise<void> {
     this.#inFlight++;
-    this.#openBatches++;
-    for (const one of batch) one.send();
     const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
     const sentMs = performance.now();
-    const deadlineMs = sentMs + batchTimeoutMs;
-    const failure = await commitBatch(this.#backend, batch, { deadlineMs, isCareful: !this.#deferred.isEmpty });
-    if (failure === undefined) this.#updateLimit(batch.length, sentMs);
-    onEnd?.(failure?.error);
-    for (const one of batch) if (one.isDeferred) this.#deferred.add(one, deadlineMs);
-    const ended = batch.filter(({ state }) => state === "ended");
+    const result = await this.#commit(batch);
+    const { outcomes, failure } = result;
+    if (performance.now() - sentMs > slowMs) this.#batchMax = Math.max(batchMin, batch.length >> 1);
+    else this.#batchMax = Math.max(this.#batchMax, Math.min(batchMax, 2 * batch.length));
+    onEnd?.(failure && errors[outcomes.includes("unavailable") ? "unavailable" : "unknown"](0n, failure));
     this.#inFlight--;
+    // A failed batch does not show an overload, because the store may be restarting.
+    const waitedMs = performance.now() - (this.#waiting[0]?.queuedMs ?? Infinity);
+    this.#isLate = failure === undefined && waitedMs > waitMsMax;
     // Sends the next batch before the callers of this batch continue, so that the store never waits for callers.
-    this.#commitWaiting();
-    for (const [i, one] of ended.entries()) {
+    this.#sendNext();
+    await this.#settle(batch, result);
+  }
+
+  async #commit(batch: readonly Waiting[]): Promise<BatchResult> {
+    // A problem may have been found while the deletions were queued.
+    const problem = problemOf(this.#backend);
+    if (problem !== undefined) return { outcomes: batch.map(() => "unavailable"), failure: problem };
+    for (const one of batch) one.deadlineMs = Math.min(one.deadlineMs, performance.now() + batchTimeoutMs);
+    const deadlineMs = Math.min(...batch.map((one) => one.deadlineMs));
+    const attempt = { deadlineMs, isCareful: this.#lockedCount > 0 };
+    // A backend rejects only because of a bug. Callers need an outcome in any case.
+    return await this.#backend.commit(batch, attempt).catch((failure: unknown) => ({ outcomes: [], failure }));
+  }
+
+  async #settle(batch: readonly Waiting[], { outcomes, causes, failure }: BatchResult): Promise<void> {
+    for (const [i, one] of batch.entries()) {
       if (i > 0 && i % settledPerTurn === 0) await nextTurn();
-      one.settle();
-    }
-    this.#openBatches--;
-    if (this.#closed && this.#openBatches === 0) this.#drained.resolve();
-  }
-
-  #updateLimit(size: number, sentMs: number): void {
-    const nowMs = performance.now();
-    const isLast = this.#inFlight === 1 && this.#waiting.length === 0;
-    this.#limit.recordCommit({ size, durationMs: nowMs - sentMs, isLast }, nowMs);
-    // Refuses the newest deletions, because the newest have waited for the shortest time.
-    for (const one of this.#waiting.splice(this.#limit.kept)) one.end(this.#refuse());
-  }
-
-  #refuse(): ErrorEnding {
-    this.#limit.recordRefusal(performance.now());
-    return endings.queueFull();
-  }
-
-  #commitWaiting(): void {
-    while (this.#waiting.length > 0 && this.#inFlight < this.#inFlightMax) {
-      const batch = this.#takeBatch();
-      if (batch.length > 0) void this.#commit(batch);
+      const outcome = outcomes[i] ?? "unknown";
+      if (outcome === "locked") this.#addLocked(one);
+      else if (outcome === "deleted" || outcome === "absent") this.#end(one, () => one.resolve(outcome === "deleted"));
+      else if (outcome !== "unavailable" || !this.#rejectCancelled(one))
+        this.#fail(one, outcome, causes?.[i] ?? failure);
     }
   }
 
-  // Checks for cancellation when a deletion leaves the queue. A listener on every signal would cost as much as the
-  // queue itself. A deletion that was not queued is not checked, because reading `signal` would create the signal.
-  #takeBatch(): Deletion[] {
-    const taken = this.#waiting.splice(0, Math.min(this.#options.batchMax, this.#limit.planBatch()));
-    return taken.filter((one) => !one.endIfCancelled());
+  #addLocked(one: Waiting): void {
+    if (one.locked === undefined && this.#lockedCount >= this.#waitingMax) return this.#fail(one, "full");
+    if (one.locked === undefined) this.#lockedCount++;
+    // An attempt that may still run holds the plant's lock, so its end is waited for.
+    if (one.locked?.doubts !== one.doubts.length)
+      one.locked = { sinceMs: performance.now(), doubts: one.doubts.length };
+    this.#locked.push(one);
+    if (!this.#isRetrying) void this.#retryLocked();
+  }
+
+  async #retryLocked(): Promise<void> {
+    this.#isRetrying = true;
+    while (this.#locked.length > 0) {
+      await sleep(lockedIntervalMs);
+      const retried = this.#locked.splice(0).filter((one) => !this.#rejectCancelled(one) && this.#hasTime(one));
+      while (retried.length > 0) {
+        const batch = retried.splice(0, batchMax);
+        await this.#settle(batch, await this.#commit(batch));
+      }
+    }
+    this.#isRetrying = false;
+  }
+
+  #hasTime(one: Waiting): boolean {
+    const endMs = Math.min((one.locked?.sinceMs ?? 0) + lockedMsMax, one.deadlineMs - attemptMsMin);
+    if (performance.now() < endMs) return true;
+    this.#fail(one, "unavailable", "another transaction holds a lock on the plant, or uses the same idempotency key");
+    return false;
+  }
+
+  #rejectCancelled(one: Waiting): boolean {
+    const { aborted, reason } = one.call.context.signal;
+    if (aborted) this.#end(one, () => one.reject(reason));
+    return aborted;
+  }
+
+  #fail(one: Waiting, outcome: keyof typeof errors, cause?: unknown): void {
+    const isUnknown = one.doubts.length > 0 && (outcome === "unavailable" || outcome === "full");
+    this.#end(one, () => one.reject(errors[isUnknown ? "unknown" : outcome](one.id, cause)));
+  }
+
+  #end(one: Waiting, settle: () => void): void {
+    settle();
+    if (one.locked !== undefined) this.#lockedCount--;
+    if (--this.#open === 0) this.#closing?.resolve();
   }
 }
+
+const errors: Readonly<
+  Record<Exclude<Outcome, "deleted" | "absent" | "locked"> | "full", (id: bigint, cause: unknown) => Error>
+> = {
+  protected: plantProtected,
+  "key-reused": idempotencyKeyReused,
+  unavailable: (_, cause) => storeUnavailable(cause),
+  unknown: (_, cause) => outcomeUnknown(cause),
+  full: queueFull,
+};

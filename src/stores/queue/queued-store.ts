@@ -1,40 +1,18 @@
-import type { PlantStore } from "../../service/index.ts";
-import { type Backend, problemOf, refusalOf } from "../contract/backend.ts";
-import { endings, type FailedEnding } from "../contract/deletion.ts";
-import { DeferredDeletes } from "./deferred-deletes.ts";
-import { DeleteQueue, type DeleteQueueOptions } from "./delete-queue.ts";
+import { type PlantStore, storeUnavailable } from "../../service/index.ts";
+import { type Backend, problemOf } from "../contract/backend.ts";
+import { DeleteQueue, type QueueOptions, waitingMaxDefault } from "./delete-queue.ts";
 
-/**
- * Options for {@link queuedStore}. `waitingMax` applies to the queued deletions of each lane, and to the deferred
- * deletions. Defaults {@link batchMaxDefault} and {@link waitingMaxDefault}.
- */
-export type QueueOptions = Partial<DeleteQueueOptions>;
-
-// A full batch takes a PostgreSQL server about 10 ms, or a storage thread 15 ms. Larger batches would add latency.
-const batchMaxDefault = 1_024;
-
-/**
- * Default maximum number of waiting deletions. A store deletes this number of plants in 0.1 to 0.3 s. Callers that
- * would have to wait longer get an error and should retry later.
- */
-export const waitingMaxDefault = 16_384;
-
-/** Returns a plant store for a backend. The store has a queue per lane, and another queue for deferred deletions. */
-export function queuedStore(
-  backend: Backend,
-  { batchMax = batchMaxDefault, waitingMax = waitingMaxDefault, onBatch }: QueueOptions = {},
-): PlantStore {
-  const deferred = new DeferredDeletes(backend, batchMax, waitingMax);
+/** Returns a plant store for a backend. The store has a queue per lane. */
+export function queuedStore(backend: Backend, options: QueueOptions = {}): PlantStore {
   const queues = new Map<number, DeleteQueue>();
   const queueOf = (lane: number): DeleteQueue => {
     const known = queues.get(lane);
     if (known !== undefined) return known;
-    const queue = new DeleteQueue(backend, deferred, { batchMax, waitingMax, onBatch });
+    const queue = new DeleteQueue(backend, options);
     queues.set(lane, queue);
     return queue;
   };
   let isClosed = false;
-  const refusal = (): FailedEnding | undefined => refusalOf(backend) ?? (isClosed ? endings.unavailable() : undefined);
   return {
     get problem() {
       const { name, pending } = backend;
@@ -48,13 +26,14 @@ export function queuedStore(
       return problem?.isTemporary === false && problem.needsOperator !== true;
     },
     get waiting() {
-      let [forBatch, forBatchMax] = [0, 0];
+      let [forBatch, forBatchMax, forLock] = [0, 0, 0];
       for (const [lane, { waiting }] of queues) {
         forBatch += waiting.forBatch;
+        forLock += waiting.forLock;
         // Reads the lanes only after a first batch, because a backend with a problem may not know its lanes.
         if (backend.lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
       }
-      return { forBatch, forBatchMax: forBatchMax || waitingMax, forLock: deferred.waiting };
+      return { forBatch, forBatchMax: forBatchMax || (options.waitingMax ?? waitingMaxDefault), forLock };
     },
     get connections() {
       return backend.connections;
@@ -64,8 +43,8 @@ export function queuedStore(
     },
     // Not an async function, because an async function would use more memory per waiting call.
     delete(id, call) {
-      const refused = refusal();
-      if (refused !== undefined) return Promise.reject(refused.error);
+      const problem = problemOf(backend);
+      if (isClosed || problem !== undefined) return Promise.reject(storeUnavailable(problem));
       const { lanes } = backend;
       if (lanes === undefined) return queueOf(0).delete(id, call);
       return queueOf(lanes.of(id)).delete(id, lanes.toRecordedCall(call, id));
@@ -73,7 +52,6 @@ export function queuedStore(
     async close() {
       isClosed = true;
       await Promise.all([...queues.values()].map((queue) => queue.close()));
-      await deferred.close();
       await backend.close();
     },
   };

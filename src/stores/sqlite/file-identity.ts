@@ -2,7 +2,7 @@ import { type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
-import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
+import { failAll, type FileResult, type Row } from "./delete-batch.ts";
 import { LogIntegrity } from "./log-integrity.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
 import type { WalIndex } from "./wal-index.ts";
@@ -101,14 +101,14 @@ export class FileIdentity {
  */
 export function withIdentityChecks(
   identity: Pick<FileIdentity, "findProblem">,
-  deleteBatch: (batch: DeleteBatch) => BatchResult,
-): (batch: DeleteBatch) => BatchResult {
-  return (batch) => {
+  deleteBatch: (rows: readonly Row[]) => FileResult,
+): (rows: readonly Row[]) => FileResult {
+  return (rows) => {
     const before = identity.findProblem();
-    if (before !== undefined) return { failure: { kind: "unavailable", problem: before }, endings: [] };
-    const result = deleteBatch(batch);
+    if (before !== undefined) return failAll(rows, "unavailable", before);
+    const result = deleteBatch(rows);
     const after = identity.findProblem();
-    return after === undefined ? result : { failure: { kind: "outcome-unknown", problem: after }, endings: [] };
+    return after === undefined ? result : failAll(rows, "unknown", after);
   };
 }
 

@@ -1,7 +1,6 @@
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import type { PlantStore, StoreFile } from "../../service/index.ts";
-import { type Backend, problemOf, refusalOf } from "../contract/backend.ts";
-import { type Deletion, type Ending, endings, type FailedEnding } from "../contract/deletion.ts";
+import { type Backend, type BatchResult, problemOf, type Requested } from "../contract/backend.ts";
 import { queuedStore } from "../queue/queued-store.ts";
 import type { DurableStoreOptions } from "../contract/durable-store-options.ts";
 import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
@@ -9,9 +8,8 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 import { toStorableText } from "../contract/storable-text.ts";
 import { checkDeletionsKept } from "../contract/retention.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { DeleteBatch, FileEnding } from "./delete-batch.ts";
+import { failAll, type Row } from "./delete-batch.ts";
 import { claimFile, isClaimed } from "./open-once.ts";
-import { fileProblemOf } from "./problem.ts";
 import { StorageThread } from "./storage-thread.ts";
 
 /** Interval between checks with a write, in milliseconds. The checks detect a full disk or a removed file. */
@@ -58,7 +56,7 @@ export async function openSqliteStore(storeOptions: SqliteStoreOptions): Promise
 class SqliteBackend implements Backend {
   readonly name: string;
   readonly #health = new StoreHealth({
-    findProblem: () => this.#thread.checkWrite().catch(fileProblemOf),
+    findProblem: () => this.#thread.checkWrite(),
     watchIntervalMs,
   });
   readonly #thread: StorageThread;
@@ -84,21 +82,17 @@ class SqliteBackend implements Backend {
     return this.#isChecking ? "the file is being checked, because a crash left its write-ahead log" : undefined;
   }
 
-  async commit(batch: readonly Deletion[]): Promise<FailedEnding | undefined> {
+  async commit(batch: readonly Requested[]): Promise<BatchResult> {
     // A deletion that waits for the check has left the queue, and so is sent even if its call is cancelled.
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
     // The store may have stopped writing while the batch waited for the check.
-    const refusal = refusalOf(this);
-    if (refusal !== undefined) return refusal;
-    const { failure, endings: kinds } = await this.#thread.deleteBatch(toBatch(batch));
-    for (const [i, kind] of kinds.entries()) {
-      const one = batch[i];
-      one?.decide(endingOf(kind, one.id));
-    }
-    if (failure === undefined) return undefined;
-    this.#health.report(failure.problem);
-    const end = failure.kind === "unavailable" ? endings.unavailable : endings.outcomeUnknown;
-    return end(problemOf(this));
+    const { outcomes, problem } =
+      this.problem === undefined
+        ? await this.#thread.deleteBatch(batch.map(toRow))
+        : failAll(batch, "unavailable", this.problem);
+    if (problem === undefined) return { outcomes };
+    this.#health.report(problem);
+    return { outcomes, failure: problemOf(this) };
   }
 
   async close(): Promise<void> {
@@ -123,22 +117,6 @@ class SqliteBackend implements Backend {
   }
 }
 
-function endingOf(kind: FileEnding, id: bigint): Ending {
-  if (kind === "protected") return endings.protected(id);
-  return kind === "key-reused" ? endings.keyReused() : endings[kind];
-}
-
-function toBatch(deletions: readonly Deletion[]): DeleteBatch {
-  const ids: bigint[] = [];
-  const subjects: string[] = [];
-  const requestIds: string[] = [];
-  let hasKeys = false;
-  for (const { id, call } of deletions) {
-    ids.push(id);
-    subjects.push(toStorableText(call.subject));
-    requestIds.push(toStorableText(call.requestId));
-    hasKeys ||= call.idempotencyKey !== undefined;
-  }
-  const batch = { ids, subjects, requestIds };
-  return hasKeys ? { ...batch, keys: deletions.map(({ call }) => call.idempotencyKey) } : batch;
+function toRow({ id, call }: Requested): Row {
+  return [id, toStorableText(call.subject), toStorableText(call.requestId), call.idempotencyKey ?? null];
 }

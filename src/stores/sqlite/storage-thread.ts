@@ -2,30 +2,25 @@ import { getCompileCacheDir } from "node:module";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { StoreFile } from "../../service/index.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { OnUpkeep, Upkeep } from "../contract/upkeep.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { BatchResult, DeleteBatch } from "./delete-batch.ts";
-import { ThreadWakeUp } from "./thread-wake-up.ts";
+import type { FileResult, Row } from "./delete-batch.ts";
 
-/** A request to the storage thread. The first request is `open`. After `close`, the thread exits. */
-export type StorageRequest =
-  | { readonly kind: "open"; readonly options: DatabaseOptions }
-  | { readonly kind: "deleteBatch"; readonly batch: DeleteBatch }
-  | { readonly kind: "checkWrite" }
-  | { readonly kind: "close" };
+/** A request to the storage thread: first to open a file, then batches, checks, and last `close`. */
+export type StorageRequest = DatabaseOptions | readonly Row[] | "check" | "close";
 
-/**
- * A message from the storage thread. The thread replies to each request, and sends `upkeep` at any time. If the thread
- * has to check the file, it sends `checking` before the reply to `open`.
- */
-export type StorageReply =
+/** A reply. `refusal` is why the file could not be opened, and `file` is its state after a check. */
+export interface StorageReply extends FileResult {
+  readonly refusal?: string;
+  readonly file?: StoreFile;
+}
+
+/** A message from the storage thread. It sends `checking` before its first reply if it has to check the file. */
+export type StorageMessage =
+  | { readonly kind: "reply"; readonly reply: StorageReply }
   | { readonly kind: "checking" }
-  | { readonly kind: "open" }
-  | { readonly kind: "not-open"; readonly message: string }
-  | { readonly kind: "ran"; readonly result: BatchResult }
-  | { readonly kind: "checked"; readonly problem: StoreProblem | undefined; readonly file: StoreFile }
   | { readonly kind: "upkeep"; readonly upkeep: Upkeep };
 
 /** Sends a store's requests to the storage thread. The thread replies in the order of the requests. */
@@ -33,8 +28,7 @@ export class StorageThread {
   static #prestarted: StorageThread | undefined;
 
   readonly #worker: Worker;
-  readonly #wakeUp = new ThreadWakeUp();
-  readonly #waiting: PromiseWithResolvers<StorageReply>[] = [];
+  readonly #waiting: ((reply: StorageReply) => void)[] = [];
   readonly #exited = Promise.withResolvers<string>();
   /** Resolves to the reason once the thread has failed or exited. Never rejects. */
   readonly exited: Promise<string> = this.#exited.promise;
@@ -43,18 +37,17 @@ export class StorageThread {
   #opened: Promise<void> = Promise.resolve();
   #file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
   #onUpkeep: OnUpkeep | undefined;
-  #exitReason: string | undefined;
+  #exit: StoreProblem | undefined;
 
   private constructor() {
     // The worker's module has the same extension as this module: `.ts` in the source, and `.js` in a build.
     const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
-    const { memory: workerData } = this.#wakeUp;
     // The thread does not inherit the Node.js options of the process, such as a profiler or a preloaded module.
-    this.#worker = new Worker(entry, { workerData, name: "plant-storage", execArgv: [], env: threadEnvironment() });
-    this.#worker.on("message", (reply: StorageReply) => {
-      if (reply.kind === "upkeep") this.#onUpkeep?.(reply.upkeep);
-      else if (reply.kind === "checking") this.#checking.resolve();
-      else this.#waiting.shift()?.resolve(reply);
+    this.#worker = new Worker(entry, { name: "plant-storage", execArgv: [], env: threadEnvironment() });
+    this.#worker.on("message", (message: StorageMessage) => {
+      if (message.kind === "upkeep") this.#onUpkeep?.(message.upkeep);
+      else if (message.kind === "checking") this.#checking.resolve();
+      else this.#waiting.shift()?.(message.reply);
     });
     // The thread exits after every error, which closes the file. Only the first reason is used.
     this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
@@ -83,8 +76,9 @@ export class StorageThread {
     StorageThread.#prestarted = undefined;
     thread.#worker.ref();
     thread.#onUpkeep = onUpkeep;
-    thread.#opened = thread.#request({ kind: "open", options }).then((reply) => {
-      if (reply.kind === "not-open") throw new StoreOpenError(reply.message);
+    thread.#opened = thread.#request(options).then(({ refusal, problem }) => {
+      if (refusal !== undefined) throw new StoreOpenError(refusal);
+      if (problem !== undefined) throw new Error(problem.text);
     });
     await Promise.race([thread.#opened, thread.#checking.promise]);
     return thread;
@@ -100,50 +94,36 @@ export class StorageThread {
     return this.#file;
   }
 
-  /** Commits a batch. Rejects if the thread has exited, or exits before it replies. */
-  async deleteBatch(batch: DeleteBatch): Promise<BatchResult> {
-    const reply = await this.#request({ kind: "deleteBatch", batch });
-    if (reply.kind !== "ran") throw unexpected(reply);
-    return reply.result;
+  /** Commits a batch. If the thread exits before it replies, the result has only a problem. */
+  deleteBatch(rows: readonly Row[]): Promise<FileResult> {
+    return this.#request(rows);
   }
 
-  /** Returns why the file cannot be written, if there is a problem. Rejects if the thread exits before it replies. */
+  /** Returns why the file cannot be written, if there is a problem. */
   async checkWrite(): Promise<StoreProblem | undefined> {
-    const reply = await this.#request({ kind: "checkWrite" });
-    if (reply.kind !== "checked") throw unexpected(reply);
-    this.#file = reply.file;
-    return reply.problem;
+    const { problem, file = this.#file } = await this.#request("check");
+    this.#file = file;
+    return problem;
   }
 
   /** Closes the file. Resolves once the thread has exited, even if the thread has already failed. */
   async close(): Promise<void> {
-    this.#send({ kind: "close" });
+    this.#worker.postMessage("close");
     await this.#hasExited.promise;
   }
 
-  #request(message: StorageRequest): Promise<StorageReply> {
-    if (this.#exitReason !== undefined) return Promise.reject(new Error(this.#exitReason));
-    const reply = Promise.withResolvers<StorageReply>();
-    this.#waiting.push(reply);
-    this.#send(message);
-    return reply.promise;
-  }
-
-  #send(message: StorageRequest): void {
-    this.#worker.postMessage(message);
-    this.#wakeUp.announce();
+  #request(request: StorageRequest): Promise<StorageReply> {
+    if (this.#exit !== undefined) return Promise.resolve({ outcomes: [], problem: this.#exit });
+    this.#worker.postMessage(request);
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   // Does not wait for the exit after an error, because a thread that hangs would block its callers.
-  #onExit(reason: string): void {
-    this.#exitReason ??= reason;
-    this.#exited.resolve(reason);
-    for (const reply of this.#waiting.splice(0)) reply.reject(new Error(reason));
+  #onExit(text: string): void {
+    this.#exit ??= { text, isTemporary: false };
+    this.#exited.resolve(text);
+    for (const reply of this.#waiting.splice(0)) reply({ outcomes: [], problem: this.#exit });
   }
-}
-
-function unexpected({ kind }: StorageReply): Error {
-  return new Error(`unexpected reply from the storage thread: ${kind}`);
 }
 
 // With the compile cache of the process, a thread that runs from source starts in half the time.

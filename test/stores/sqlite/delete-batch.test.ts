@@ -1,17 +1,18 @@
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { type DeleteBatch, prepareDeleteBatch } from "../../../src/stores/sqlite/delete-batch.ts";
+import { prepareDeleteBatch, type Row } from "../../../src/stores/sqlite/delete-batch.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
-function batchOf(...ids: bigint[]): DeleteBatch {
-  return {
-    ids,
-    // The subjects are so long that a batch needs more pages than the database has.
-    subjects: ids.map(() => "s".repeat(2_000)),
-    requestIds: ids.map(() => "request"),
-  };
+/** Returns deletions without a key. The subjects are so long that a batch needs more pages than the database has. */
+function batchOf(...ids: bigint[]): Row[] {
+  return ids.map((id) => [id, "s".repeat(2_000), "request", null]);
+}
+
+/** Gives each deletion of a batch its key. */
+function withKeys(rows: readonly Row[], ...keys: readonly (string | null)[]): Row[] {
+  return rows.map(([id, subject, requestId], i) => [id, subject, requestId, keys[i] ?? null]);
 }
 
 function countOf(db: DatabaseSync, table: string): unknown {
@@ -24,7 +25,7 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     const deleteBatch = prepareDeleteBatch(db);
     expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
-      endings: ["deleted", "absent", "absent", "deleted"],
+      outcomes: ["deleted", "absent", "absent", "deleted"],
     });
     db.close();
   });
@@ -37,12 +38,12 @@ describe("committing a batch", () => {
     // At a database's size limit, SQLite returns the same error as for a full disk, SQLITE_FULL.
     db.exec("PRAGMA max_page_count = 1");
     expect(deleteBatch(batch)).toEqual({
-      failure: { kind: "unavailable", problem: { text: "the disk is full", isTemporary: true } },
-      endings: [],
+      problem: { text: "the disk is full", isTemporary: true },
+      outcomes: batch.map(() => "unavailable"),
     });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 100n }, { rows: 0n }]);
     db.exec("PRAGMA max_page_count = 1000000");
-    expect(deleteBatch(batch)).toEqual({ endings: batch.ids.map(() => "deleted") });
+    expect(deleteBatch(batch)).toEqual({ outcomes: batch.map(() => "deleted") });
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 0n }, { rows: 100n }]);
     db.close();
   });
@@ -51,14 +52,14 @@ describe("committing a batch", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 8n } });
     const deleteBatch = prepareDeleteBatch(db);
-    deleteBatch({ ...batchOf(1n), keys: ["used"] });
+    deleteBatch(withKeys(batchOf(1n), "used"));
     // Plant 1 is restored, and plant 2 is protected.
     db.exec(`
       INSERT INTO plants VALUES (1);
       CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (1, 2) BEGIN SELECT RAISE(ABORT, 'no'); END`);
-    const keys = ["used", "kept", "used", undefined, "new", "new", "new"];
-    expect(deleteBatch({ ...batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), keys })).toEqual({
-      endings: ["deleted", "protected", "key-reused", "deleted", "deleted", "deleted", "key-reused"],
+    const keys = ["used", "kept", "used", null, "new", "new", "new"];
+    expect(deleteBatch(withKeys(batchOf(1n, 2n, 3n, 4n, 5n, 5n, 6n), ...keys))).toEqual({
+      outcomes: ["deleted", "protected", "key-reused", "deleted", "deleted", "deleted", "key-reused"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([1n, 2n, 3n, 6n, 7n, 8n]);
     const keysKept =
@@ -82,9 +83,9 @@ describe("committing a batch", () => {
     db.exec(sql);
     const deleteBatch = prepareDeleteBatch(db);
     const keys = ["used"];
-    expect(deleteBatch({ ...batchOf(1n), keys })).toEqual({ endings: ["deleted"] });
-    expect(deleteBatch({ ...batchOf(1n), keys }).endings).toEqual(["deleted"]);
-    expect(deleteBatch({ ...batchOf(2n), keys }).endings).toEqual(["key-reused"]);
+    expect(deleteBatch(withKeys(batchOf(1n), ...keys))).toEqual({ outcomes: ["deleted"] });
+    expect(deleteBatch(withKeys(batchOf(1n), ...keys)).outcomes).toEqual(["deleted"]);
+    expect(deleteBatch(withKeys(batchOf(2n), ...keys)).outcomes).toEqual(["key-reused"]);
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     db.close();
   });
@@ -95,8 +96,8 @@ describe("committing a batch", () => {
     db.exec(`CREATE TRIGGER seconds AFTER INSERT ON deletions
              BEGIN UPDATE deletions SET deleted_at = 1000 * (deleted_at / 1000) - 1 WHERE seq = new.seq; END`);
     const deleteBatch = prepareDeleteBatch(db);
-    expect(deleteBatch({ ...batchOf(1n), keys: ["k"] }).endings).toEqual(["deleted"]);
-    expect(deleteBatch({ ...batchOf(2n), keys: ["k"] }).endings).toEqual(["key-reused"]);
+    expect(deleteBatch(withKeys(batchOf(1n), "k")).outcomes).toEqual(["deleted"]);
+    expect(deleteBatch(withKeys(batchOf(2n), "k")).outcomes).toEqual(["key-reused"]);
     db.close();
   });
 
@@ -105,8 +106,8 @@ describe("committing a batch", () => {
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     db.exec(`CREATE TRIGGER keep BEFORE INSERT ON idempotency_keys WHEN new.idempotency_key = 'no'
              BEGIN SELECT RAISE(IGNORE); END`);
-    expect(prepareDeleteBatch(db)({ ...batchOf(1n, 2n, 3n), keys: ["yes", "no", undefined] })).toEqual({
-      endings: ["deleted", "protected", "deleted"],
+    expect(prepareDeleteBatch(db)(withKeys(batchOf(1n, 2n, 3n), "yes", "no", null))).toEqual({
+      outcomes: ["deleted", "protected", "deleted"],
     });
     expect(idsIn(db, "SELECT id FROM plants")).toEqual([2n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 3n]);
@@ -148,7 +149,7 @@ describe("committing a batch", () => {
     other.exec("BEGIN IMMEDIATE");
     const begunMs = performance.now();
     const problem = { text: "another process holds the lock on the file", isTemporary: true };
-    expect(prepareDeleteBatch(db, 10)(batchOf(1n))).toEqual({ failure: { kind: "unavailable", problem }, endings: [] });
+    expect(prepareDeleteBatch(db, 10)(batchOf(1n))).toEqual({ problem, outcomes: ["unavailable"] });
     expect(performance.now() - begunMs).toBeLessThan(lockTimeoutMsDefault);
   });
 
@@ -217,7 +218,7 @@ describe("a batch with protected plants", () => {
     const deleteBatch = prepareDeleteBatch(db);
     // The second call for a plant does not delete it, even when its batch is split.
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
-      endings: [
+      outcomes: [
         "deleted",
         "deleted",
         "protected",
@@ -234,9 +235,9 @@ describe("a batch with protected plants", () => {
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
     // The deletions of protected plants fail in a batch of one and in a batch of two.
-    expect(deleteBatch(batchOf(3n))).toEqual({ endings: ["protected"] });
+    expect(deleteBatch(batchOf(3n))).toEqual({ outcomes: ["protected"] });
     expect(deleteBatch(batchOf(6n, 3n))).toEqual({
-      endings: ["protected", "protected"],
+      outcomes: ["protected", "protected"],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(countOf(db, "deletions")).toEqual({ rows: 6n });
@@ -252,8 +253,8 @@ describe("a batch with protected plants", () => {
     db.exec(`PRAGMA max_page_count = ${Number(pages) + 2}`);
     const ids = Array.from({ length: 100 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
-      failure: { kind: "unavailable", problem: { text: "the disk is full", isTemporary: true } },
-      endings: ["deleted", "deleted", "protected"],
+      problem: { text: "the disk is full", isTemporary: true },
+      outcomes: ["deleted", "deleted", "protected", ...ids.slice(3).map(() => "unavailable")],
     });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual(ids.filter((id) => id > 2n));
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n]);
@@ -271,7 +272,7 @@ describe("a batch with protected plants", () => {
     db.exec(`CREATE TRIGGER keep BEFORE DELETE ON plants WHEN count_and_keep() BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const ids = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
     expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
-      endings: ids.map(() => "protected"),
+      outcomes: ids.map(() => "protected"),
     });
     expect(requested).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
@@ -289,23 +290,11 @@ test("a batch whose commit fails for one plant is split in half", () => {
     INSERT INTO beds VALUES (1);
     CREATE TRIGGER count BEFORE DELETE ON plants BEGIN SELECT count(); END`);
   const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).endings).toEqual(
+  expect(prepareDeleteBatch(db)(batchOf(...ids)).outcomes).toEqual(
     ids.map((id) => (id === 1n ? "protected" : "deleted")),
   );
   // The batch, its halves, the halves of one half, and so on need at most three attempts per plant.
   expect(requested).toBeLessThanOrEqual(3 * ids.length);
-  db.close();
-});
-
-test("a batch with one refused plant needs two commits", () => {
-  using folder = createTempFolder();
-  const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 256n } });
-  db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 200 BEGIN SELECT RAISE(ABORT, 'no'); END");
-  const ids = Array.from({ length: 256 }, (_, i) => BigInt(i + 1));
-  expect(prepareDeleteBatch(db)(batchOf(...ids)).endings).toEqual(
-    ids.map((id) => (id === 200n ? "protected" : "deleted")),
-  );
-  expect(db.prepare("SELECT count(DISTINCT batch) AS batches FROM deletions").get()).toEqual({ batches: 2n });
   db.close();
 });
 

@@ -3,20 +3,20 @@ import { expect, test } from "vitest";
 import { StorageThread } from "../../../src/stores/sqlite/storage-thread.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
-test("the storage thread rejects requests after it has exited", async () => {
+test("the storage thread reports its exit to later requests", async () => {
   using folder = createTempFolder();
   const started = once(process, "worker");
   const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
   const [worker] = await started;
   await worker.terminate();
   await expect(thread.exited).resolves.toBe("the storage thread has exited");
-  await expect(thread.checkWrite()).rejects.toThrow("the storage thread has exited");
-  const batch = { ids: [1n], subjects: [""], requestIds: [""] };
-  await expect(thread.deleteBatch(batch)).rejects.toThrow("the storage thread has exited");
+  const problem = { text: "the storage thread has exited", isTemporary: false };
+  await expect(thread.checkWrite()).resolves.toEqual(problem);
+  await expect(thread.deleteBatch([[1n, "", "", null]])).resolves.toEqual({ outcomes: [], problem });
   await thread.close();
 });
 
-test("the storage thread rejects current and new requests when it fails, before it exits", async () => {
+test("the storage thread reports a failure to requests before it exits", async () => {
   using folder = createTempFolder();
   const started = once(process, "worker");
   const thread = await StorageThread.start({ file: folder.file("plants.db"), migrates: true });
@@ -24,12 +24,13 @@ test("the storage thread rejects current and new requests when it fails, before 
   const current = thread.checkWrite();
   worker.emit("error", new Error("away"));
   const reason = "the storage thread failed: Error: away";
-  await expect(current).rejects.toThrow(reason);
+  const problem = { text: reason, isTemporary: false };
+  await expect(current).resolves.toEqual(problem);
   await expect(thread.exited).resolves.toBe(reason);
-  await expect(thread.checkWrite()).rejects.toThrow(reason);
+  await expect(thread.checkWrite()).resolves.toEqual(problem);
   // Node.js sets the thread id to -1 when the thread exits.
   expect(worker.threadId).toBeGreaterThan(0);
   await thread.close();
   expect(worker.threadId).toBe(-1);
-  await expect(thread.checkWrite()).rejects.toThrow(reason);
+  await expect(thread.checkWrite()).resolves.toEqual(problem);
 });

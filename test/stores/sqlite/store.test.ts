@@ -47,13 +47,13 @@ describe("an SQLite store", () => {
     const started = once(process, "worker");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
     const [thread] = await started;
-    // An invalid request without a batch, which the thread receives before the next request.
-    thread.postMessage({ kind: "deleteBatch" });
+    // An invalid request, which the thread receives before the next request.
+    thread.postMessage({ file });
     await expect(store.delete(1n, deleteCall())).rejects.toMatchObject({
       errorCode: "ERR_OUTCOME_UNKNOWN",
       rawMessage: "the outcome of the deletion is unknown; repeating the request is safe",
     });
-    expect(store.problem).toMatch(/plants\.db: the storage thread failed: TypeError: /);
+    expect(store.problem).toMatch(/plants\.db: the storage thread failed: Error: the file is already open/);
     await store.close();
     expect(plantsIn(file)).toHaveLength(9);
   });

@@ -179,7 +179,7 @@ test("no module is in two published packages", () => {
     expect.arrayContaining([
       "protoport/gateway/src/http/exchange/exchange.ts",
       "protoport/gateway/src/serve/serve.ts",
-      "src/stores/contract/deletion.ts",
+      "src/stores/contract/backend.ts",
     ]),
   );
   expect(modules.filter((module, at) => modules.indexOf(module) !== at)).toEqual([]);

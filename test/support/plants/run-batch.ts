@@ -1,6 +1,13 @@
 import { ConnectError } from "@connectrpc/connect";
-import { Deletion } from "../../../src/stores/contract/deletion.ts";
-import type { DeleteCall } from "../../../src/service/plant-store.ts";
+import {
+  type DeleteCall,
+  idempotencyKeyReused,
+  outcomeUnknown,
+  plantProtected,
+  storeUnavailable,
+} from "../../../src/service/index.ts";
+import type { Requested } from "../../../src/stores/contract/backend.ts";
+import { Deletion, type Ending } from "../../../src/stores/postgres/delete/deletion.ts";
 import {
   runBatch as runBatchOfStore,
   type RunBatchOptions as StoreOptions,
@@ -25,19 +32,18 @@ export async function runBatchAt(
   batch: readonly Deletion[],
   { defer, token, ...options }: RunBatchOptions,
 ): Promise<readonly (boolean | undefined)[]> {
-  const firsts = new Map(batch.toReversed().map((one) => [one.id, one]));
-  for (const one of batch) {
-    if (one.isDeferred) one.send();
-    if (token !== undefined && firsts.get(one.id) === one) one.doubt(token);
-  }
-  await runBatchOfStore(session, batch, options);
-  for (const one of batch) if (one.isDeferred) defer(one);
-  return batch.map(resultOf);
+  const sent = batch.map((one) => (one.isDeferred && one instanceof SentDeletion ? one.again() : one));
+  const firsts = new Map(sent.toReversed().map((one) => [one.id, one]));
+  if (token !== undefined) for (const one of firsts.values()) one.doubt(token);
+  await runBatchOfStore(session, sent, options);
+  for (const one of sent) if (one.isDeferred) defer(one);
+  return sent.map(resultOf);
 }
 
 /** Returns whether a deletion has deleted its plant, or `undefined` if it has not ended, or has failed. */
 export function resultOf({ ending }: Deletion): boolean | undefined {
-  return ending === undefined || "error" in ending ? undefined : ending.kind === "deleted";
+  if (ending?.outcome === "deleted") return true;
+  return ending?.outcome === "absent" ? false : undefined;
 }
 
 /** Runs a batch on a single server. */
@@ -59,17 +65,49 @@ export function failToDefer({ id }: Deletion): never {
   throw new Error(`plant ${id} was deferred`);
 }
 
-/** Returns a deletion that was sent, and functions that get its ending. */
+/** Returns a deletion that was sent, and calls a function as the queue does once it ends. */
 export function sentDeletion(
   id: bigint,
   call: DeleteCall = deleteCall(),
   resolve: (deleted: boolean) => void = () => {},
   reject: (reason: unknown) => void = () => {},
 ): Deletion {
-  const deletion = new Deletion(id, call, resolve, reject);
-  deletion.send();
-  return deletion;
+  return new SentDeletion({ id, call, doubts: [] }, resolve, reject);
 }
+
+class SentDeletion extends Deletion {
+  readonly #requested: Requested;
+  readonly #resolve: (deleted: boolean) => void;
+  readonly #reject: (reason: unknown) => void;
+
+  constructor(requested: Requested, resolve: (deleted: boolean) => void, reject: (reason: unknown) => void) {
+    super(requested);
+    this.#requested = requested;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  /** Returns the deletion for another batch. */
+  again(): SentDeletion {
+    return new SentDeletion(this.#requested, this.#resolve, this.#reject);
+  }
+
+  override end(ending: Ending): void {
+    super.end(ending);
+    const { outcome, cause } = ending;
+    if (outcome === "deleted" || outcome === "absent") return this.#resolve(outcome === "deleted");
+    const { aborted, reason } = this.call.context.signal;
+    if (aborted && cause === reason) return this.#reject(reason);
+    this.#reject(errors[outcome === "unavailable" && this.token !== undefined ? "unknown" : outcome](this.id, cause));
+  }
+}
+
+const errors = {
+  protected: plantProtected,
+  "key-reused": idempotencyKeyReused,
+  unavailable: (_: bigint, cause: unknown) => storeUnavailable(cause),
+  unknown: (_: bigint, cause: unknown) => outcomeUnknown(cause),
+} as const;
 
 /** Returns deletions that ignore their endings. */
 export function callersOf(...ids: readonly bigint[]): Deletion[] {

@@ -1,4 +1,4 @@
-import type { Deletion } from "../../contract/deletion.ts";
+import type { Deletion } from "./deletion.ts";
 import { toStorableText } from "../../contract/storable-text.ts";
 
 /** Returns idempotency keys as `text[]`, "" for none. NULL would become "NULL" with `array_nulls = off`. */

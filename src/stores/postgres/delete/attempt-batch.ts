@@ -1,4 +1,4 @@
-import { type Deletion, endings, openOf, TransitionError } from "../../contract/deletion.ts";
+import { type Deletion, endings, openOf, TransitionError } from "./deletion.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Session } from "../server/session.ts";
 import { type PreparedBatch, prepareBatch } from "./prepared-batch.ts";
@@ -121,19 +121,19 @@ function endSucceeded(open: readonly Deletion[], { batch, outcomes, existing, re
     const outcome = outcomes.get(one.id);
     if (batch.postponed.has(one)) {
       if (existing.has(one.id)) one.defer();
-      else one.decide(endings.absent);
+      else one.end(endings.absent);
     } else if (remaining.has(one.id)) continue;
     else if (first === one || outcome === "protected") endBy(outcome, one);
     else if (first === undefined || first.isDeferred || endedByKey.has(first)) one.defer();
-    else one.decide(endings.absent);
+    else one.end(endings.absent);
   }
 }
 
 /** Ends or defers a deletion according to the plant's outcome. */
 export function endBy(outcome: PlantOutcome | undefined, one: Deletion, fault?: unknown): void {
   if (outcome === "deferred") one.defer();
-  else if (outcome === "protected") one.end(endings.protected(one.id, fault));
-  else one.decide(outcome === "deleted" ? endings.deleted : endings.absent);
+  else if (outcome === "protected") one.end(endings.protected(fault));
+  else one.end(outcome === "deleted" ? endings.deleted : endings.absent);
 }
 
 /** Ends each deletion whose idempotency key already has a record. */
@@ -145,9 +145,9 @@ export async function endByKey(session: Session, placement: Placement, keyed: re
     const record = records.get(one.call.idempotencyKey ?? null);
     if (record === undefined || !one.isOpen) continue;
     const [, plantId, subject, seq] = record;
-    if (seq === null) one.end(endings.outcomeUnknown("the record of the idempotency key cannot be updated"));
+    if (seq === null) one.end(endings.unknown("the record of the idempotency key cannot be updated"));
     else if (plantId === String(one.id) && subject === one.call.subject) one.end(endings.deleted);
-    else one.end(endings.keyReused());
+    else one.end(endings.keyReused);
   }
 }
 

@@ -1,11 +1,11 @@
-import type { Deletion, EndingKind } from "../../contract/deletion.ts";
-import type { Lanes } from "../../contract/backend.ts";
+import type { Deletion } from "./deletion.ts";
+import type { Lanes, Outcome } from "../../contract/backend.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import type { Row, Session } from "../server/session.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
 
 /** The outcome for an existing plant. `deferred`: another transaction has locked the plant or used the key. */
-export type PlantOutcome = Extract<EndingKind, "deleted" | "protected"> | "deferred";
+export type PlantOutcome = Extract<Outcome, "deleted" | "protected"> | "deferred";
 
 /** The operations that depend on the location of a store's tables: a single server, or several workers. */
 export interface Placement {

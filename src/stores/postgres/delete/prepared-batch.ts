@@ -1,4 +1,4 @@
-import type { Deletion } from "../../contract/deletion.ts";
+import type { Deletion } from "./deletion.ts";
 import { keysOf, quote, toArrayLiteral } from "./array-literals.ts";
 
 /** A batch's deletions as statement parameters. The token identifies the batch's records. */

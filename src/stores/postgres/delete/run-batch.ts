@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Deletion, endings, type FailedEnding, openOf, TransitionError } from "../../contract/deletion.ts";
+import { type Deletion, endings, type FailedEnding, openOf, TransitionError } from "./deletion.ts";
 import { backoffMs } from "../server/retry-transient-errors.ts";
 import type { SessionTimeouts } from "../server/connect.ts";
 import type { Session } from "../server/session.ts";
@@ -95,8 +95,6 @@ class BatchRun {
       const failed = await attemptBatch(session, open, { placement, token, isCareful, isInDoubt });
       if (failed === undefined) {
         if (!part.some(({ isOpen }) => isOpen)) return;
-        // Settles the ended deletions. An ending is final, even if the other deletions fail.
-        for (const one of part) one.settle();
         return await this.#attemptSeparately(openOf(part), { ...start, isCareful: true });
       }
       const { verdict, fault } = failed;
@@ -120,11 +118,10 @@ class BatchRun {
     }
   }
 
-  /** Attempts deletions that do not depend on the rest of the batch, and settles them immediately. */
+  /** Attempts deletions that do not depend on the rest of the batch. */
   async #attemptSeparately(part: readonly Deletion[], start: Start): Promise<void> {
     try {
       await this.attempt(part, start);
-      for (const one of part) one.settle();
     } catch (fault) {
       if (!(fault instanceof BatchFailure) || fault.server === "refusing" || fault.server === "unavailable")
         throw fault;
@@ -175,7 +172,7 @@ class BatchRun {
       const verdict = verdictOn(fault);
       if (verdict === "skip") return "deferred";
       session.discard();
-      throw new BatchFailure(endings.outcomeUnknown(fault), fault, consequences[verdict].server);
+      throw new BatchFailure(endings.unknown(fault), fault, consequences[verdict].server);
     }
   }
 }
@@ -185,5 +182,5 @@ function endOpen(part: readonly Deletion[], ending: FailedEnding): void {
 }
 
 function endingOf(fault: unknown, isInDoubt: boolean): FailedEnding {
-  return isInDoubt ? endings.outcomeUnknown(fault) : endings.unavailable(fault);
+  return isInDoubt ? endings.unknown(fault) : endings.unavailable(fault);
 }

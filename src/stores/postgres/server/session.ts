@@ -20,9 +20,6 @@ import { sqlStateOf } from "./sql-state.ts";
 // Minimum time for an attempt, in milliseconds. A shorter attempt could be cancelled with an unknown outcome.
 const attemptMsMin = 500;
 
-/** Minimum time for an attempt and its cancellation, in milliseconds. */
-export const attemptTotalMs: number = attemptMsMin + closeTimeoutMs;
-
 const unresponsive = "the server does not respond, not even to a cancel request";
 const stillRunning =
   "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";

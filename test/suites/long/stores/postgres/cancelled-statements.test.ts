@@ -15,14 +15,18 @@ const server = await startPostgresOfFile();
 const onWorkers = (session: Session): Placement => citusPlacement(schemaOf(session), new Shards([2 ** 31 - 1], [0]));
 
 test.each([
-  { name: "a single server", placementOf: (session: Session) => singleServer(schemaOf(session)), kind: "unavailable" },
-  { name: "workers", placementOf: onWorkers, kind: "outcome-unknown" },
-])("a batch on $name ends as $kind when its statements are cancelled", async ({ placementOf, kind }) => {
+  {
+    name: "a single server",
+    placementOf: (session: Session) => singleServer(schemaOf(session)),
+    outcome: "unavailable",
+  },
+  { name: "workers", placementOf: onWorkers, outcome: "unknown" },
+])("a batch on $name ends as $outcome when its statements are cancelled", async ({ placementOf, outcome }) => {
   const session = new Session(readServerUrl(await server.createPlants([7n])));
   session.deadlineMs = performance.now() + 1_200;
   const fault = Object.assign(new Error("cancelled"), { code: "57014", severity: "ERROR" });
   const cancelled = (): Promise<never> => Promise.reject(fault);
   const placement = { ...placementOf(session), deletePlants: cancelled, deleteUnlockedPlants: cancelled };
-  await expect(runBatch(session, callersOf(7n), { placement })).rejects.toMatchObject({ ending: { kind } });
+  await expect(runBatch(session, callersOf(7n), { placement })).rejects.toMatchObject({ ending: { outcome } });
   await session.close();
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import type { Deletion } from "../../../../../src/stores/contract/deletion.ts";
+import type { Deletion } from "../../../../../src/stores/postgres/delete/deletion.ts";
 import { citusPlacement } from "../../../../../src/stores/citus/citus-placement.ts";
 import { Shards } from "../../../../../src/stores/citus/shards.ts";
 import { findOutcomeOfRefused } from "../../../../../src/stores/postgres/delete/attempt-batch.ts";

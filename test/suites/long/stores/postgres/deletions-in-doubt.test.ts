@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { endings } from "../../../../../src/stores/contract/deletion.ts";
+import { endings } from "../../../../../src/stores/postgres/delete/deletion.ts";
 import type { Placement } from "../../../../../src/stores/postgres/delete/placement.ts";
 import { runBatch } from "../../../../../src/stores/postgres/delete/run-batch.ts";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { callersOf, callerWith, plantsOf } from "../../../../support/plants/run-batch.ts";
+import { callersOf, callerWith, failToDefer, plantsOf, runBatchWith } from "../../../../support/plants/run-batch.ts";
 import { runSql } from "../../../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../../../support/plants/schema-of.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
@@ -47,7 +47,7 @@ test.each([
   await using opened = await openPlants((url) => doubtful(url, useKeySql(plant)));
   const deletion = callerWith(7n, "used");
   await runBatch(opened.session, [deletion], opened);
-  expect(deletion.ending?.kind).toBe(ending);
+  expect(deletion.ending?.outcome).toBe(ending);
   expect(await plantsOf(opened.url)).toEqual(["7"]);
 });
 
@@ -55,10 +55,8 @@ test("a deletion stays in doubt if its key's other record was dropped", async ()
   await using opened = await openPlants((url) => doubtful(url, useKeySql(8), "DELETE FROM deletions"));
   const deletion = callerWith(7n, "used");
   await runBatch(opened.session, [deletion], opened);
-  expect(deletion.state).toBe("deferred-in-doubt");
-  deletion.send();
-  await runBatch(opened.session, [deletion], { placement: singleServer(schemaOf(opened.session)) });
-  expect(deletion.ending?.kind).toBe("deleted");
+  expect(deletion).toMatchObject({ isDeferred: true, token: expect.any(String) });
+  await expect(runBatchWith(opened.session, [deletion], { defer: failToDefer })).resolves.toEqual([true]);
   expect(await plantsOf(opened.url)).toEqual([]);
 });
 
@@ -67,7 +65,7 @@ test("an attempt that settles a deletion twice is not repeated", async () => {
   await using opened = await openPlants(() => ({
     deletePlants: async (_session, { firstDeletions }) => {
       attempts++;
-      for (const one of [...firstDeletions.values(), ...firstDeletions.values()]) one.decide(endings.deleted);
+      for (const one of [...firstDeletions.values(), ...firstDeletions.values()]) one.end(endings.deleted);
       return [];
     },
   }));

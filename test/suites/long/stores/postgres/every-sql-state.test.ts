@@ -56,7 +56,6 @@ async function deleteTwo(session: Session, url: string): Promise<Outcome> {
   const { deletions, results } = listenersOf(1n, 2n);
   session.deadlineMs = performance.now() + batchTimeoutMs;
   const failure = await runBatchWith(session, deletions, { defer: failToDefer }).catch((fault: unknown) => fault);
-  for (const one of deletions) one.settle();
   const rest = await plantsOf(url);
   return failure instanceof BatchFailure ? { results: failure.server, rest } : { results, rest };
 }

@@ -69,7 +69,6 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
     const defer: bigint[] = [];
     const placement = singleServer(schemaOf(session));
     await runBatchAt(session, batch, { placement, defer: ({ id }) => defer.push(id), isCareful });
-    for (const one of batch) one.settle();
     return defer;
   };
   return { run, results };

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Deletion } from "../../../../../src/stores/contract/deletion.ts";
+import type { Deletion } from "../../../../../src/stores/postgres/delete/deletion.ts";
 import { startImport } from "../../../../../src/stores/postgres/all-plants/import.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { findOutcomeOfRefused } from "../../../../../src/stores/postgres/delete/attempt-batch.ts";

@@ -3,7 +3,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../../../src/service/plant-store.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../../../src/stores/postgres/postgres-store.ts";
-import { growBatches } from "../../../../support/plants/grow-batches.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { countAttempts, failAttempts } from "../../../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
@@ -62,7 +61,6 @@ describe("a PostgreSQL store with locked plants", () => {
 
   test("does not delete a deferred plant after its batch has failed", async () => {
     await using opened = await openStoreWith(server, [1n, 2n, 3n, 4n]);
-    await growBatches(opened.store);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     // The batch is split, and its second half fails temporarily, then permanently.
     const busy = Array<string>(8).fill("40001");

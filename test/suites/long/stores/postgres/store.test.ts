@@ -3,7 +3,6 @@ import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
-import { growBatches } from "../../../../support/plants/grow-batches.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { failAttempts } from "../../../../support/plants/failing-attempts.ts";
 import { refusalOf } from "../../../../support/plants/refusal.ts";
@@ -82,7 +81,6 @@ describe("a PostgreSQL store", () => {
     other.on("error", () => undefined);
     await other.connect();
     await other.query("BEGIN; SELECT FROM plants WHERE id = 2 FOR UPDATE");
-    await growBatches(store);
     const wasCut = proxy.cutNext("after-send", [1n, 2n, 3n, 6n]);
     // The first two deletions run as separate batches, and the others are queued.
     for (const id of [7n, 8n]) void store.delete(id, deleteCall());

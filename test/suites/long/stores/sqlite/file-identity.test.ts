@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, renameSync, rmSync, symlinkSync, writeFileSyn
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { type DeleteBatch, prepareDeleteBatch } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import { prepareDeleteBatch, type Row } from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { FileIdentity, withIdentityChecks } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
@@ -76,8 +76,8 @@ function createFile(file: string): void {
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } }).close();
 }
 
-function batchOf(id: bigint): DeleteBatch {
-  return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
+function batchOf(id: bigint): Row[] {
+  return [[id, "tester", "request-1", null]];
 }
 
 describe("an SQLite store", () => {
@@ -166,7 +166,7 @@ describe("an SQLite store", () => {
     const deleteBatch = prepareDeleteBatch(db);
     const reader = new DatabaseSync(file);
     reader.exec("BEGIN; SELECT count(*) FROM plants");
-    expect(deleteBatch(batchOf(1n))).toMatchObject({ endings: ["deleted"] });
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ outcomes: ["deleted"] });
     rmSync(`${file}-wal`);
     expect(identity.findProblem()).toEqual({ text: lost, isTemporary: false, needsOperator: true });
     reader.close();
@@ -193,9 +193,9 @@ describe("an SQLite store", () => {
       remove(file);
       return result;
     });
-    expect(deleteBatch(batchOf(1n))).toEqual({ failure: { kind: "outcome-unknown", problem }, endings: [] });
+    expect(deleteBatch(batchOf(1n))).toEqual({ problem, outcomes: ["unknown"] });
     // The next batch detects the removal before it writes.
-    expect(deleteBatch(batchOf(2n))).toEqual({ failure: { kind: "unavailable", problem }, endings: [] });
+    expect(deleteBatch(batchOf(2n))).toEqual({ problem, outcomes: ["unavailable"] });
     expect(db.prepare("SELECT id FROM plants").all()).toEqual([{ id: 2n }, { id: 3n }, { id: 4n }]);
     identity.close();
   });

@@ -17,7 +17,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { type DeleteBatch, prepareDeleteBatch } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import { prepareDeleteBatch, type Row } from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { FileIdentity, withIdentityChecks } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { LogIntegrity } from "../../../../../src/stores/sqlite/log-integrity.ts";
 import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
@@ -63,8 +63,8 @@ function touch(file: string): void {
   for (const [i, end] of ["", "-wal", "-shm"].entries()) utimesSync(`${file}${end}`, 1 + i, 1_000_000 + i);
 }
 
-function batchOf(id: bigint): DeleteBatch {
-  return { ids: [id], subjects: ["tester"], requestIds: ["request-1"] };
+function batchOf(id: bigint): Row[] {
+  return [[id, "tester", "request-1", null]];
 }
 
 describe("a store with a log that another program changes", () => {
@@ -97,10 +97,10 @@ describe("a store with a log that another program changes", () => {
       if (isChanged) row.change(file, folder.file("other.db"));
       return result;
     });
-    expect(deleteBatch(batchOf(1n))).toMatchObject({ failure: undefined });
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ outcomes: ["deleted"] });
     isChanged = true;
-    expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "outcome-unknown", problem: { text: cut } } });
-    expect(deleteBatch(batchOf(3n))).toMatchObject({ failure: { kind: "unavailable", problem: { text: cut } } });
+    expect(deleteBatch(batchOf(2n))).toMatchObject({ outcomes: ["unknown"], problem: { text: cut } });
+    expect(deleteBatch(batchOf(3n))).toMatchObject({ outcomes: ["unavailable"], problem: { text: cut } });
     identity.close();
     expect(folder.open()).toEqual([]);
   });
@@ -111,13 +111,13 @@ describe("a store with a log that another program changes", () => {
     const db = openDatabase({ file });
     const identity = new FileIdentity(file, db);
     const deleteUnchecked = prepareDeleteBatch(db);
-    const deleteBatch = withIdentityChecks(identity, (batch) => {
-      if (batch.ids[0] === 2n) truncateSync(`${file}-wal`);
-      return deleteUnchecked(batch);
+    const deleteBatch = withIdentityChecks(identity, (rows) => {
+      if (rows[0]?.[0] === 2n) truncateSync(`${file}-wal`);
+      return deleteUnchecked(rows);
     });
-    expect(deleteBatch(batchOf(1n))).toMatchObject({ failure: undefined });
+    expect(deleteBatch(batchOf(1n))).toMatchObject({ outcomes: ["deleted"] });
     // This batch's frames are appended after the old ones, so that the log has the expected length.
-    expect(deleteBatch(batchOf(2n))).toMatchObject({ failure: { kind: "outcome-unknown" } });
+    expect(deleteBatch(batchOf(2n))).toMatchObject({ outcomes: ["unknown"] });
     identity.close();
   });
 });
@@ -131,7 +131,7 @@ function watch(folder: TempFolder) {
   return {
     file,
     find: () => identity.findProblem()?.text,
-    deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ endings: ["deleted"] }),
+    deletePlant: (id: bigint) => expect(prepareDeleteBatch(db)(batchOf(id))).toMatchObject({ outcomes: ["deleted"] }),
     other,
     /** Copies the whole log into the file. */
     checkpoint: () => other.exec("PRAGMA wal_checkpoint(FULL)"),

@@ -110,7 +110,7 @@ describe("dropping expired deletion records", () => {
     const endAt = (nowMs: number, id: bigint, key: string): unknown => {
       clock.mockReturnValue(nowMs);
       drop(nowMs);
-      return deleteBatch({ ids: [id], subjects: [""], requestIds: [""], keys: [key] }).endings[0];
+      return deleteBatch([[id, "", "", key]]).outcomes[0];
     };
     const firstMs = 10 * hourMs;
     expect(endAt(firstMs, 1n, "key")).toBe("deleted");

@@ -2,7 +2,7 @@ import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync, writeF
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { DeleteBatch } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import type { Row } from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { StorageThread } from "../../../../../src/stores/sqlite/storage-thread.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
 import { startNode } from "../../../../../protoport/testing/src/process/command-line.ts";
@@ -12,8 +12,8 @@ import { createTempFolder } from "../../../../../protoport/testing/src/process/t
 // This program creates a file with plants 1 to 1,000, and deletes the given number of plants.
 const program = fileURLToPath(new URL("../../../../support/plants/delete-one-by-one.ts", import.meta.url));
 
-function batchOf(id: bigint): DeleteBatch {
-  return { ids: [id], subjects: [""], requestIds: [""] };
+function batchOf(id: bigint): Row[] {
+  return [[id, "", "", null]];
 }
 
 describe("the storage thread", () => {
@@ -54,7 +54,7 @@ describe("the storage thread", () => {
       for (let check = 0; check < 2; check++) await expect(thread.checkWrite()).resolves.toBeUndefined();
       expect([thread.file, events]).toEqual([{ hasSecondName: true, areCheckpointsStalled: false }, [found]]);
       await expect(thread.deleteBatch(batchOf(id))).resolves.toMatchObject({
-        endings: ["deleted"],
+        outcomes: ["deleted"],
       });
       rmSync(folder.file("second.db"));
       for (let check = 0; check < 2; check++) await thread.checkWrite();
@@ -91,9 +91,9 @@ describe("the storage thread", () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
     const thread = await StorageThread.start(options);
-    const deletionOf = (id: bigint) => thread.deleteBatch({ ids: [id], subjects: [""], requestIds: [""] });
+    const deletionOf = (id: bigint) => thread.deleteBatch(batchOf(id));
     const replies = Promise.all([deletionOf(1n), thread.checkWrite(), deletionOf(3n)]);
-    await expect(replies).resolves.toMatchObject([{ endings: ["deleted"] }, undefined, { endings: ["absent"] }]);
+    await expect(replies).resolves.toMatchObject([{ outcomes: ["deleted"] }, undefined, { outcomes: ["absent"] }]);
     await thread.close();
   });
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Deletion } from "../../../../../../src/stores/contract/deletion.ts";
+import type { Deletion } from "../../../../../../src/stores/postgres/delete/deletion.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
@@ -115,7 +115,7 @@ describe("a deletion in doubt with a refused retry", () => {
     const session = new Session(readServerUrl(url));
     const [before] = await session.query("SELECT pg_backend_pid()");
     const ended = runBatchWith(session, deletions, { defer: failToDefer, token: randomUUID() });
-    await expect(ended).rejects.toMatchObject({ ending: { error: { rawMessage: unknown } }, ...failure });
+    await expect(ended).rejects.toMatchObject({ ending: { outcome: "unknown" }, ...failure });
     // The session opens a new connection, because the old connection may not see the record.
     await expect(session.query("SELECT pg_backend_pid()")).resolves.not.toEqual([before]);
     await session.close();
@@ -223,7 +223,7 @@ test("after a cancelled deletion, the plant's next deletion gets the batch token
     [cancelled, next, alone].flatMap((one) => one ?? []),
     options,
   );
-  expect(cancelled.ending).toMatchObject({ kind: "cancelled" });
+  expect(cancelled.ending).toEqual({ outcome: "unavailable", cause: "too late" });
   expect(defer.map((one) => ({ isNext: one === next, token: one.token }))).toEqual([
     { isNext: true, token },
     { isNext: false, token },
@@ -263,7 +263,7 @@ describe("a batch that has deleted a plant", () => {
     const url = await createLastPlant();
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, deletions)).rejects.toMatchObject({
-      ending: { error: { rawMessage: unknown } },
+      ending: { outcome: "unknown" },
       server: "refusing",
     });
     await session.close();

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BatchFailure } from "../../../../../../src/stores/postgres/delete/run-batch.ts";
 import { backoffMs } from "../../../../../../src/stores/postgres/server/retry-transient-errors.ts";
@@ -50,16 +49,16 @@ describe("a batch that fails", () => {
 
   // The reported outcome must be correct, and `server` determines readiness.
   test.each([
-    { sqlStates: ["42P01"], results: away, server: "refusing" },
-    { sqlStates: ["57014", "42P01"], results: away, server: "refusing" },
-    { sqlStates: ["XX000", "42P01"], results: unknown, server: "refusing" },
-    { sqlStates: ["XX000", "40001", "53100", "42P01"], results: unknown, server: "refusing" },
-  ])('with $sqlStates reports "$results" and stops retrying', async ({ sqlStates, ...failure }) => {
+    { sqlStates: ["42P01"], outcome: "unavailable", server: "refusing" },
+    { sqlStates: ["57014", "42P01"], outcome: "unavailable", server: "refusing" },
+    { sqlStates: ["XX000", "42P01"], outcome: "unknown", server: "refusing" },
+    { sqlStates: ["XX000", "40001", "53100", "42P01"], outcome: "unknown", server: "refusing" },
+  ])('with $sqlStates reports "$outcome" and stops retrying', async ({ sqlStates, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", sqlStates);
     const session = new Session(readServerUrl(url));
     await expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
-      ending: { error: { rawMessage: failure.results, code: Code.Unavailable } },
+      ending: { outcome: failure.outcome },
       server: failure.server,
     });
     await session.close();
@@ -68,17 +67,17 @@ describe("a batch that fails", () => {
   });
 
   test.each([
-    { sqlState: "40001", results: away, server: "busy" },
-    { sqlState: "53100", results: away, server: "unavailable" },
-    { sqlState: "57P03", results: away, server: "unavailable" },
-    { sqlState: "25P04", results: away, server: "unavailable" },
-    { sqlState: "XX000", results: unknown, server: "unavailable" },
-  ])('reports "$results" after its deadline if each retry fails with $sqlState', async ({ sqlState, ...failure }) => {
+    { sqlState: "40001", outcome: "unavailable", server: "busy" },
+    { sqlState: "53100", outcome: "unavailable", server: "unavailable" },
+    { sqlState: "57P03", outcome: "unavailable", server: "unavailable" },
+    { sqlState: "25P04", outcome: "unavailable", server: "unavailable" },
+    { sqlState: "XX000", outcome: "unknown", server: "unavailable" },
+  ])('reports "$outcome" after its deadline if each retry fails with $sqlState', async ({ sqlState, ...failure }) => {
     const url = await createPlantsUpTo(server, 2);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = new Session(readServerUrl(url));
     const ended = expect(runBatch(session, callersOf(1n, 2n))).rejects.toMatchObject({
-      ending: { error: { rawMessage: failure.results, code: Code.Unavailable } },
+      ending: { outcome: failure.outcome },
       server: failure.server,
     });
     await expect.poll(() => countAttempts(url)).toBeGreaterThan(0);
@@ -98,7 +97,7 @@ describe("a batch that fails", () => {
     // A refused user fails immediately, without retries until the deadline.
     if (user === "tester") session.deadlineMs = 0;
     await expect(runBatch(session, callersOf(1n))).rejects.toMatchObject({
-      ending: { error: { rawMessage: away } },
+      ending: { outcome: "unavailable" },
       server: user === "tester" ? "unavailable" : "refusing",
     });
   });
@@ -132,7 +131,7 @@ describe("a batch that fails", () => {
     const session = new Session(readServerUrl(url));
     const options = { defer: failToDefer, isCareful: true };
     await expect(runBatchWith(session, [callerWith(1n, "key")], options)).rejects.toMatchObject({
-      ending: { error: { rawMessage: away } },
+      ending: { outcome: "unavailable" },
       server: "refusing",
     });
     await session.close();

@@ -1,0 +1,18 @@
+import type { Backend } from "../../../src/stores/contract/backend.ts";
+import { DeleteQueue, type QueueOptions } from "../../../src/stores/queue/delete-queue.ts";
+import { fakeBackend } from "./fake-store.ts";
+
+/** Options for {@link openQueueOn}. */
+export interface QueueOnOptions extends QueueOptions {
+  /** Maximum number of concurrent batches. Default 1. */
+  readonly inFlightMax?: number;
+}
+
+/** Commits a batch. */
+export type Commit = Backend["commit"];
+
+/** Opens a queue whose backend has one lane. */
+export function openQueueOn(commit: Commit, { inFlightMax = 1, ...options }: QueueOnOptions = {}): DeleteQueue {
+  const lanes = { of: () => 0, inFlightMax, isUsed: () => true, toRecordedCall: <Call>(call: Call): Call => call };
+  return new DeleteQueue(fakeBackend(commit, { lanes }), options);
+}
