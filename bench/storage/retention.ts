@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { migratePlants, openSqliteStore } from "../../src/stores/index.ts";
 import { Retention } from "../../src/stores/postgres/all-plants/retention.ts";
-import { singleServerByDay } from "../../src/stores/postgres/delete/single-server.ts";
+import { singleServer } from "../../src/stores/postgres/delete/single-server.ts";
 import { findSchema } from "../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../src/stores/postgres/server/session.ts";
@@ -45,7 +45,12 @@ interface Shape {
 // The stores are on disk, because the disk's speed is part of the result.
 using folder = createTempFolder();
 await using postgres = await startPostgres(["-c", "shared_buffers=256MB", "-c", "max_wal_size=8GB"], { onDisk: true });
-const shapes = [await openKeyed(), await openByDay(), onSqlite("SQLite, with keys", true), onSqlite("SQLite", false)];
+const shapes = [
+  await openPostgres("PostgreSQL, with keys", true),
+  await openPostgres("PostgreSQL", false),
+  onSqlite("SQLite, with keys", true),
+  onSqlite("SQLite", false),
+];
 for (let turn = 0; turn < turns; turn++) {
   for (const shape of turn % 2 === 0 ? shapes : shapes.toReversed()) await measure(shape);
 }
@@ -61,28 +66,15 @@ for (const { name, alone, duringDrop, dropped } of shapes) {
   console.log(`${name.padEnd(22)}${cells.join("")}   ${(median(dropped) / perS).toFixed(1)}`);
 }
 
-async function openKeyed(): Promise<Shape> {
+async function openPostgres(name: string, hasKeys: boolean): Promise<Shape> {
   const url = await postgres.createSchema();
   await migratePlants({ kind: "postgres", url });
   const addSql = (daysAgo: number): string => `
     INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
-    SELECT -id, now() - interval '${daysAgo} days' + id * interval '0.1 ms', 'bench', id, gen_random_uuid(), gen_random_uuid()
+    SELECT -id, now() - interval '${daysAgo} days' + id * interval '0.1 ms', 'bench', id, gen_random_uuid(),
+      ${hasKeys ? "gen_random_uuid()" : "NULL"}
     FROM generate_series(1, ${records}) AS id`;
-  return onPostgres("PostgreSQL, with keys", { file: "", url, plants, hasKeys: true }, addSql);
-}
-
-async function openByDay(): Promise<Shape> {
-  const url = await postgres.createSchema();
-  await migratePlants({ kind: "postgres", url });
-  const addSql = (daysAgo: number): string => `
-    DO $$ DECLARE day timestamptz := date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '${daysAgo} days';
-    BEGIN
-      EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF deletions_by_day FOR VALUES FROM (%L) TO (%L)',
-        to_char(day AT TIME ZONE 'UTC', '"deletions_"YYYYMMDD'), day, day + interval '1 day');
-      INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch, by_day)
-      SELECT -id, day + id * interval '0.1 ms', 'bench', id, gen_random_uuid(), true FROM generate_series(1, ${records}) AS id;
-    END $$`;
-  return onPostgres("PostgreSQL, by day", { file: "", url, plants }, addSql);
+  return onPostgres(name, { file: "", url, plants, hasKeys }, addSql);
 }
 
 function onPostgres(name: string, location: StoreLocation, addSql: (daysAgo: number) => string): Shape {
@@ -181,7 +173,7 @@ async function dropOldOfPostgres(url: string): Promise<number> {
   const begunMs = performance.now();
   const retention = new Retention(new Session(readServerUrl(url)), {
     keptMs: deletionsKeptMsDefault,
-    placementOn: async (session) => singleServerByDay(await findSchema(session)),
+    placementOn: async (session) => singleServer(await findSchema(session)),
     onUpkeep: (upkeep) => {
       if (upkeep.kind === "records-dropped") dropped.resolve((upkeep.count / (performance.now() - begunMs)) * 1_000);
       else dropped.reject(new Error(`${upkeep.kind}: nothing was dropped`));

@@ -93,7 +93,6 @@ export function citusPlacement(schema: StoreSchema, shards: Shards): Placement {
     findKeyRecords: (session, keyed) =>
       session.queryInTransaction(findKeyRecordsSql, [keysOf(keyed), toArrayLiteral(keyed.map(({ id }) => id))]),
     dropPause: 0,
-    days: undefined,
     dropOldRecords: (session, keptMs, { max }) =>
       session.transact(readCommitted, async () => {
         const limit = Math.min(max, droppedMax);

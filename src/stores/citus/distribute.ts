@@ -1,6 +1,5 @@
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
-import { mergePartitionsSql } from "../postgres/schema/merge-partitions.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
 import type { Session } from "../postgres/server/session.ts";
 import { deleteFunction, functionBody, functionSql } from "./delete-function.ts";
@@ -51,15 +50,7 @@ async function missingSql(session: Session): Promise<readonly string[]> {
   if (state === "of another release") return [functionSql];
   if (state === "by hand") return [sequentialSql, ...keysSql, functionSql, distributeFunctionSql];
   if (state !== "local") return [];
-  return [
-    mergePartitionsSql,
-    sequentialSql,
-    primaryKeySql,
-    ...keysSql,
-    distributeSql,
-    functionSql,
-    distributeFunctionSql,
-  ];
+  return [sequentialSql, primaryKeySql, ...keysSql, distributeSql, functionSql, distributeFunctionSql];
 }
 
 const stateSql = `

@@ -1,18 +1,14 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { retentionIntervalMs } from "../../../src/stores/contract/retention.ts";
-import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
 import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
-import { mergePartitionsSql } from "../../../src/stores/postgres/schema/merge-partitions.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { addDay } from "../../support/plants/days.ts";
 import { testKilled } from "../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
 import { failAttempts } from "../../support/plants/failing-attempts.ts";
-import { ageRecords, openStoreWith, readPlants, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
+import { openStoreWith, readPlants, startPostgresOfFile } from "../../support/plants/postgres-of-file.ts";
 import { startPostgresProxy } from "../../support/plants/postgres-proxy.ts";
 import { openClient, runSql } from "../../support/plants/postgres-server.ts";
 import { errorMessage, messageOf, readyForQuery } from "../../support/plants/server-message.ts";
@@ -164,24 +160,4 @@ test.each([
   await deletion.query("COMMIT");
   await expect(adding).resolves.toEqual({ added: 1, present: 0, deleted: 1 });
   expect(await readPlants(url)).toEqual([2n, 3n]);
-});
-
-test("retention on a running store succeeds after its record partitions are merged", async () => {
-  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const url = await server.createPlants([1n]);
-  await addDay(url, -100, 5);
-  const reports: Upkeep[] = [];
-  const store = await openPostgresStore({ url, onUpkeep: (upkeep) => void reports.push(upkeep) });
-  onTestFinished(() => store.close());
-  await expect.poll(() => reports, { interval: 5 }).toMatchObject([{ kind: "records-dropped", count: 5 }]);
-  await store.delete(1n, deleteCall());
-  await runSql(url, mergePartitionsSql);
-  await ageRecords(url, 100);
-  vi.advanceTimersByTime(watchIntervalMs);
-  // The periodic check has finished.
-  await expect.poll(() => store.connections?.used, { interval: 5 }).toBe(0);
-  vi.advanceTimersByTime(retentionIntervalMs);
-  await expect.poll(() => reports.length, { interval: 5 }).toBeGreaterThan(1);
-  expect(reports.slice(1)).toMatchObject([{ kind: "records-dropped", count: 1 }]);
 });

@@ -33,7 +33,7 @@ async function createStore(plants: readonly bigint[] = [], shards?: number): Pro
 
 /** Creates the tables of a store that Citus has not distributed yet. */
 async function makeTables(url: string): Promise<void> {
-  await runSql(url, tablesSql(false));
+  await runSql(url, tablesSql);
 }
 
 /** Deletes plants without waiting for locks, and returns the outcome for each existing plant. */

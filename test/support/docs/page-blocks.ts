@@ -50,7 +50,6 @@ export const blockRules: readonly BlockRule[] = [
     page,
     run: { by: "test/suites/package/install.test.ts" },
   })),
-  { page: "docs/how-to/citus.md", run: { by: "test/suites/citus/earlier-build.test.ts" } },
   { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
   { page: "README.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
   { page: "docs/tutorials/demo.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },

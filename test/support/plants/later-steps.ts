@@ -16,7 +16,7 @@ export const latestVersion: number = schemaAfter(laterSteps).version;
 export async function createSchemaOfVersion(server: PostgresServer, version: number): Promise<string> {
   const url = await server.createSchema();
   if (version === 0) return url;
-  await runSql(url, tablesSql(true));
+  await runSql(url, tablesSql);
   for (const { sql } of laterSteps.slice(0, version - 1)) await runSql(url, sql);
   await runSql(url, `UPDATE plantstore_schema SET version = ${version}, oldest_server = ${Math.max(1, version - 1)}`);
   return url;

@@ -3,7 +3,6 @@ import { movePlants } from "../../../src/stores/records/move-plants.ts";
 import { openLockedStore, openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../protoport/testing/src/collect.ts";
-import { createUndividedStore } from "./days.ts";
 import { deleteCall } from "./delete-call.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 import type { TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
@@ -23,10 +22,7 @@ export function urlOf(location: PlantLocation): string {
 }
 
 /** Returns the store kinds, in a folder and on a server. */
-export function kindsOf(
-  folder: TempFolder,
-  server: PostgresServer,
-): Readonly<Record<"sqlite" | "postgres" | "undivided", Kind>> {
+export function kindsOf(folder: TempFolder, server: PostgresServer): Readonly<Record<"sqlite" | "postgres", Kind>> {
   let files = 0;
   const postgres: Kind = {
     kind: "PostgreSQL",
@@ -48,10 +44,6 @@ export function kindsOf(
       },
     },
     postgres,
-    undivided: {
-      ...postgres,
-      create: async () => ({ kind: "postgres", url: await createUndividedStore(server) }),
-    },
   };
 }
 

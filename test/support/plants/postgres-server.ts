@@ -297,7 +297,7 @@ async function runServer(
     log,
     createSchema: () => createSchemaWith(""),
     createPlants: (ids = []) =>
-      createSchemaWith(`${tablesSql(true)}; INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`),
+      createSchemaWith(`${tablesSql}; INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`),
     start,
     stop,
     signal,

@@ -44,7 +44,7 @@ export async function openLockedPostgres(url: string, options: LockOptions): Pro
       await location.refresh(session);
       return found;
     });
-    const { moveProblem, days } = location.placement;
+    const { moveProblem } = location.placement;
     if (moveProblem !== undefined) throw new StoreOpenError(moveProblem);
     const [row] = await session.query(identitySql, [schema.name]);
     const identity = String(row?.[0]);
@@ -53,7 +53,7 @@ export async function openLockedPostgres(url: string, options: LockOptions): Pro
       SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
       LOCK TABLE ${schema.plants}, ${schema.deletions} IN EXCLUSIVE MODE`);
     await assertUnserved(session, schema, options.watchMs ?? servedWatchMs);
-    return lockedStore(session, schema, days !== undefined, { name: server.name, identity });
+    return lockedStore(session, schema, { name: server.name, identity });
   } catch (fault) {
     await session.close();
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
@@ -88,7 +88,7 @@ async function assertUnserved(session: Session, { plants }: StoreSchema, watchMs
 type Names = Pick<LockedStore, "name" | "identity">;
 
 /** Returns the store. Closing the session rolls the transaction back. */
-function lockedStore(session: Session, schema: StoreSchema, isByDay: boolean, names: Names): LockedStore {
+function lockedStore(session: Session, schema: StoreSchema, names: Names): LockedStore {
   const { plants, deletions } = schema;
   const fail = (fault: unknown): never => {
     throw new StoreOpenError(`cannot use ${names.name}: ${problemOf(fault).text}`, { cause: fault });
@@ -116,7 +116,7 @@ function lockedStore(session: Session, schema: StoreSchema, isByDay: boolean, na
     plants: () => readAll(`SELECT id FROM ${plants} ORDER BY id`, ([id]) => toId(id)),
     records: () => readAll(recordsSql(schema), toRecord),
     insertPlants: (ids) => copyPlants(session, schema, BigInt64Array.from(ids)).catch(fail),
-    insertRecords: (records) => insertRecords(session, schema, records, isByDay).catch(fail),
+    insertRecords: (records) => insertRecords(session, schema, records).catch(fail),
     commit: () => session.commit().catch(fail),
     [Symbol.asyncDispose]: () => session.close(),
   };
@@ -130,13 +130,10 @@ async function insertRecords(
   session: Session,
   { deletions }: StoreSchema,
   records: readonly DeletionRecord[],
-  isByDay: boolean,
 ): Promise<number> {
-  // Records with an idempotency key are in the partition `deletions_by_row`, see tables.ts.
-  const [byDayColumn, byDay] = isByDay ? [", by_day", ", CASE key WHEN '' THEN true END"] : ["", ""];
   const sql = `
-    INSERT INTO ${deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key${byDayColumn})
-    SELECT plant_id, 'epoch'::timestamptz + deleted_at_us * interval '1 microsecond', subject, request_id, batch, NULLIF(key, '')${byDay}
+    INSERT INTO ${deletions} (plant_id, deleted_at, subject, request_id, batch, idempotency_key)
+    SELECT plant_id, 'epoch'::timestamptz + deleted_at_us * interval '1 microsecond', subject, request_id, batch, NULLIF(key, '')
     FROM unnest($1::bigint[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
       $5::pg_catalog.text[], $6::pg_catalog.uuid[]) WITH ORDINALITY
       AS moved (plant_id, deleted_at_us, subject, request_id, key, batch, place)

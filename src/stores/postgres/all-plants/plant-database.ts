@@ -7,7 +7,6 @@ import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/pla
 import { problemOf } from "../delete/problem.ts";
 import { toId } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
-import { updateRenamedSchema } from "../schema/renamed-schema.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
 import { migrate, type OnWaiting } from "../schema/migrate.ts";
 import { type Migration, migrations } from "../schema/migrations.ts";
@@ -68,20 +67,13 @@ export async function migratePostgres(
   steps: readonly Migration[] = migrations,
 ): Promise<Versions> {
   const server = readServerUrl(url);
-  return await withSession(server, unlimitedTimeouts, async (session, location) => {
+  return await withSession(server, unlimitedTimeouts, async (session) => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
     await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
     // Does not change the tables and functions of a newer release.
     if (versions.to > schemaAfter(steps).version) return versions;
     await retryTransientErrors(session, () => distribute(session, schema));
-    await retryTransientErrors(session, async () => {
-      // Citus has no day partitions.
-      const { days } = await location.placementOn(session);
-      if (days === undefined) return;
-      await updateRenamedSchema(session, schema);
-      await days.make(session);
-    });
     return versions;
   });
 }

@@ -15,8 +15,6 @@ const sliceMax = 20_000;
 const lockAttemptsMax = 5;
 const lockIntervalMs = 1_000;
 
-const noneDropped: Dropped = { count: 0, isMore: false };
-
 /** Options for {@link Retention}. */
 export interface RetentionOptions {
   readonly keptMs: number;
@@ -60,33 +58,22 @@ export class Retention {
     let count = 0;
     let problem: string | undefined;
     let fromUs: number | undefined;
-    // The tasks run separately, so that records can still be dropped row by row while a dump blocks dropping days.
-    const tasks: readonly ((placement: Placement) => Promise<Dropped>)[] = [
-      async ({ days }) => {
-        await days?.make(session);
-        return noneDropped;
-      },
-      async ({ days }) => (await days?.dropOld(session, keptMs)) ?? noneDropped,
-      async (placement) => {
-        const dropped = await placement.dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
+    try {
+      // The loop ends when the session is closed, because a closed session rejects the task.
+      for (let isMore = true; isMore;) {
+        const sliceBegunMs = performance.now();
+        const dropped = await this.#retryWhileLocked(async () => {
+          const placement = await placementOn(session);
+          return await placement.dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
+        });
         fromUs = dropped.reachedTimeUs;
-        return dropped;
-      },
-    ];
-    for (const task of tasks) {
-      try {
-        // The loop ends when the session is closed, because a closed session rejects the task.
-        for (let isMore = true; isMore;) {
-          const sliceBegunMs = performance.now();
-          const dropped = await this.#retryWhileLocked(async () => task(await placementOn(session)));
-          ({ isMore } = dropped);
-          count += dropped.count;
-          await this.#pauseForDeletions(sliceBegunMs, dropped);
-        }
-      } catch (fault) {
-        // Only reports the error, because a problem with the server also fails the next batch.
-        if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
+        ({ isMore } = dropped);
+        count += dropped.count;
+        await this.#pauseForDeletions(sliceBegunMs, dropped);
       }
+    } catch (fault) {
+      // Only reports the error, because a problem with the server also fails the next batch.
+      if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
     }
     reportDropped(onUpkeep, count, begunMs, problem);
     // Closes the connection, which is not needed until the next interval.
@@ -101,7 +88,7 @@ export class Retention {
     await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
   }
 
-  /** Retries a task while a table is locked. Each wait for a lock is short, because deletions queue behind the wait. */
+  /** Retries a task while the table is locked. Each wait for a lock is short, because deletions queue behind the wait. */
   async #retryWhileLocked(task: () => Promise<Dropped>): Promise<Dropped> {
     for (let attempts = 1; ; attempts++) {
       try {

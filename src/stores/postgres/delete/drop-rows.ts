@@ -1,10 +1,8 @@
 import type { StoreSchema } from "../schema/store-schema.ts";
-import { pinnedCondition, readCommitted } from "../server/pinned-settings.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./placement.ts";
-
-type DropRows = (session: Session, schema: StoreSchema, keptMs: number, slice: Slice) => Promise<Dropped>;
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 
@@ -14,40 +12,37 @@ const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= $
 const toMicrosecondsSql = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
 
 // Skips locked records, so that concurrent processes drop different records.
-const dropUnlockedRowsSql = (deletions: string, condition: string, row: "seq" | "ctid"): string => `
+const dropUnlockedSql = ({ deletions }: StoreSchema): string => `
   WITH old AS (
-    SELECT ${row} AS place, deleted_at FROM ${deletions} WHERE ${condition} AND ${oldSql}
+    SELECT seq, deleted_at FROM ${deletions} WHERE ${oldSql}
     ORDER BY deleted_at LIMIT $3::integer FOR UPDATE SKIP LOCKED),
-  dropped AS (DELETE FROM ${deletions} WHERE ${condition} AND ${row} = ANY(ARRAY(SELECT place FROM old)) RETURNING 1)
+  dropped AS (DELETE FROM ${deletions} WHERE seq = ANY(ARRAY(SELECT seq FROM old)) RETURNING 1)
   SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${toMicrosecondsSql("pg_catalog.max(deleted_at)")} FROM old)`;
 
 // Finds the time at which the next slice starts. Converts only one row's time, outside the subquery.
 const nextSql = ({ deletions }: StoreSchema): string => `
   SELECT ${toMicrosecondsSql("deleted_at")} FROM (
-    SELECT deleted_at FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
-    ORDER BY deleted_at OFFSET $3::integer LIMIT 1) AS next`;
+    SELECT deleted_at FROM ${deletions} WHERE ${oldSql} ORDER BY deleted_at OFFSET $3::integer LIMIT 1) AS next`;
 
 const dropUntilSql = ({ deletions }: StoreSchema): string => `
-  DELETE FROM ${deletions} WHERE by_day IS NULL AND ${oldSql}
-  AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
-
-/** Drops records from a table without partitions. */
-export const dropFromTable: DropRows = (session, { deletions }, keptMs, slice) =>
-  dropUnlocked(session, dropUnlockedRowsSql(deletions, pinnedCondition, "seq"), keptMs, slice);
+  DELETE FROM ${deletions} WHERE ${oldSql} AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
 
 /**
- * Drops a time range of the records outside day partitions, except records that stay locked. Selecting the records
- * first, and finding each record by ctid, would take 1.7 times as long.
+ * Drops a time range of the expired records. If a record stays locked, drops the others one by one. Selecting the
+ * records first, and finding each record by its row, would take 1.7 times as long.
  */
-export const dropFromPartition: DropRows = async (session, schema, keptMs, slice) => {
+export async function dropOldRows(
+  session: Session,
+  schema: StoreSchema,
+  keptMs: number,
+  slice: Slice,
+): Promise<Dropped> {
   const { max, fromUs = 0 } = slice;
   const keptInterval = `${keptMs} milliseconds`;
-  // A `ctid` finds a row without an index. Only PostgreSQL has `ctid`s. A `ctid` is unique only within one table.
-  const unlockedSql = dropUnlockedRowsSql(schema.deletions, "by_day IS NULL", "ctid");
   const dropOldest = async (): Promise<Dropped> => {
     const [[next = null] = []] = await session.query(nextSql(schema), [keptInterval, fromUs, max]);
     // If `next` is the start time, more records than fit in one slice have the same time.
-    if (next === String(fromUs)) return await dropUnlocked(session, unlockedSql, keptMs, slice);
+    if (next === String(fromUs)) return await dropUnlocked(session, dropUnlockedSql(schema), keptMs, slice);
     const count = await session.change(dropUntilSql(schema), [keptInterval, fromUs, next]);
     return next === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: Number(next) };
   };
@@ -55,9 +50,11 @@ export const dropFromPartition: DropRows = async (session, schema, keptMs, slice
     return await session.transact(orderedTransaction, dropOldest);
   } catch (fault) {
     if (sqlStateOf(fault) !== "55P03") throw fault;
-    return await session.transact(orderedTransaction, () => dropUnlocked(session, unlockedSql, keptMs, slice));
+    return await session.transact(orderedTransaction, () =>
+      dropUnlocked(session, dropUnlockedSql(schema), keptMs, slice),
+    );
   }
-};
+}
 
 async function dropUnlocked(
   session: Session,

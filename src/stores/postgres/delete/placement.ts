@@ -52,9 +52,7 @@ export interface Placement {
    * factor is 0 if pauses could make retention slower than deletions.
    */
   readonly dropPause: number;
-  /** The day partitions for deletion records. Undefined if all records are in one table. */
-  readonly days: RecordDays | undefined;
-  /** Drops a slice of records older than `keptMs` outside day partitions, oldest first, in one transaction. */
+  /** Drops a slice of records older than `keptMs`, oldest first, in one transaction. */
   dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
   /** Returns warnings about the durability of deletions, as clauses for an operator. */
   findWarnings(session: Session): Promise<readonly string[]>;
@@ -67,14 +65,6 @@ export interface Placement {
   checkWrite(session: Session): Promise<void>;
 }
 
-/** The day partitions for deletion records. */
-export interface RecordDays {
-  /** Creates the partitions of the next days. */
-  make(session: Session): Promise<void>;
-  /** Drops a day if all its records are older than `keptMs` on the database's clock. */
-  dropOld(session: Session, keptMs: number): Promise<Dropped>;
-}
-
 /** A slice of the expired deletion records. `max` is the maximum number of records. */
 export interface Slice {
   readonly max: number;
@@ -82,9 +72,8 @@ export interface Slice {
   readonly fromUs?: number | undefined;
 }
 
-/** The result of dropping a slice or a day. */
+/** The result of dropping a slice. */
 export interface Dropped {
-  /** Number of dropped records. The number is an estimate for a large day. */
   readonly count: number;
   /** Whether more expired records may remain. */
   readonly isMore: boolean;

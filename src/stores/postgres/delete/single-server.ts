@@ -5,7 +5,7 @@ import type { Row } from "../server/session.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { keysOf, toArrayLiteral } from "./array-literals.ts";
 import type { PreparedBatch } from "./prepared-batch.ts";
-import { dropFromPartition, dropFromTable } from "./drop-rows.ts";
+import { dropOldRows } from "./drop-rows.ts";
 import type { Placement, PlantOutcome } from "./placement.ts";
 import { probeWrite } from "./probe-write.ts";
 
@@ -29,26 +29,22 @@ interface Statements {
  * - If a trigger silently drops a record, the cast to an integer fails the statement, so that no plant is deleted
  *   without a record. The error's SQLSTATE 22P02 splits the batch until the plant is found. The error message shows the
  *   cast text.
- *
- * @param isByDay - whether records are partitioned by day. If so, records without a key need `by_day`
  */
-function buildStatements({ plants, deletions }: StoreSchema, isByDay: boolean, hasKeys: boolean): Statements {
+function buildStatements({ plants, deletions }: StoreSchema, hasKeys: boolean): Statements {
   const columns = ["subject", "request_id", ...(hasKeys ? [keyColumn] : [])];
   const arrays = ["$2", "$3", ...(hasKeys ? ["$5"] : [])].map(textArray);
   // The ids whose keys are unused. A deletion without a key has an empty key, which no record has.
   const unused = hasKeys
     ? `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key)
-        WHERE key <> ALL(ARRAY(SELECT ${keyColumn} FROM ${deletions} WHERE ${keysSql(isByDay, "$5")})))`
+        WHERE key <> ALL(ARRAY(SELECT ${keyColumn} FROM ${deletions} WHERE ${keysSql("$5")})))`
     : "$1::bigint[]";
   const deleteSql = (condition: string, pins = pinnedCondition): string =>
     `DELETE FROM ${plants} WHERE ${condition} AND ${pins} RETURNING id`;
   const insertSql = ([subject, requestId, key]: readonly string[]): string => {
     const keyValue = key === undefined ? "" : `, NULLIF(${key}, '')`;
-    // Records with a key are in the partition `deletions_by_row`, because its index prevents using a key twice.
-    const byDay = key === undefined ? ", true" : `, CASE ${key} WHEN '' THEN true END`;
     return `
-    INSERT INTO ${deletions} (plant_id, batch, ${columns.join(", ")}${isByDay ? ", by_day" : ""})
-    SELECT deleted.id, $4::pg_catalog.uuid, ${subject}, ${requestId}${keyValue}${isByDay ? byDay : ""} FROM deleted`;
+    INSERT INTO ${deletions} (plant_id, batch, ${columns.join(", ")})
+    SELECT deleted.id, $4::pg_catalog.uuid, ${subject}, ${requestId}${keyValue} FROM deleted`;
   };
   const recordAll = `${insertSql(columns)}
     JOIN unnest($1::bigint[], ${arrays.join(", ")}) AS call (id, ${columns.join(", ")}) USING (id)
@@ -81,9 +77,8 @@ const keyColumn = "idempotency_key";
 
 const textArray = (parameter: string): string => `${parameter}::pg_catalog.text[]`;
 
-/** Returns a condition for the records with the keys in a parameter. Excludes day partitions, which have no keys. */
-const keysSql = (isByDay: boolean, parameter: string): string =>
-  `${keyColumn} = ANY(${textArray(parameter)})${isByDay ? " AND by_day IS NULL" : ""}`;
+/** Returns a condition for the records with the keys in a parameter. */
+const keysSql = (parameter: string): string => `${keyColumn} = ANY(${textArray(parameter)})`;
 
 // Finds the existing plants. Adds a row with NULL if the server has synchronous standbys.
 const existingPlantsSql = ({ plants }: StoreSchema): string => `
@@ -105,25 +100,6 @@ export const findKeysSql = ({ deletions }: StoreSchema, condition: string, pins:
   SELECT idempotency_key, plant_id, subject, looked.seq
   FROM ${deletions} LEFT JOIN looked USING (seq) WHERE ${condition}`;
 
-/** Returns the placement for tables on a single server, with records that are partitioned by day. */
-export function singleServerByDay(schema: StoreSchema): Placement {
-  const makeDaysSql = `SELECT ${schema.quoted}.plantstore_make_days() WHERE ${pinnedCondition}`;
-  const dropDaySql = `SELECT ${schema.quoted}.plantstore_drop_day($1::interval) WHERE ${pinnedCondition}`;
-  return {
-    ...singleServer(schema, true),
-    // With factor 12, dropping uses 8 % of a core, and drops 1.4 times as many records as deletions add at full load.
-    // Factor 8 would lower the deletion rate by 20 %, and no pause by 25 to 50 %.
-    dropPause: 12,
-    days: {
-      make: async (session) => void (await session.query(makeDaysSql)),
-      dropOld: async (session, keptMs) => {
-        const [[count = null] = []] = await session.query(dropDaySql, [`${keptMs} milliseconds`]);
-        return { count: Number(count), isMore: count !== null };
-      },
-    },
-  };
-}
-
 const hasNoStandbySql = "SELECT WHERE pg_catalog.current_setting('synchronous_standby_names', true) = ''";
 
 const noStandby =
@@ -141,20 +117,19 @@ const lanes: Lanes = {
 };
 
 /** Returns the placement for tables on a single server. The server may have standbys. */
-export function singleServer(schema: StoreSchema, isByDay = false): Placement {
-  const [withoutKeys, withKeys] = [buildStatements(schema, isByDay, false), buildStatements(schema, isByDay, true)];
+export function singleServer(schema: StoreSchema): Placement {
+  const [withoutKeys, withKeys] = [buildStatements(schema, false), buildStatements(schema, true)];
   const statementsOf = ({ keyed }: PreparedBatch): Statements => (keyed.length === 0 ? withoutKeys : withKeys);
-  const findKeyRecordsSql = findKeysSql(schema, keysSql(isByDay, "$1"), pinnedCondition);
+  const findKeyRecordsSql = findKeysSql(schema, keysSql("$1"), pinnedCondition);
   const probeSql = `
-    INSERT INTO ${schema.deletions} (plant_id, subject, request_id, batch${isByDay ? ", by_day" : ""})
-    VALUES (0, '', '', '00000000-0000-0000-0000-000000000000'${isByDay ? ", true" : ""})`;
+    INSERT INTO ${schema.deletions} (plant_id, subject, request_id, batch)
+    VALUES (0, '', '', '00000000-0000-0000-0000-000000000000')`;
   const findPlants: Placement["findPlants"] = async (session, ids) => {
     const rows = await session.query(existingPlantsSql(schema), [toArrayLiteral(ids)]);
     const existing = rows.filter(([id]) => id !== null);
     if (rows.length > existing.length) await session.query(waitForStandbysSql);
     return toIds(existing);
   };
-  const dropOldRecords = isByDay ? dropFromPartition : dropFromTable;
   return {
     lanes,
     mayFailPartly: false,
@@ -171,9 +146,10 @@ export function singleServer(schema: StoreSchema, isByDay = false): Placement {
     runLookup: (session, toSql, values) => session.query(toSql(schema, pinnedCondition), values),
     waitForStandbys: async (session, missing) => void (await findPlants(session, missing)),
     findKeyRecords: (session, keyed) => session.query(findKeyRecordsSql, [keysOf(keyed)]),
-    dropPause: 0,
-    days: undefined,
-    dropOldRecords: (session, keptMs, slice) => dropOldRecords(session, schema, keptMs, slice),
+    // With factor 12, dropping uses 8 % of a core, and drops 1.4 times as many records as deletions add at full load.
+    // Factor 8 would lower the deletion rate by 20 %, and no pause by 25 to 50 %.
+    dropPause: 12,
+    dropOldRecords: (session, keptMs, slice) => dropOldRows(session, schema, keptMs, slice),
     findWarnings: async (session) => ((await session.query(hasNoStandbySql)).length === 0 ? [] : [noStandby]),
     // Does nothing, because `checkDatabase` checks the server's settings.
     checkWorkers: () => Promise.resolve(),

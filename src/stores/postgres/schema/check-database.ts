@@ -39,19 +39,14 @@ const effectsSql = `
   FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname IN ('plants', 'deletions') ORDER BY relname`;
 
-// Finds the missing privileges. Only databases with day partitions have the functions.
+// Finds the missing privileges.
 const lackingSql = `
   SELECT pg_catalog.string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
     ('deletions', 'SELECT'), ('deletions', 'INSERT'), ('deletions', 'UPDATE'), ('deletions', 'DELETE')
   ) AS needed (relation, kind)
   WHERE NOT pg_catalog.has_table_privilege(pg_catalog.quote_ident($1) || '.' || needed.relation, needed.kind)
-  HAVING pg_catalog.count(*) > 0
-  UNION ALL
-  SELECT 'EXECUTE on ' || pg_catalog.string_agg(proname, ', ')
-  FROM pg_catalog.pg_proc JOIN pg_catalog.pg_namespace ON pg_namespace.oid = pronamespace
-  WHERE nspname = $1 AND proname IN ('plantstore_make_days', 'plantstore_drop_day')
-    AND NOT pg_catalog.has_function_privilege(pg_proc.oid, 'EXECUTE') HAVING pg_catalog.count(*) > 0`;
+  HAVING pg_catalog.count(*) > 0`;
 
 /** @throws StoreOpenError naming the privileges for deletions that the user lacks */
 export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
@@ -68,9 +63,7 @@ const settingsSql = `
     CASE pg_catalog.current_setting('synchronous_standby_names', true) WHEN 'walproposer' THEN 'on'
       ELSE pg_catalog.current_setting('fsync', true) END,
     (SELECT relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-     WHERE nspname = $1 AND relpersistence <> 'p'
-     AND (relname IN ('plants', 'deletions') OR (relname LIKE 'deletions%' AND relispartition))
-     ORDER BY relname LIMIT 1)`;
+     WHERE nspname = $1 AND relpersistence <> 'p' AND relname IN ('plants', 'deletions') ORDER BY relname LIMIT 1)`;
 
 /**
  * Checks that the database is writable, makes commits durable and accepts any text. Does not check the settings that
@@ -110,9 +103,12 @@ async function describeReadOnly(session: Session): Promise<string> {
   return source === undefined ? "" : `: default_transaction_read_only is set by ${source}`;
 }
 
-// Reads the catalog directly, because the cache of to_regclass may be older than the lock.
+// Reads the catalog directly, because the cache of to_regclass may be older than the lock. Builds before release 0.1.0
+// had no oldest version, or partitioned the records by day.
 const hasVersionSql = `
   SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_class.oid AND attname = 'oldest_server')
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_class AS records
+      WHERE records.relnamespace = pg_class.relnamespace AND relname = 'deletions' AND relkind = 'p')
   FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;
 

@@ -22,13 +22,6 @@ const attemptsPerReport = 5;
 /** Called while a migration waits, with the reason for the wait. Must not throw. */
 export type OnWaiting = (what: string) => void;
 
-// Whether records can be partitioned by day. Other engines with PostgreSQL's protocol have another name in their
-// version. Row triggers on partitioned tables need release 13. Citus cannot distribute partitions at two levels.
-const canPartitionSql = `
-  SELECT WHERE pg_catalog.version() ~ '^PostgreSQL [0-9]+[a-z0-9.]* '
-    AND pg_catalog.current_setting('server_version_num')::integer >= 130000
-    AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus')`;
-
 /** A migration's session, schema and steps. The session has no timeouts. The steps start from version 1. */
 export interface Migrating {
   readonly session: Session;
@@ -65,8 +58,7 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
   try {
     if (step === undefined) {
       // No lock is possible before the tables exist. If several processes create the tables, only one succeeds.
-      const isByDay = (await session.query(canPartitionSql)).length > 0;
-      await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql(isByDay));
+      await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql);
     } else await runStep(migrating, version, step, onWaiting);
   } catch (fault) {
     session.discard();

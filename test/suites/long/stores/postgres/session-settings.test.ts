@@ -5,15 +5,13 @@ import { startImport } from "../../../../../src/stores/postgres/all-plants/impor
 import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { findOutcomeOfRefused } from "../../../../../src/stores/postgres/delete/attempt-batch.ts";
 import { prepareBatch } from "../../../../../src/stores/postgres/delete/prepared-batch.ts";
-import { singleServer, singleServerByDay } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
 import type { Placement } from "../../../../../src/stores/postgres/delete/placement.ts";
 import { migrate } from "../../../../../src/stores/postgres/schema/migrate.ts";
-import { updateRenamedSchema } from "../../../../../src/stores/postgres/schema/renamed-schema.ts";
 import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
-import { addDay } from "../../../../support/plants/days.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { factsOfOwnDatabase } from "../../../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
@@ -117,31 +115,18 @@ const upkeep: readonly {
       migrate({ session, schema, steps: [{ table: "plants", sql: "CREATE TABLE step (id int)" }] }),
   },
   {
-    name: "the creation of day partitions",
-    work: async (session, schema) => await singleServerByDay(schema).days?.make(session),
-  },
-  {
-    name: "the update of a renamed schema's functions",
-    before: "ALTER FUNCTION plantstore_make_days SET search_path = elsewhere, pg_temp",
-    work: updateRenamedSchema,
-  },
-  {
-    name: "the drop of a day's records",
-    work: async (session, schema) => await singleServerByDay(schema).days?.dropOld(session, 86_400_000),
-  },
-  {
-    name: "the drop of records in the default partition",
-    work: (session, schema) => singleServerByDay(schema).dropOldRecords(session, 1, { max: 10 }),
-  },
-  {
-    name: "the drop of records in a table without partitions",
+    name: "the drop of records",
     work: (session, schema) => singleServer(schema).dropOldRecords(session, 1, { max: 10 }),
   },
 ];
 
 async function createNeglected(before = ""): Promise<string> {
   const url = await createRecorded();
-  await addDay(url, -3, 1);
+  await runSql(
+    url,
+    `INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
+     VALUES (1, now() - interval '3 days', '', '', gen_random_uuid())`,
+  );
   await runSql(url, before);
   return url;
 }
@@ -486,11 +471,4 @@ describe("a database and role with unusual parsing and formatting settings", () 
   );
 
   describePlantDatabase(async () => ({ store: await openEmpty(), database: await openPostgresDatabase(url) }));
-
-  test("have deletion records partitioned by day", async () => {
-    const days = "SELECT count(*)::integer AS count FROM pg_inherits WHERE inhparent = 'deletions_by_day'::regclass";
-    // Today, the next three days, and the default partition.
-    expect(await runSql(url, days)).toEqual([{ count: 5 }]);
-    await expect(migratePostgres(url)).resolves.toMatchObject({ from: 1 });
-  });
 });

@@ -8,17 +8,27 @@ import { runSql, startStandby } from "../../../../support/plants/postgres-server
 
 const server = await startPostgresOfFile();
 
-test.each([
-  { name: "serving", open: (url: string) => openPostgresStore({ url }) },
-  { name: "check", open: checkPostgresStore },
-  { name: "export", open: openPostgresDatabase },
-  { name: "migrate", open: (url: string) => migratePostgres(url) },
-])("$name refuses a store from before release 0.1.0 with advice", async ({ open }) => {
+const earlierBuilds = [
+  {
+    build: "no oldest release",
+    sql: "ALTER TABLE plantstore_schema DROP COLUMN oldest_server; UPDATE plantstore_schema SET version = 7",
+  },
+  {
+    build: "daily partitions",
+    sql: "DROP TABLE deletions; CREATE TABLE deletions (plant_id bigint, by_day boolean) PARTITION BY LIST (by_day)",
+  },
+];
+
+test.each(
+  earlierBuilds.flatMap((one) => [
+    { ...one, name: "serving", open: (url: string) => openPostgresStore({ url }) },
+    { ...one, name: "check", open: checkPostgresStore },
+    { ...one, name: "export", open: openPostgresDatabase },
+    { ...one, name: "migrate", open: (url: string) => migratePostgres(url) },
+  ]),
+)("$name refuses a store from before release 0.1.0 with $build", async ({ sql, open }) => {
   const url = await server.createPlants([1n]);
-  await runSql(
-    url,
-    "ALTER TABLE plantstore_schema DROP COLUMN oldest_server; UPDATE plantstore_schema SET version = 7",
-  );
+  await runSql(url, sql);
   await expect(open(url)).rejects.toThrow(
     ': it was created by a plantstore before release 0.1.0, which no release can migrate: run "plantstore export" of ' +
       'that plantstore, create a new store with "plantstore migrate" of this release, and run "plantstore import"',

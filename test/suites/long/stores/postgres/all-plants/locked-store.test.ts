@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { openLockedStore, openPlantStore, type PlantLocation } from "../../../../../../src/stores/index.ts";
 import { createTempFolder } from "../../../../../../protoport/testing/src/process/temp-folder.ts";
-import { dayFromNow, recordsOf as recordsByPartition } from "../../../../../support/plants/days.ts";
 import {
   batchSizesOf,
   createUsedStore,
@@ -19,16 +18,7 @@ import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-f
 const server = await startPostgresOfFile();
 const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
-const { sqlite, postgres, undivided } = kindsOf(folder, server);
-
-test.each([
-  { name: "to", from: postgres, to: undivided },
-  { name: "from", from: undivided, to: postgres },
-])("a move $name tables without partitions keeps everything", async ({ from, to }) => {
-  const [source, target] = [await createUsedStore(from), await to.create()];
-  await move(source, target);
-  expect([await plantsOf(target), await recordsOf(target)]).toEqual([await plantsOf(source), await recordsOf(source)]);
-});
+const { sqlite, postgres } = kindsOf(folder, server);
 
 test("move refuses a store that an idle server uses", async () => {
   const source = await createUsedStore(postgres);
@@ -57,7 +47,7 @@ test.each([
     to: postgres,
     sql: `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RETURN CASE WHEN NEW.plant_id = 3 THEN NULL ELSE NEW END; END $$;
-          CREATE TRIGGER skip BEFORE INSERT ON deletions_by_day FOR EACH ROW EXECUTE FUNCTION skip()`,
+          CREATE TRIGGER skip BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION skip()`,
     stored: "2 of 3 deletion records",
   },
   {
@@ -181,18 +171,6 @@ test.each([
   await runSql(urlOf(store), sql);
   await expect(move(store, other)).resolves.toMatchObject({ plants: 4 });
   await expect(move(other, store)).rejects.toThrow(problem);
-});
-
-test("moved records without a key go to their day's partition", async () => {
-  const [source, target] = [await createUsedStore(sqlite), await postgres.create()];
-  await sqlite.run(source, "UPDATE deletions SET deleted_at = 86400000 WHERE plant_id = 3");
-  await move(source, target);
-  const url = urlOf(target);
-  expect(await recordsByPartition(url)).toEqual({
-    deletions_by_row: 1,
-    deletions_other_days: 1,
-    [await dayFromNow(url, 0)]: 1,
-  });
 });
 
 test("a server continues the batch numbers after a move", async () => {

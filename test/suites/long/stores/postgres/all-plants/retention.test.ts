@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { openPostgresDatabase } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
-import { singleServer, singleServerByDay } from "../../../../../../src/stores/postgres/delete/single-server.ts";
+import { singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
 import { Retention } from "../../../../../../src/stores/postgres/all-plants/retention.ts";
 import { retentionIntervalMs } from "../../../../../../src/stores/contract/retention.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
@@ -34,16 +34,12 @@ describe("the retention job in PostgreSQL", () => {
     return url;
   }
 
-  test.each([
-    { name: "one table", placement: singleServer, mayBeMore: true },
-    { name: "partitions by day", placement: singleServerByDay, mayBeMore: false },
-  ])("with records in $name drops the oldest first and skips locked records", async (row) => {
-    const { mayBeMore } = row;
+  test("drops the oldest first and skips locked records", async () => {
     const url = await createRecords(1_500);
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     // The session has no timeouts, as behind PgBouncer.
     const session = new Session(readServerUrl(url));
-    const placement = row.placement(schemaOf(session));
+    const placement = singleServer(schemaOf(session));
     const { reachedTimeUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
     const rows = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
@@ -51,7 +47,7 @@ describe("the retention job in PostgreSQL", () => {
     await other.end();
     // The next slice continues where the last one ended. Locked records are dropped later.
     const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
-    expect(next).toMatchObject({ count: 430, isMore: mayBeMore });
+    expect(next).toMatchObject({ count: 430, isMore: false });
     await session.close();
   });
 
@@ -94,7 +90,7 @@ describe("the retention job in PostgreSQL", () => {
     const counts: number[] = [];
     let fromUs: number | undefined;
     for (let isMore = true; isMore;) {
-      const slice = await singleServerByDay(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
+      const slice = await singleServer(schemaOf(session)).dropOldRecords(session, 1, { max: 80, fromUs });
       counts.push(slice.count);
       ({ isMore, reachedTimeUs: fromUs } = slice);
     }
@@ -109,7 +105,7 @@ describe("the retention job in PostgreSQL", () => {
       let dropped = 0;
       let fromUs: number | undefined;
       for (let isMore = true; isMore;) {
-        const placement = singleServerByDay(schemaOf(session));
+        const placement = singleServer(schemaOf(session));
         const slice = await placement.dropOldRecords(session, 3_600_000, { max: 500, fromUs });
         dropped += slice.count;
         ({ isMore, reachedTimeUs: fromUs } = slice);
@@ -126,12 +122,12 @@ describe("the retention job in PostgreSQL", () => {
     const url = await createRecords(100);
     await using proxy = await startHangingProxy(server.socketFolder);
     const hanging = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)));
-    const dropped = singleServerByDay(schemaOf(hanging)).dropOldRecords(hanging, 3_600_000, { max: 1_000 });
+    const dropped = singleServer(schemaOf(hanging)).dropOldRecords(hanging, 3_600_000, { max: 1_000 });
     dropped.catch(() => undefined);
     await proxy.hangs;
     const session = new Session(readServerUrl(url));
     const drop = async (): Promise<number> =>
-      (await singleServerByDay(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
+      (await singleServer(schemaOf(session)).dropOldRecords(session, 3_600_000, { max: 1_000 })).count;
     await expect.poll(drop).toBe(40);
     await expect(dropped).rejects.toThrow();
     await Promise.all([session.close(), hanging.close()]);
@@ -146,9 +142,9 @@ describe("the retention job in PostgreSQL", () => {
     await store.close();
     // Each record is read twice. Its page is also read when the record is written and when it is dropped.
     const readSql = `
-      SELECT seq_tup_read, (SELECT idx_tup_read < 91000 FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('deletions_by_row_by_time')) AS twice,
+      SELECT seq_tup_read, (SELECT idx_tup_read < 91000 FROM pg_stat_user_indexes WHERE indexrelid = to_regclass('deletions_by_time')) AS twice,
         (SELECT heap_blks_hit < 100000 FROM pg_statio_user_tables AS io WHERE io.relid = records.relid) AS once
-      FROM pg_stat_user_tables AS records WHERE relid = 'deletions_by_row'::regclass AND n_tup_del = 44880`;
+      FROM pg_stat_user_tables AS records WHERE relid = 'deletions'::regclass AND n_tup_del = 44880`;
     await expect.poll(() => runSql(url, readSql)).toEqual([{ seq_tup_read: "0", twice: true, once: true }]);
   });
 
@@ -236,7 +232,7 @@ describe("the retention job in PostgreSQL", () => {
     const reports: Upkeep[] = [];
     let slices = 0;
     const placementOn = (own: Session): Promise<Placement> => {
-      const placement = singleServerByDay(schemaOf(own));
+      const placement = singleServer(schemaOf(own));
       return Promise.resolve({
         ...placement,
         dropPause: 1_000_000,
@@ -293,7 +289,7 @@ describe("the retention job in PostgreSQL", () => {
       `SELECT extract(epoch FROM lead(begun) OVER (ORDER BY begun) - begun)::float8 * 1000 AS ms FROM slices ORDER BY begun LIMIT 1`,
     );
     // A timer may be a millisecond early.
-    expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + singleServerByDay(storeSchema("public")).dropPause) * heldMs - 2);
+    expect(apart?.["ms"]).toBeGreaterThanOrEqual((1 + singleServer(storeSchema("public")).dropPause) * heldMs - 2);
   });
 
   test("stops when its store is closed", async () => {
