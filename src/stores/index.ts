@@ -55,12 +55,44 @@ export interface StoreOptions extends DurableStoreOptions {
   readonly plantsWhenCreated?: IdRange;
 }
 
-const locationNames: {
-  readonly [Kind in PlantLocation["kind"]]: OptionNames<Extract<PlantLocation, { readonly kind: Kind }>>;
+/** What a kind of store does at its location. The functions below describe the members. */
+interface StoreKind<Location> {
+  readonly names: OptionNames<Location>;
+  openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
+  openDatabase(location: Location): Promise<PlantDatabase>;
+  check(location: Location): Promise<readonly string[]>;
+  migrate(location: Location, onWaiting?: (what: string) => void): Promise<Versions>;
+  lock(location: Location, options: LockOptions): Promise<LockedStore>;
+}
+
+// Imports the PostgreSQL modules on demand. A server on SQLite then starts a third sooner.
+const kinds: {
+  readonly [Kind in PlantLocation["kind"]]: StoreKind<Extract<PlantLocation, { readonly kind: Kind }>>;
 } = {
-  sqlite: { kind: required, path: required },
-  postgres: { kind: required, url: required, urlFile: true, currentUrl: true },
+  sqlite: {
+    names: { kind: required, path: required },
+    openStore: ({ path: file }, options) => openSqliteStore({ file, ...options }),
+    openDatabase: ({ path }) => openSqliteDatabase(path),
+    check: async ({ path }) => checkSqliteStore(path),
+    migrate: async ({ path }) => migrateSqlite(path),
+    lock: async ({ path }, { refused }) => openLockedSqlite(path, refused),
+  },
+  postgres: {
+    names: { kind: required, url: required, urlFile: true, currentUrl: true },
+    openStore: async (location, options) =>
+      (await import("./postgres/postgres-store.ts")).openPostgresStore({ ...location, ...options }),
+    openDatabase: async ({ url }) => (await importPlantDatabase()).openPostgresDatabase(url),
+    check: async ({ url }) => (await import("./postgres/all-plants/check-store.ts")).checkPostgresStore(url),
+    migrate: async ({ url }, onWaiting) => (await importPlantDatabase()).migratePostgres(url, onWaiting),
+    lock: async ({ url }, options) =>
+      (await import("./postgres/all-plants/locked-store.ts")).openLockedPostgres(url, options),
+  },
 };
+
+// A location's kind selects its own row, so the row accepts the location.
+const kindOf = ({ kind }: PlantLocation): StoreKind<PlantLocation> => kinds[kind];
+
+const importPlantDatabase = () => import("./postgres/all-plants/plant-database.ts");
 
 const storeOptionNames: OptionNames<StoreOptions> = {
   deletionsKeptMs: true,
@@ -72,20 +104,15 @@ const storeOptionNames: OptionNames<StoreOptions> = {
 /** Opens an existing store for a server. @throws StoreOpenError for the operator; TypeError for unknown options */
 export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
   requireObject(location, "openPlantStore", "a location");
-  requireName(locationNames, location.kind, "kind of openPlantStore");
-  refuseUnknownOptions(location, locationNames[location.kind], "a location of openPlantStore");
+  requireName(kinds, location.kind, "kind of openPlantStore");
+  refuseUnknownOptions(location, kindOf(location).names, "a location of openPlantStore");
   refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
-  if (location.kind === "sqlite") return await openSqliteStore({ file: location.path, ...options });
-  // Imports the PostgreSQL modules on demand. A server on SQLite then starts a third sooner.
-  const { openPostgresStore } = await import("./postgres/postgres-store.ts");
-  return await openPostgresStore({ ...location, ...options });
+  return await kindOf(location).openStore(location, options);
 }
 
 /** Opens an existing database for an operator's commands. @throws StoreOpenError with a message for the operator */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
-  if (location.kind === "sqlite") return await openSqliteDatabase(location.path);
-  const { openPostgresDatabase } = await import("./postgres/all-plants/plant-database.ts");
-  return await openPostgresDatabase(location.url);
+  return await kindOf(location).openDatabase(location);
 }
 
 /**
@@ -95,9 +122,7 @@ export async function openPlantDatabase(location: PlantLocation): Promise<PlantD
  * @throws StoreOpenError with a message for the operator
  */
 export async function checkPlantStore(location: PlantLocation): Promise<readonly string[]> {
-  if (location.kind === "sqlite") return checkSqliteStore(location.path);
-  const { checkPostgresStore } = await import("./postgres/all-plants/check-store.ts");
-  return await checkPostgresStore(location.url);
+  return await kindOf(location).check(location);
 }
 
 /**
@@ -108,14 +133,10 @@ export async function checkPlantStore(location: PlantLocation): Promise<readonly
  * @throws StoreOpenError with a message for the operator, for example if this release cannot use the schema
  */
 export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
-  if (location.kind === "sqlite") return migrateSqlite(location.path);
-  const { migratePostgres } = await import("./postgres/all-plants/plant-database.ts");
-  return await migratePostgres(location.url, onWaiting);
+  return await kindOf(location).migrate(location, onWaiting);
 }
 
 /** Opens and locks an existing store that no server uses, until disposed of. @throws StoreOpenError for the operator */
 export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
-  if (location.kind === "sqlite") return openLockedSqlite(location.path, options.refused);
-  const { openLockedPostgres } = await import("./postgres/all-plants/locked-store.ts");
-  return await openLockedPostgres(location.url, options);
+  return await kindOf(location).lock(location, options);
 }

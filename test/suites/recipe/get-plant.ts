@@ -82,23 +82,21 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
   [pathOf("queued-store.ts")]: [
     [
       `async has(id, signal) {
-      const refused = refusal();
-      if (refused !== undefined) throw refused.error;
+      const problem = problemOf(backend);
+      if (isClosed || problem !== undefined) throw storeUnavailable(problem);
       return await backend.has(id, signal);
     },
     `,
       "async close() {\n      isClosed",
     ],
   ],
-  "src/stores/queue/memory-store.ts": [["has: async (id) => plants.has(id),\n    ", "commit: async"]],
+  "src/stores/queue/memory-store.ts": [["has: async (id) => plants.has(id),\n    ", "commit: (batch)"]],
   "src/stores/sqlite/storage-thread.ts": [
-    [`| { readonly kind: "has"; readonly id: bigint }\n  `, '| { readonly kind: "deleteBatch"'],
-    [`| { readonly kind: "found"; readonly found: boolean | StoreProblem }\n  `, '| { readonly kind: "checked"'],
+    ["| { readonly has: bigint } ", '| "check" | "close";'],
+    ["readonly found?: boolean;\n  ", "readonly file?: StoreFile;"],
     [
-      `async has(id: bigint): Promise<boolean | StoreProblem> {
-    const reply = await this.#request({ kind: "has", id });
-    if (reply.kind !== "found") throw unexpected(reply);
-    return reply.found;
+      `has(id: bigint): Promise<StorageReply> {
+    return this.#request({ has: id });
   }
 
   `,
@@ -108,28 +106,29 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
   [pathOf("worker.ts")]: [
     [
       `const hasPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
-    const has = (id: bigint): boolean | StoreProblem => {
-      try {
-        return hasPlant.get(id) !== undefined;
-      } catch (fault) {
-        return fileProblemOf(fault);
-      }
-    };
-    `,
+  const has = (id: bigint): StorageReply => {
+    try {
+      return { outcomes: [], found: hasPlant.get(id) !== undefined };
+    } catch (fault) {
+      return { outcomes: [], problem: fileProblemOf(fault) };
+    }
+  };
+  `,
       "const hasSecondName = prepareNameCheck(",
     ],
-    ["has, ", "db, identity, deleteBatch, checkWrite, dropOldDeletions };"],
-    ["has, ", "db, identity, deleteBatch, checkWrite, dropOldDeletions }: Work"],
-    [`case "has":\n        return reply({ kind: "found", found: has(request.id) });\n      `, 'case "checkWrite":'],
+    [
+      'if (typeof request === "object" && "has" in request) return has(request.has);\n    ',
+      'if (request === "check") {',
+    ],
   ],
   "src/stores/sqlite/sqlite-store.ts": [
     ['import { storeUnavailable } from "../../service/index.ts";\n', "import { type Backend"],
     [
       `async has(id: bigint): Promise<boolean> {
     if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
-    const found = await this.#thread.has(id);
-    if (typeof found === "boolean") return found;
-    throw storeUnavailable(found.text);
+    const { found, problem } = await this.#thread.has(id);
+    if (found !== undefined) return found;
+    throw storeUnavailable(problem?.text);
   }
 
   `,
@@ -137,7 +136,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     ],
   ],
   "src/stores/postgres/postgres-store.ts": [
-    ['import { storeUnavailable } from "../../service/index.ts";\n', "import { type Attempt"],
+    ['import { storeUnavailable } from "../../service/index.ts";\n', "import type { PlantStore, StoreConnections }"],
     ["readonly #reads: SessionPool;\n  ", "readonly #sessions: SessionPool;"],
     [`this.#reads = new SessionPool(openSession, ${readsMax});\n    `, "this.#sessions = new SessionPool("],
     [

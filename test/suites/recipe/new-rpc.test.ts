@@ -169,7 +169,7 @@ test.each([
   {
     forgotten: "the refusal of a closed store",
     file: pathOf("queued-store.ts"),
-    code: "if (refused !== undefined) throw refused.error;",
+    code: "if (isClosed || problem !== undefined) throw storeUnavailable(problem);",
     runs: "test/stores/contract/memory-store.test.ts",
     fails: "makes has calls fail while closing and afterwards",
   },
