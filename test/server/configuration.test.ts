@@ -272,7 +272,7 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
   [
     "a PostgreSQL port that is not a number",
     { DATABASE_URL: "postgres://ann:secret@h/d?port=abc" },
-    "DATABASE_URL must be a PostgreSQL URL (a port in the database URL must be between 1 and 65535)",
+    "DATABASE_URL must be a PostgreSQL URL (the port in the database URL must be between 1 and 65535)",
   ],
   [
     "two database URLs",

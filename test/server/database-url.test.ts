@@ -168,7 +168,7 @@ describe("the certificates of a database URL", () => {
     for (const [name, content] of Object.entries(contents)) writeFileSync(folder.file(name), content);
     const paths = Object.keys(contents).map((name) => folder.file(name));
     const url = `postgres://db/p?sslrootcert=${paths[0]}&sslcert=${paths[1]}&sslkey=${paths[2]}`;
-    const { hosts } = readServerUrl(url);
+    const { attempts } = readServerUrl(url);
     const server = readServerUrl(url);
     const { log, lines } = openLogLines("info");
     const watched = await watchDatabase({ kind: "postgres", url }, log);
@@ -177,13 +177,13 @@ describe("the certificates of a database URL", () => {
     writeFileSync(folder.file(file), text);
     await watched.files[0]?.reload();
     expect(succeeded()).toMatchObject([{ succeeded: false, path: paths.join(", ") }]);
-    expect(JSON.stringify(server.hosts[0]?.[0]?.ssl)).toBe(JSON.stringify(hosts[0]?.[0]?.ssl));
+    expect(JSON.stringify(server.attempts[0]?.ssl)).toBe(JSON.stringify(attempts[0]?.ssl));
     // A second change, to valid content, is used by the store and reported by the watch.
     writeFileSync(folder.file(file), contents[file] ?? "");
     writeFileSync(folder.file("ca.pem"), `${authority?.cert}${renewed?.cert}`);
     await watched.files[0]?.reload();
     expect(succeeded()).toMatchObject([{ succeeded: true }]);
-    expect(server.hosts[0]?.[0]?.ssl).toMatchObject({ ca: `${authority?.cert}${renewed?.cert}` });
+    expect(server.attempts[0]?.ssl).toMatchObject({ ca: `${authority?.cert}${renewed?.cert}` });
     for (const each of watched.files) each.close();
     expect(lines().map(({ msg }) => msg)).toEqual([
       "certificates of the database URL not reloaded, keeping the previous one",

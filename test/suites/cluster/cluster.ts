@@ -8,7 +8,7 @@ import { serverOwner } from "../../support/plants/postgres-server.ts";
 import { within } from "../../../protoport/testing/src/deadline.ts";
 import { buildMachines } from "./network.ts";
 import { addWorkers, copyCitus } from "./citus-workers.ts";
-import { createRoleSql, databaseUrl, type Member, Node, type Route } from "./node.ts";
+import { createRoleSql, databaseUrl, type Member, Node } from "./node.ts";
 
 /** How long the cluster may take in ms to recover, in which Patroni detects a fault and creates a new copy. */
 const recoveryLimitMs = 180_000;
@@ -16,8 +16,7 @@ const recoveryLimitMs = 180_000;
 /** How long a member may take in ms to recover by itself, three times as long as on an idle machine. */
 const patienceMs = 60_000;
 
-/** One replica finds the primary through HAProxy, and the other replicas by the list of hosts. */
-const routes: readonly Route[] = ["hosts", "hosts", "haproxy"];
+const nodesMade = 3;
 
 /** Three nodes that replicate one database. */
 export class Cluster {
@@ -34,22 +33,22 @@ export class Cluster {
    * nodes keep the store
    */
   static async start(folder: string, workers: number = 0): Promise<Cluster> {
-    const machines = await buildMachines(routes.length + workers);
+    const machines = await buildMachines(nodesMade + workers);
     const programs = workers > 0 ? copyCitus(folder) : undefined;
     const nodes = machines
-      .slice(0, routes.length)
-      .map((machine, i) => new Node(machine, routes[i] ?? "hosts", folderFor(folder, machine.name), programs));
+      .slice(0, nodesMade)
+      .map((machine) => new Node(machine, folderFor(folder, machine.name), programs));
     const cluster = new Cluster(nodes);
     for (const node of nodes) node.startDatabase();
     for (const node of nodes) node.startProxy();
     await cluster.untilWhole();
     if (programs === undefined) await cluster.#createDatabase();
     else {
-      const others = machines.slice(routes.length);
+      const others = machines.slice(nodesMade);
       const placed = others.map((machine) => ({ ...machine, folder: folderFor(folder, machine.name) }));
       await addWorkers(placed, programs, (sql) => cluster.query(sql));
     }
-    await migratePlants({ kind: "postgres", url: databaseUrl("hosts") });
+    await migratePlants({ kind: "postgres", url: databaseUrl((await cluster.primary()).machine.clusterAddress) });
     await Promise.all(nodes.map((node) => node.startReplica()));
     return cluster;
   }
@@ -77,7 +76,7 @@ export class Cluster {
   /** Runs SQL on the primary. */
   async query(sql: string, database: string = "plantstore"): Promise<Record<string, unknown>[]> {
     const { machine } = await this.primary();
-    const url = databaseUrl("hosts", "postgres", database).replace("node-1,node-2,node-3", machine.clusterAddress);
+    const url = databaseUrl(machine.clusterAddress, "postgres", database);
     const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
     client.on("error", () => undefined);
     try {

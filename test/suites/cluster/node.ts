@@ -13,14 +13,16 @@ const password = "secret-of-the-cluster-test";
 /** A replica's port. */
 const replicaPort = 8080;
 
-/** How a replica finds the primary, either by the list of all hosts, or through the HAProxy on its machine. */
-export type Route = "hosts" | "haproxy";
-
-const hostsOf: Readonly<Record<Route, string>> = { hosts: "node-1,node-2,node-3", haproxy: "127.0.0.1:5000" };
+/** The address of the HAProxy on each machine, through which a replica finds the primary. */
+const proxyAddress = "127.0.0.1:5000";
 
 /** Returns the store's URL for a database user. */
-export function databaseUrl(route: Route, user: string = "plantstore", database: string = "plantstore"): string {
-  return `postgres://${user}:${password}@${hostsOf[route]}/${database}`;
+export function databaseUrl(
+  address: string = proxyAddress,
+  user: string = "plantstore",
+  database: string = "plantstore",
+): string {
+  return `postgres://${user}:${password}@${address}/${database}`;
 }
 
 /** Returns the SQL that creates a role with the password in {@link databaseUrl}. */
@@ -48,7 +50,6 @@ export interface Member {
 /** A machine with etcd, Patroni and its PostgreSQL, HAProxy, and a plant store replica. */
 export class Node {
   readonly machine: Machine;
-  readonly route: Route;
   /** The replica's URL. */
   readonly replicaUrl: string;
   readonly #folder: string;
@@ -56,10 +57,9 @@ export class Node {
   readonly #programs = new Map<string, ChildProcess>();
 
   /** @param citusPrograms - the folder with a PostgreSQL that has Citus, if this is a coordinator */
-  constructor(machine: Machine, route: Route, folder: string, citusPrograms?: string) {
+  constructor(machine: Machine, folder: string, citusPrograms?: string) {
     this.machine = machine;
     this.#citusPrograms = citusPrograms;
-    this.route = route;
     this.replicaUrl = `http://${machine.callersAddress}:${replicaPort}`;
     this.#folder = folder;
   }
@@ -100,7 +100,7 @@ export class Node {
       ...compileCache,
       HOST: "0.0.0.0",
       PORT: String(replicaPort),
-      DATABASE_URL: databaseUrl(this.route),
+      DATABASE_URL: databaseUrl(),
       PLANTSTORE_TOKENS: callerToken,
       PLANTSTORE_AUDIT: "by-level",
       LOG_LEVEL: "warn",

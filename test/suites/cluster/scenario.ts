@@ -62,7 +62,7 @@ async function measure(fault: Fault): Promise<void> {
   await callers.untilAllDelete();
   const pauses = cluster.nodes.map((node) => {
     const pauseS = (callers.longestPauseMs(node, sinceMs) / 1_000).toFixed(1);
-    return `${node.route}${node === trouble.at ? " on that machine" : ""} ${pauseS} s`;
+    return `${node.machine.name}${node === trouble.at ? " on that machine" : ""} ${pauseS} s`;
   });
   process.stdout.write(`${fault.name}: longest time without a deletion by ${pauses.join(", ")}\n`);
 }
@@ -72,7 +72,9 @@ function isFolderOrLog(path: string): boolean {
 }
 
 async function storePlants(ids: readonly bigint[]): Promise<void> {
-  const database: PlantDatabase = await openPlantDatabase({ kind: "postgres", url: databaseUrl("hosts") });
+  const { machine } = await cluster.primary();
+  const url = databaseUrl(machine.clusterAddress);
+  const database: PlantDatabase = await openPlantDatabase({ kind: "postgres", url });
   await using plantImport = await database.startImport();
   await plantImport.add(ids);
 }

@@ -1,3 +1,5 @@
+import { rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -13,12 +15,15 @@ import {
   startPostgres,
   startStandby,
 } from "../../support/plants/postgres-server.ts";
+import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { Dice } from "../../../protoport/testing/src/dice.ts";
 import { testSeed } from "../../../protoport/testing/src/test-seed.ts";
 
 const faults = 30;
 const plants = 500_000;
 const timeout = 300_000;
+
+const socketName = ".s.PGSQL.5432";
 
 /** A constant load's calls per second. */
 const ticksPerS = 20;
@@ -115,13 +120,21 @@ describe("a server on PostgreSQL", () => {
       expect(ids).toHaveLength(10_000);
       break;
     }
-    const both = url.replace(postgres.socketFolder, `${standby.socketFolder},${postgres.socketFolder}`);
-    await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: both }) });
+    // The link stands for the address of a service, which leads to the primary.
+    using service = createTempFolder();
+    const leadTo = ({ socketFolder }: { readonly socketFolder: string }): void => {
+      rmSync(service.file(socketName), { force: true });
+      symlinkSync(join(socketFolder, socketName), service.file(socketName));
+    };
+    leadTo(postgres);
+    const serviceUrl = url.replace(postgres.socketFolder, service.path);
+    await using server = await startPlantServer({ store: await openPlantStore({ kind: "postgres", url: serviceUrl }) });
     const tally = new DeleteTally();
     const load = startDeleteLoad(server.address, tally);
     await load.acknowledged(500);
     await postgres.stop("immediate");
     await standby.promote();
+    leadTo(standby);
     await load.acknowledged(500);
     await load.stop();
     url = standbyUrl;

@@ -1,8 +1,5 @@
-import { mkdirSync } from "node:fs";
 import { Code } from "@connectrpc/connect";
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
-import { join } from "node:path";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPlantStore } from "../../../src/stores/index.ts";
@@ -21,7 +18,6 @@ import {
   startPostgres,
 } from "../../support/plants/postgres-server.ts";
 import { refusalOf } from "../../support/plants/refusal.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const timeout = 180_000;
 
@@ -30,36 +26,6 @@ beforeAll(async () => {
   server = await startPostgres();
 }, timeout);
 afterAll(() => server[Symbol.asyncDispose]());
-
-describe("a session", () => {
-  test.each([
-    { name: "accepts connections but does not respond", passesOn: (): boolean => false },
-    {
-      name: "does not respond to a query",
-      passesOn: (data: Buffer): boolean => !data.includes("transaction_read_only"),
-    },
-  ])("skips a host that $name, and connects to the next one", { timeout }, async ({ passesOn }) => {
-    using folder = createTempFolder();
-    mkdirSync(folder.file("silent"));
-    const proxy = createServer((client) => {
-      const upstream = connect(join(server.socketFolder, ".s.PGSQL.5432"));
-      client.on("data", (data: Buffer) => passesOn(data) && upstream.write(data));
-      // The proxy does not forward a close by a server that has timed out.
-      upstream.on("data", (data) => client.write(data));
-      client.on("error", () => undefined);
-      client.on("close", () => upstream.destroy());
-    });
-    proxy.listen(join(folder.file("silent"), ".s.PGSQL.5432"));
-    await once(proxy, "listening");
-    const url = await server.createSchema();
-    const hosts = `${folder.file("silent")},${server.socketFolder}`;
-    const session = new Session(readServerUrl(url.replace(server.socketFolder, hosts)));
-    await expect(session.query("SELECT 1")).resolves.toEqual([["1"]]);
-    await session.close();
-    proxy.close();
-    await once(proxy, "close");
-  });
-});
 
 test("a session keeps its connection when an earlier one closes late", { timeout }, async () => {
   const url = await server.createSchema();

@@ -3,7 +3,7 @@ import { Client } from "pg";
 import { droppedSetting } from "./requested-settings.ts";
 import { beginSql, readCommitted } from "./pinned-settings.ts";
 import { requireChannelBinding } from "./channel-binding.ts";
-import type { ClientOptions, Host, Server } from "./server-url.ts";
+import type { ClientOptions, Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
 // node-postgres documents these properties, but its types lack the properties.
@@ -36,9 +36,9 @@ export interface Notice {
 export interface ConnectOptions {
   /** The session's settings, which override the URL's settings. */
   readonly settings: SessionSettings;
-  /** The server of the host, with the settings in the URL. */
+  /** The server, with the settings in the URL. */
   readonly server: Server;
-  /** Deadline for the connection, on the `performance.now()` clock. The host's timeout also applies. */
+  /** Deadline for the connection, on the `performance.now()` clock. The URL's timeout also applies. */
   readonly deadlineMs: number;
   /** Called with a new connection. `refusal` is why the server has refused the session's settings, if it has. */
   readonly onConnected: (refusal: string | undefined) => void;
@@ -51,16 +51,16 @@ export interface ConnectOptions {
 export const closeTimeoutMs = 500;
 
 /**
- * Connects to a host, with one attempt per set of options. Rejects with the error of the last attempt.
+ * Connects to a server, with one attempt per set of options. Rejects with the error of the last attempt.
  *
  * Poolers may refuse settings in the start-up parameters, or all unknown start-up parameters. After a refusal, tries
- * the host again without the session's settings. The role's settings then apply.
+ * again without the session's settings. The role's settings then apply.
  */
-export async function connectTo(host: Host, options: ConnectOptions): Promise<Client> {
+export async function connectTo(options: ConnectOptions): Promise<Client> {
   let fault: unknown;
   let refusal: string | undefined;
   const settings = Object.entries(options.settings).map(([name, value]) => `-c ${name}=${value}`);
-  const remaining = [...host];
+  const remaining = [...options.server.attempts];
   for (let attempt = remaining.shift(); attempt !== undefined;) {
     const withSettings = { ...attempt, options: [attempt.options, ...settings].filter(Boolean).join(" ") };
     try {
@@ -162,7 +162,7 @@ export function sessionSettings(
 
 async function assertWritable(client: Client, limitMs: number): Promise<void> {
   // Reads the setting in a transaction, because the transaction starts with the connection's initial settings. The
-  // timeout lets the client try other hosts if this host hangs.
+  // timeout ends the attempt if the server hangs.
   const query = { text: `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`, query_timeout: limitMs };
   const results = [await client.query(query)].flat();
   const isWritable = results.some(({ rows }) => rows[0]?.transaction_read_only === "off");

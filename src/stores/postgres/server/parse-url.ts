@@ -4,34 +4,37 @@ import { StoreOpenError } from "../../contract/store-open-error.ts";
 // an unencoded @ or / is refused, because @ and / are probably a part of an unencoded password.
 const form = /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?([^/?@]*)(?:\/([^/?@]*))?(?:\?(.*))?$/s;
 
-// Captures an IPv6 address without the brackets.
-const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*))(?::(.*))?$/s;
+// Captures an IPv6 address without the brackets. A comma separates hosts, which readServerUrl refuses.
+const hostForm = /^(?:\[([^[\]]+)\]|([^[\]:]*|[^[\]]*,.*))(?::(\d*))?$/s;
 
 /** A database URL's parameters, by name. */
 export type Parameters = ReadonlyMap<string, string>;
 
 /**
  * Parses a URL as libpq does, and returns the decoded parameters. The parts before the `?` become `user`, `password`,
- * `host`, `port` and `dbname`, which are empty if missing. `host` and `port` are comma-separated lists. Parameters
- * after the `?` take precedence. The last value of a repeated parameter is used. A `+` is not decoded to a space.
+ * `host`, `port` and `dbname`, which are empty if missing. Parameters after the `?` take precedence. A `+` is not
+ * decoded to a space. Refuses a repeated parameter, a `#`, and white space at the end, which are probably mistakes.
  *
  * @throws StoreOpenError with a message that contains no part of the URL
  */
 export function parseUrl(text: string): Parameters {
-  const [matched, user = "", password = "", hosts = "", database = "", query = ""] = form.exec(text) ?? [];
-  const parsedHosts = hosts.split(",").map((host) => hostForm.exec(host));
-  if (matched === undefined || parsedHosts.includes(null)) {
+  const [matched, user = "", password = "", address = "", database = "", query = ""] = form.exec(text) ?? [];
+  const host = hostForm.exec(address);
+  if (matched === undefined || host === null || /#|\s$/.test(text)) {
     throw new StoreOpenError(
       "the database URL must be postgres://user:password@host:port/database, with %40 for @ and %2F for / in a password",
     );
   }
+  const given = query.split("&").filter(Boolean).map(parseParameter);
+  const repeated = given.find(([name], i) => given.findIndex(([other]) => other === name) < i);
+  if (repeated !== undefined) throw new StoreOpenError(`the database URL sets ${repeated[0]} twice`);
   return new Map([
     ["user", decode(user)],
     ["password", decode(password)],
-    ["host", parsedHosts.map((host) => decode(host?.[1] ?? host?.[2] ?? "")).join()],
-    ["port", parsedHosts.map((host) => decode(host?.[3] ?? "")).join()],
+    ["host", decode(host[1] ?? host[2] ?? "")],
+    ["port", host[3] ?? ""],
     ["dbname", decode(database)],
-    ...query.split("&").filter(Boolean).map(parseParameter),
+    ...given,
   ]);
 }
 

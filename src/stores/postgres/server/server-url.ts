@@ -4,22 +4,22 @@ import { readSettings } from "./requested-settings.ts";
 import { type Parameters, parseUrl, readWord } from "./parse-url.ts";
 import { readTlsSettings, type Tls, tlsAttemptsOf } from "./tls-settings.ts";
 
-/** The server in a database URL. With several hosts, one of the hosts is the primary. */
+/** The server in a database URL. */
 export interface Server {
-  /** The server's hosts, ports and database, for operators. Contains neither user nor password. */
+  /** The server's host, port and database, for operators. Contains neither user nor password. */
   readonly name: string;
-  /** The hosts. Read this property for each connection, because certificates may change. */
-  readonly hosts: readonly Host[];
+  /**
+   * The options of each connection attempt, in order (libpq's `sslmode`). Read this property for each connection,
+   * because certificates may change.
+   */
+  readonly attempts: readonly ClientOptions[];
   /** The certificate files that the URL names. Empty if no connection uses TLS. */
   readonly certificates: CertificateFiles;
-  /** Whether to refuse read-only hosts. The default for several hosts is `true`, because only one is the primary. */
+  /** Whether to refuse a read-only server. */
   readonly mustBeWritable: boolean;
   /** The settings in the URL's `options`, by name. */
   readonly settings: ReadonlyMap<string, string>;
 }
-
-/** A host of a server: the options of each connection attempt, in order (libpq's `sslmode`). */
-export type Host = readonly ClientOptions[];
 
 /** Options for pg's client. Does not use pg's types, because programs may lack pg's types. */
 export interface ClientOptions {
@@ -43,7 +43,7 @@ const portDefault = "5432";
 // Default connect timeout, in seconds. A running server responds within 10 ms.
 const connectTimeoutSDefault = 5;
 
-// Maximum connect timeout, in seconds. Without a timeout, a host that never responds would block the other hosts.
+// Maximum connect timeout, in seconds.
 const connectTimeoutSMax = 60;
 
 // Idle time before TCP checks the server, in milliseconds. Imports and exports have no other timeout.
@@ -56,8 +56,7 @@ const supportedParameters: readonly string[] = (
 
 /**
  * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the
- * parameters. Other parameters are errors, because security may depend on a parameter. With several hosts, the writable
- * host is used, unless `target_session_attrs` is `any`.
+ * parameters. Other parameters are errors, because security may depend on a parameter.
  *
  * @param certificates - the certificates from a previous URL for the same database
  * @throws StoreOpenError that names the invalid part. The message never contains the password
@@ -67,22 +66,19 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
   const unknown = [...parameters.keys()].filter((name) => !supportedParameters.includes(name));
   if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
   const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
-  const hosts = hostsOf(parameters);
+  const host = readHost(parameters);
+  const port = readPort(parameters.get("port"));
   const sharedOptions = sharedOptionsOf(parameters);
   const { mode, paths } = readTlsSettings(parameters);
-  const isTlsUsed = mode !== "disable" && hosts.some(({ host }) => !host.startsWith("/"));
+  const isTlsUsed = mode !== "disable" && !host.startsWith("/");
   const files = certificates ?? new CertificateFiles(isTlsUsed ? paths : new Map());
-  const names = hosts.map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`);
   return {
-    name: `${names.join()}/${databaseOf(parameters)}`,
-    mustBeWritable: target === undefined ? hosts.length > 1 : target !== "any",
+    name: `${host.includes(":") ? `[${host}]` : host}:${port}/${databaseOf(parameters)}`,
+    mustBeWritable: target !== undefined && target !== "any",
     settings: readSettings(sharedOptions.options ?? ""),
     certificates: files,
-    get hosts() {
-      const pem = files.current;
-      return hosts.map(({ host, port }) =>
-        tlsAttemptsOf(host, mode, pem).map((ssl) => ({ ...sharedOptions, host, port, ssl })),
-      );
+    get attempts() {
+      return tlsAttemptsOf(host, mode, files.current).map((ssl) => ({ ...sharedOptions, host, port, ssl }));
     },
   };
 }
@@ -100,8 +96,8 @@ export function followServerUrl(url: string, currentUrl: () => string): Server {
     mustBeWritable,
     settings,
     certificates,
-    get hosts() {
-      return readServerUrl(currentUrl(), certificates).hosts;
+    get attempts() {
+      return readServerUrl(currentUrl(), certificates).attempts;
     },
   };
 }
@@ -125,21 +121,19 @@ function databaseOf(parameters: Parameters): string {
   return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || USER || USERNAME || "";
 }
 
-// A single port applies to all hosts.
-function hostsOf(parameters: Parameters): readonly Pick<ClientOptions, "host" | "port">[] {
-  const names = (parameters.get("host") ?? "").split(",");
-  const ports = (parameters.get("port") ?? "").split(",");
-  if (ports.length !== 1 && ports.length !== names.length) {
-    throw new StoreOpenError("the database URL must have one port, or one for each host");
-  }
-  return names.map((name, i) => ({ host: name || "localhost", port: readPort(ports[ports.length === 1 ? 0 : i]) }));
+function readHost(parameters: Parameters): string {
+  const host = parameters.get("host") || "localhost";
+  if (!host.includes(",")) return host;
+  throw new StoreOpenError(
+    "the database URL must have one host: give one address, such as the service's name, HAProxy or PgBouncer",
+  );
 }
 
 function readPort(text: string | undefined): number {
   const port = text || portDefault;
   const number = /^\d{1,5}$/.test(port) ? Number(port) : 0;
   if (number >= 1 && number <= 65_535) return number;
-  throw new StoreOpenError("a port in the database URL must be between 1 and 65535");
+  throw new StoreOpenError("the port in the database URL must be between 1 and 65535");
 }
 
 function sharedOptionsOf(parameters: Parameters): Omit<ClientOptions, "host" | "port" | "ssl"> {

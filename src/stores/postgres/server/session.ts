@@ -57,8 +57,6 @@ export class Session {
   readonly #names: NamedStatements | undefined;
   readonly #responseTimeoutMs: number;
   readonly #settings: SessionSettings;
-  /** Index of the host to try first, modulo the number of hosts. */
-  #host = 0;
   #client: Client | undefined;
   #settingsRefusal: string | undefined;
   /** Why the last commit may not be on the standbys. Undefined if the commit is durable. */
@@ -100,7 +98,7 @@ export class Session {
     return this.deadlineMs - performance.now() - closeTimeoutMs;
   }
 
-  /** Connects, unless connected. Rejects with the last host's error, or if too little time remains. */
+  /** Connects, unless connected. Rejects if too little time remains. */
   async connect(): Promise<void> {
     if (this.#client !== undefined) return;
     await this.#connect();
@@ -108,14 +106,13 @@ export class Session {
   }
 
   async #connect(): Promise<void> {
-    await this.#connectToAny();
+    await this.#connectToServer();
     await this.#workers?.cancelWaits(this);
   }
 
-  async #connectToAny(): Promise<void> {
+  async #connectToServer(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
-    // Reads the hosts once per attempt, because hosts may change between connections.
-    const { hosts } = this.#server;
+    if (this.#isClosed) throw closedError();
     const options: ConnectOptions = {
       settings: this.#settings,
       server: this.#server,
@@ -124,20 +121,7 @@ export class Session {
       onLost: (client) => this.#dropClient(client),
       onNotice: (notice) => this.#read(notice),
     };
-    let fault: unknown = closedError();
-    for (let attempts = 0; attempts < hosts.length && !this.#isClosed; attempts++) {
-      // Stops if no time remains, so that the error names a host that was really tried.
-      if (attempts > 0 && this.remainingMs <= 0) break;
-      const host = hosts[this.#host % hosts.length];
-      try {
-        if (host !== undefined) return await this.#adoptFrom(connectTo(host, options));
-      } catch (reason) {
-        fault = reason;
-        // The next attempt starts with the next host, because this host may fail slowly.
-        this.#host++;
-      }
-    }
-    throw fault;
+    await this.#adoptFrom(connectTo(options));
   }
 
   /**
@@ -203,7 +187,7 @@ export class Session {
     try {
       await this.run(beginSql(characteristics, this.#workers?.settings));
     } catch (fault) {
-      this.#disconnect();
+      this.discard();
       throw fault;
     }
     this.#isInTransaction = true;
@@ -217,7 +201,7 @@ export class Session {
     try {
       await this.run(`${beginSql(characteristics, this.#workers?.settings)}; ${script}; COMMIT`);
     } catch (fault) {
-      this.#disconnect();
+      this.discard();
       throw fault;
     }
   }
@@ -289,15 +273,9 @@ export class Session {
   }
 
   /**
-   * Closes the connection, immediately if a statement is running. The next statement connects to the next host. A
-   * primary that does not know about its replacement would wait forever for standbys.
+   * Closes the connection, immediately if a statement is running. The next statement opens another one.
    */
   discard(): void {
-    this.#host++;
-    this.#disconnect();
-  }
-
-  #disconnect(): void {
     this.#isInTransaction = false;
     const client = this.#client;
     this.#client = undefined;

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -16,7 +16,6 @@ import { StoreOpenError } from "../../../../../../src/stores/contract/store-open
 import { createCertificate } from "../../../../../../protoport/testing/src/http/certificate.ts";
 import { within } from "../../../../../../protoport/testing/src/deadline.ts";
 import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
-import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";
 import {
   cancelWaitsForStandby,
   type PostgresServer,
@@ -195,7 +194,7 @@ describe("a session", () => {
     const address = mute.address();
     if (address === null || typeof address === "string") throw new Error("no port");
     const host = `127.0.0.1:${address.port}`;
-    const session = new Session(readServerUrl(`postgres://tester@${host},${host}/plants?connect_timeout=60`));
+    const session = new Session(readServerUrl(`postgres://tester@${host}/plants?connect_timeout=60`));
     const connecting = expect(session.connect()).rejects.toThrow("the session is closed");
     const socket = await requested;
     await session.close();
@@ -381,9 +380,8 @@ describe("a session", () => {
   ])("without a response $what fails at its deadline", async ({ expected }) => {
     const remaining = [...expected];
     await using mute = await forward(() => ({ reply: Buffer.from(remaining.shift() ?? ""), isOver: false }));
-    // The error does not name the second host, because no time remains to try that host.
-    const hosts = `127.0.0.1:${mute.port},localhost:${mute.port}`;
-    const url = `postgres://tester@${hosts}/plants?connect_timeout=60&sslmode=disable`;
+    const parameters = "connect_timeout=60&sslmode=disable&target_session_attrs=primary";
+    const url = `postgres://tester@127.0.0.1:${mute.port}/plants?${parameters}`;
     const session = new Session(readServerUrl(url), timeouts);
     session.deadlineMs = performance.now() + 200;
     await expect(session.connect()).rejects.toThrow("127.0.0.1 did not respond in time");
@@ -671,16 +669,6 @@ function startPoolerLike(): Promise<Forwarding> {
   return forward((first) => (first.includes("_timeout") ? { reply, isOver: true } : first));
 }
 
-/** A host that is read-only like a standby, because it connects the user "tester" as "reader". */
-function startReadOnlyHost(socketFolder: string): Promise<Forwarding> {
-  return forward(asUser("reader"), socketOf(socketFolder));
-}
-
-/** Replaces the user "tester" by another one, whose name has the same length. */
-function asUser(name: string): (startup: Buffer) => Buffer {
-  return (startup) => Buffer.from(startup.toString("latin1").replace("tester", name), "latin1");
-}
-
 function socketOf(socketFolder: string): string {
   return join(socketFolder, `.s.PGSQL.${port}`);
 }
@@ -693,11 +681,9 @@ interface Forwarding extends AsyncDisposable {
  * Forwards connections to the server's Unix socket, unless `judge` replies to the first message.
  *
  * @param judge - returns the reply, or the message to forward instead of the first one
- * @param path - the Unix socket to listen on; by default a TCP port
  */
 async function forward(
   judge: (first: Buffer) => Buffer | { readonly reply: Buffer; readonly isOver: boolean },
-  path?: string,
 ): Promise<Forwarding> {
   const proxy = createServer((client) => {
     client.on("error", () => undefined);
@@ -715,11 +701,10 @@ async function forward(
     };
     client.once("data", onFirst);
   });
-  if (path === undefined) proxy.listen(0, "127.0.0.1");
-  else proxy.listen(path);
+  proxy.listen(0, "127.0.0.1");
   await once(proxy, "listening");
   return {
-    port: path === undefined ? portOf(proxy) : port,
+    port: portOf(proxy),
     [Symbol.asyncDispose]: async () => {
       proxy.close();
       await once(proxy, "close");
@@ -727,95 +712,19 @@ async function forward(
   };
 }
 
-describe("a URL with several hosts", () => {
-  test("an error in a transaction switches to the next host only once", async () => {
-    await using proxy = await startPostgresProxy(
-      server.socketFolder,
-      (client, upstream) => void client.pipe(upstream).pipe(client),
-      port,
-    );
-    const folders = `${server.socketFolder},${proxy.socketFolder}`;
-    for (const work of [
-      (session: Session) => session.runInTransaction(readCommitted, "SELECT 1 / 0"),
-      (session: Session) => session.begin(`${readCommitted}; SELECT 1 / 0`),
-    ]) {
-      const url = `postgres:///postgres?host=${folders}&port=${port}&user=tester&target_session_attrs=any`;
-      const session = new Session(readServerUrl(url));
-      await expect(work(session)).rejects.toThrow(/division by zero/);
-      expect(proxy.sockets.size).toBe(0);
-      session.discard();
-      await session.connect();
-      expect(proxy.sockets.size).toBe(2);
-      await session.close();
-      await expect.poll(() => proxy.sockets.size).toBe(0);
-    }
-  });
-
-  let url: string;
-  let standby: Forwarding;
-  beforeAll(async () => {
-    url = await server.createSchema();
-    await runSql(url, "CREATE ROLE reader LOGIN SUPERUSER; ALTER ROLE reader SET default_transaction_read_only = on");
-    mkdirSync(folder.file("standby"));
-    standby = await startReadOnlyHost(folder.file("standby"));
-  });
-  afterAll(() => standby[Symbol.asyncDispose]());
-
-  /** Opens a session with these hosts: a folder without a socket, a standby, or the server. */
-  function sessionOf(hosts: readonly ("nobody" | "standby" | "primary")[], parameters = ""): Session {
-    const folders = { nobody: folder.path, standby: folder.file("standby"), primary: server.socketFolder };
-    const names = hosts.map((host) => folders[host]).join();
-    return new Session(readServerUrl(url.replace(server.socketFolder, names) + parameters));
-  }
-
-  test.each([
-    { hosts: ["primary", "nobody"] },
-    { hosts: ["nobody", "primary"] },
-    { hosts: ["standby", "primary"] },
-    { hosts: ["standby", "nobody", "standby", "primary"] },
-  ] as const)("with $hosts, only the writable host stays connected", async ({ hosts }) => {
-    const session = sessionOf(hosts);
-    const [first] = await session.query("SELECT current_user, pg_backend_pid()");
-    expect(first?.[0]).toBe("tester");
-    await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
-    // One host is used after the connection is lost.
-    await runSql(url, `SELECT pg_terminate_backend(${first?.[1]}, 10000)`);
-    await expect.poll(() => session.query("SELECT current_user").catch(() => "lost")).toEqual([["tester"]]);
-    await session.close();
-  });
-
-  test("the first host that responds is used with target_session_attrs=any", async () => {
-    const session = sessionOf(["nobody", "standby", "primary"], "&target_session_attrs=any");
-    await expect(session.query("SELECT current_user")).resolves.toEqual([["reader"]]);
-    await session.close();
-  });
-
-  test("the next host is used after each discarded connection", async () => {
-    await runSql(url, "CREATE ROLE second LOGIN SUPERUSER");
-    mkdirSync(folder.file("second"));
-    const second = await forward(asUser("second"), socketOf(folder.file("second")));
-    const hosts = `${server.socketFolder},${folder.file("second")}`;
-    const session = new Session(readServerUrl(url.replace(server.socketFolder, hosts)));
-    const userAfterwards = async (): Promise<unknown> => {
-      session.discard();
-      return await session.query("SELECT current_user");
-    };
-    await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
-    await expect(userAfterwards()).resolves.toEqual([["second"]]);
-    await expect(userAfterwards()).resolves.toEqual([["tester"]]);
-    await session.close();
-    await second[Symbol.asyncDispose]();
-  });
-
-  test.each([
-    { hosts: ["nobody", "standby"], expected: /^the server is read-only$/ },
-    { hosts: ["standby", "nobody"], expected: /^connect ENOENT/ },
-  ] as const)("with only $hosts, connecting fails because no host is writable", async ({ hosts, expected }) => {
-    const session = sessionOf(hosts);
-    await expect(session.query("SELECT 1")).rejects.toThrow(expected);
-    await expect.poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE usename = 'reader'")).toEqual([]);
-    await session.close();
-  });
+test.each([
+  { target: "any", expected: "reader_any" },
+  { target: "read-write", expected: "Error: the server is read-only" },
+  { target: "primary", expected: "Error: the server is read-only" },
+])("a read-only server with target_session_attrs=$target gives $expected", async ({ target, expected }) => {
+  const url = await server.createSchema();
+  const role = `reader_${target.replace("-", "_")}`;
+  await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET default_transaction_read_only = on`);
+  const as = url.replace("user=tester", `user=${role}`);
+  const session = new Session(readServerUrl(`${as}&target_session_attrs=${target}`));
+  expect(await session.query("SELECT current_user").then(String, String)).toBe(expected);
+  await session.close();
+  await expect.poll(() => runSql(url, `SELECT FROM pg_stat_activity WHERE usename = '${role}'`)).toEqual([]);
 });
 
 test("a session reads the URL again for each connection", async () => {
@@ -837,7 +746,7 @@ test("the last certificate is used while the certificate file is missing", () =>
   const followed = followServerUrl(url, () => url);
   const { cert } = createCertificate("second");
   writeFileSync(authority, cert);
-  const ca = (): unknown => followed.hosts[0]?.[0]?.ssl;
+  const ca = (): unknown => followed.attempts[0]?.ssl;
   expect(ca()).toMatchObject({ ca: cert });
   rmSync(authority);
   expect(ca()).toMatchObject({ ca: cert });
@@ -845,7 +754,7 @@ test("the last certificate is used while the certificate file is missing", () =>
   expect(() => assertSameDatabase(url, url.replace("old:word", "new:word"))).not.toThrow();
 });
 
-const formerUrl = "postgres://old:word@a:1,b:2/plants_staging?options=-cx%3D1&sslmode=disable";
+const formerUrl = "postgres://old:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable";
 
 test.each([
   { name: "another user and password", text: formerUrl.replace("old:word", "new:pass") },
@@ -862,12 +771,12 @@ test.each([
 });
 
 test.each([
-  { name: "a shorter database", text: "postgres://new:word@a:1,b:2/plants" },
-  { name: "no parameters", text: "postgres://new:word@a:1,b:2/plants_staging" },
-  { name: "no sslmode", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx%3D1" },
-  { name: "other options", text: "postgres://new:word@a:1,b:2/plants_staging?options=-cx&sslmode=disable" },
-  { name: "one of two hosts", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1&sslmode=disable" },
-  { name: "another port", text: "postgres://new:word@a:1,b/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "a shorter database", text: "postgres://new:word@a:1/plants" },
+  { name: "no parameters", text: "postgres://new:word@a:1/plants_staging" },
+  { name: "no sslmode", text: "postgres://new:word@a:1/plants_staging?options=-cx%3D1" },
+  { name: "other options", text: "postgres://new:word@a:1/plants_staging?options=-cx&sslmode=disable" },
+  { name: "another host", text: "postgres://new:word@b:1/plants_staging?options=-cx%3D1&sslmode=disable" },
+  { name: "another port", text: "postgres://new:word@a/plants_staging?options=-cx%3D1&sslmode=disable" },
   { name: "another user parameter and no database", first: "postgres://a?user=o", text: "postgres://a?user=n" },
   { name: "another user and no database", first: "postgres://old:word@a", text: "postgres://new:word@a" },
   { name: "half of the text", text: "postgres://half:wri" },
