@@ -17,7 +17,7 @@ export interface StorageReply extends FileResult {
   readonly file?: StoreFile;
 }
 
-/** A message from the storage thread. It sends `checking` before its first reply if it has to check the file. */
+/** A message from the storage thread. `checking` precedes the first reply if the thread has to check the file. */
 export type StorageMessage =
   | { readonly kind: "reply"; readonly reply: StorageReply }
   | { readonly kind: "checking" }

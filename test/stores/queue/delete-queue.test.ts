@@ -114,14 +114,10 @@ describe("the deletion queue", () => {
   });
 
   test.each([
-    {
-      name: "refuses new deletions when the oldest has waited over a second",
-      waitedMs: waitMsMax + 1,
-      isRefused: true,
-    },
-    { name: "accepts new deletions when the oldest has waited a second", waitedMs: waitMsMax, isRefused: false },
-    { name: "accepts new deletions when a failed batch took over a second", waitedMs: 9_000, fails: true },
-  ])("$name", async ({ waitedMs, isRefused = false, fails = false }) => {
+    { verb: "refuses", name: "the oldest has waited over a second", waitedMs: waitMsMax + 1, isRefused: true },
+    { verb: "accepts", name: "the oldest has waited a second", waitedMs: waitMsMax },
+    { verb: "accepts", name: "a failed batch took over a second", waitedMs: 9_000, fails: true },
+  ])("$verb new deletions when $name at the end of a batch", async ({ waitedMs, isRefused = false, fails = false }) => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const { queue, endBatch, failBatch } = openQueue();
     const first = queue.delete(1n, deleteCall()).catch(() => true);

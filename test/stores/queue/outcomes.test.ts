@@ -18,13 +18,16 @@ describe("an outcome", () => {
     { outcome: "unavailable", doubts: ["token"], errorCode: "ERR_OUTCOME_UNKNOWN", cause: "why" },
     { outcome: "unknown", doubts: [], errorCode: "ERR_OUTCOME_UNKNOWN", cause: "why" },
     { outcome: "protected", doubts: ["token"], errorCode: "ERR_PLANT_PROTECTED", cause: "why" },
-  ])("$outcome with the doubts $doubts is $errorCode", async ({ outcome, doubts, errorCode, cause }) => {
-    const queue = openQueueOn(async ([one]) => {
-      one?.doubts.push(...doubts);
-      return { outcomes: [outcome], causes: ["why"], failure: "a batch's reason" };
-    });
-    await expect(queue.delete(1n, deleteCall())).rejects.toMatchObject({ errorCode, cause });
-  });
+  ])(
+    "$outcome with the doubts $doubts gets the error $errorCode, with its cause",
+    async ({ outcome, doubts, errorCode, cause }) => {
+      const queue = openQueueOn(async ([one]) => {
+        one?.doubts.push(...doubts);
+        return { outcomes: [outcome], causes: ["why"], failure: "a batch's reason" };
+      });
+      await expect(queue.delete(1n, deleteCall())).rejects.toMatchObject({ errorCode, cause });
+    },
+  );
 
   test("is unknown for deletions without one, and if a commit rejects", async () => {
     let commits = 0;

@@ -28,8 +28,8 @@ export class TransitionError extends Error {
 }
 
 /**
- * A requested deletion during one batch. It is open until it ends, once, or is deferred to a later batch, because
- * another transaction or another deletion in its batch has its plant or idempotency key.
+ * A requested deletion during one batch. Open until it ends, once, or is deferred to a later batch, because another
+ * transaction or another deletion in the batch has its plant or idempotency key.
  */
 export class Deletion {
   readonly id: bigint;

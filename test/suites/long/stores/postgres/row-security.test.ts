@@ -38,7 +38,7 @@ describe("a store with row security", () => {
     { name: "deletions from their owner (FORCE)", table: "deletions", user: "gardener", force: true },
     { name: "plants from another role", table: "plants", user: "clerk", force: false },
     { name: "deletions from another role", table: "deletions", user: "clerk", force: false },
-  ])("is refused by each command if it hides $name", async ({ table, user, force }) => {
+  ])("that hides $name is refused by each command", async ({ table, user, force }) => {
     await runSql(admin, hideSql(table, force ? forceSql(table) : ""));
     const of = admin.replace("user=tester", `user=${user}`);
     const message = new RegExp(`: row security may hide rows of the table ${table} from the user, `);

@@ -26,7 +26,7 @@ test.each(
     { ...one, name: "export", open: openPostgresDatabase },
     { ...one, name: "migrate", open: (url: string) => migratePostgres(url) },
   ]),
-)("$name refuses a store from before release 0.1.0 with $build", async ({ sql, open }) => {
+)("$name refuses a store with $build from before release 0.1.0", async ({ sql, open }) => {
   const url = await server.createPlants([1n]);
   await runSql(url, sql);
   await expect(open(url)).rejects.toThrow(

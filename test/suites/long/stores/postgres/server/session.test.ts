@@ -716,7 +716,7 @@ test.each([
   { target: "any", expected: "reader_any" },
   { target: "read-write", expected: "Error: the server is read-only" },
   { target: "primary", expected: "Error: the server is read-only" },
-])("a read-only server with target_session_attrs=$target gives $expected", async ({ target, expected }) => {
+])("target_session_attrs=$target decides whether a read-only server is used", async ({ target, expected }) => {
   const url = await server.createSchema();
   const role = `reader_${target.replace("-", "_")}`;
   await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET default_transaction_read_only = on`);
