@@ -40,7 +40,7 @@ async function deletePlants(location: PlantLocation, ids: readonly bigint[]): Pr
   await store.close();
 }
 
-describe.each(Object.entries(databases))("the commands on %s", (_kind, openEmpty) => {
+describe.each(Object.entries(databases))("the commands on a %s store", (_kind, openEmpty) => {
   test("migrate creates a store that check accepts, and changes nothing when repeated", async () => {
     using database = await openEmpty();
     const run = commandsOn(database.url);

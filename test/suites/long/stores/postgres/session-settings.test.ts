@@ -84,7 +84,7 @@ async function createRecorded(): Promise<string> {
 const waitingSql = (session: Session): string =>
   `SELECT FROM pg_stat_activity WHERE pid = ${session.processId} AND wait_event = 'SyncRep'`;
 
-describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit = %s", (value) => {
+describe.each(["off", "local", "remote_write", "on"])("with synchronous_commit = %s from another client", (value) => {
   test.each(acknowledged)("$name is acknowledged only after the standby has it", async ({ work }) => {
     const url = await createRecorded();
     const session = new Session(readServerUrl(url));
