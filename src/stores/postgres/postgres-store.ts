@@ -15,7 +15,7 @@ import { checkDeletionsKept, deletionsKeptMsDefault } from "../contract/retentio
 import { elapsedMsSince, type OnUpkeep, type Upkeep } from "../contract/upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { TableLocation } from "./table-location.ts";
-import { Deletion } from "./delete/deletion.ts";
+import { Deletion, endings } from "./delete/deletion.ts";
 import { problemOf } from "./delete/problem.ts";
 import { BatchFailure, deleteTimeouts, runBatch } from "./delete/run-batch.ts";
 import { checkRequestedSettings, findRefusedTimeouts } from "./schema/check-requested-settings.ts";
@@ -121,7 +121,7 @@ class PostgresBackend implements Backend {
     if (failure === undefined && deletions.some(({ ending }) => ending?.outcome === "deleted"))
       this.#health.recordCommit();
     return {
-      outcomes: deletions.map(({ ending }) => ending?.outcome ?? "locked"),
+      outcomes: deletions.map(({ ending, isDeferred }) => ending?.outcome ?? (isDeferred ? "locked" : "unknown")),
       causes: deletions.map(({ ending }) => ending?.cause),
       failure,
     };
@@ -136,27 +136,41 @@ class PostgresBackend implements Backend {
     const parts = isCareful
       ? Map.groupBy(batch, ({ id, token }) => `${token} ${lanes.of(id)}`)
       : new Map([["", batch]]);
-    try {
-      await this.#sessions.use(deadlineMs, async (session) => {
-        for (const part of parts.values()) await runBatch(session, part, { placement, isCareful });
-      });
-      return undefined;
-    } catch (fault) {
-      if (!(fault instanceof BatchFailure)) throw fault;
-      const { server, ending } = fault;
-      for (const one of batch) one.fail(ending);
-      const problem = problemOf(fault.fault);
-      // The store may be healthy even if the server refuses more connections.
-      if (sqlStateOf(fault.fault) === "53300") this.#report("connections-refused", begunMs, problem.text);
-      const isMaybeOneServer = placement.mayFailPartly && (server === "unavailable" || server === "busy");
-      // The server is not at fault if another batch has succeeded since this batch began. A `refusing` server is always
-      // at fault, because it may refuse only new connections.
-      const isServerAtFault =
-        server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
-      if (isMaybeOneServer) void this.#health.check();
-      else if (isServerAtFault) this.#health.report(problem);
-      return ending.cause;
+    let failed: BatchFailure | undefined;
+    for (const part of parts.values()) {
+      // These servers would fail the other parts too, which have not been attempted.
+      if (failed?.server === "refusing" || failed?.server === "unavailable") {
+        for (const one of part) one.fail(endings.unavailable(failed.ending.cause));
+        continue;
+      }
+      try {
+        await this.#sessions.use(deadlineMs, (session) => runBatch(session, part, { placement, isCareful }));
+      } catch (fault) {
+        if (!(fault instanceof BatchFailure)) {
+          // Only a bug has another error. The deletions that have ended keep their outcomes.
+          process.emitWarning(fault instanceof Error ? fault : String(fault));
+          for (const one of batch) one.fail(endings.unknown(fault));
+          return fault;
+        }
+        failed = fault;
+        for (const one of part) one.fail(fault.ending);
+        this.#reportFailure(fault, begunMs);
+      }
     }
+    return failed?.ending.cause;
+  }
+
+  #reportFailure({ server, fault }: BatchFailure, begunMs: number): void {
+    const problem = problemOf(fault);
+    // The store may be healthy even if the server refuses more connections.
+    if (sqlStateOf(fault) === "53300") this.#report("connections-refused", begunMs, problem.text);
+    const { mayFailPartly } = this.#location.placement;
+    const isMaybeOneServer = mayFailPartly && (server === "unavailable" || server === "busy");
+    // The server is not at fault if another batch has succeeded since this batch began. A `refusing` server is always
+    // at fault, because it may refuse only new connections.
+    const isServerAtFault = server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
+    if (isMaybeOneServer) void this.#health.check();
+    else if (isServerAtFault) this.#health.report(problem);
   }
 
   async close(): Promise<void> {

@@ -35,8 +35,8 @@ export const lockedMsMax = 2_000;
 // A full batch takes a PostgreSQL server about 10 ms, or a storage thread 15 ms. Larger batches would add latency.
 const batchMax = 1_024;
 
-// Batches grow from this size, and shrink to it if they take longer than `slowMs`, so that triggers that take long for
-// each plant do not exceed the database's timeout for a statement.
+// Batches grow from this size, and shrink if they take longer than `slowMs`, so that triggers that take long for each
+// plant do not exceed the database's timeout for a statement.
 const batchMin = 64;
 const slowMs = 2_000;
 
@@ -138,6 +138,8 @@ export class DeleteQueue {
       const batch = this.#waiting.splice(0, this.#batchMax).filter((one) => !this.#rejectCancelled(one));
       if (batch.length > 0) void this.#send(batch);
     }
+    // If every late deletion was cancelled, no batch ends later that would accept deletions again.
+    if (this.#inFlight === 0) this.#isLate = false;
   }
 
   async #send(batch: readonly Waiting[]): Promise<void> {
@@ -146,7 +148,7 @@ export class DeleteQueue {
     const sentMs = performance.now();
     const result = await this.#commit(batch);
     const { outcomes, failure } = result;
-    if (performance.now() - sentMs > slowMs) this.#batchMax = Math.max(batchMin, batch.length >> 1);
+    if (performance.now() - sentMs > slowMs) this.#batchMax = Math.max(1, batch.length >> 1);
     else this.#batchMax = Math.max(this.#batchMax, Math.min(batchMax, 2 * batch.length));
     onEnd?.(failure && errors[outcomes.includes("unavailable") ? "unavailable" : "unknown"](0n, failure));
     this.#inFlight--;
@@ -165,8 +167,11 @@ export class DeleteQueue {
     for (const one of batch) one.deadlineMs = Math.min(one.deadlineMs, performance.now() + batchTimeoutMs);
     const deadlineMs = Math.min(...batch.map((one) => one.deadlineMs));
     const attempt = { deadlineMs, isCareful: this.#lockedCount > 0 };
-    // A backend rejects only because of a bug. Callers need an outcome in any case.
-    return await this.#backend.commit(batch, attempt).catch((failure: unknown) => ({ outcomes: [], failure }));
+    // A backend rejects only because of a bug, which the warning reports. Callers need an outcome in any case.
+    return await this.#backend.commit(batch, attempt).catch((failure: unknown) => {
+      process.emitWarning(failure instanceof Error ? failure : String(failure));
+      return { outcomes: [], failure };
+    });
   }
 
   async #settle(batch: readonly Waiting[], { outcomes, causes, failure }: BatchResult): Promise<void> {
@@ -176,7 +181,7 @@ export class DeleteQueue {
       if (outcome === "locked") this.#addLocked(one);
       else if (outcome === "deleted" || outcome === "absent") this.#end(one, () => one.resolve(outcome === "deleted"));
       else if (outcome !== "unavailable" || !this.#rejectCancelled(one))
-        this.#fail(one, outcome, causes?.[i] ?? failure);
+        this.#fail(one, outcome, causes?.[i] ?? (isOfBatch(outcome) ? failure : undefined));
     }
   }
 
@@ -196,7 +201,7 @@ export class DeleteQueue {
       await sleep(lockedIntervalMs);
       const retried = this.#locked.splice(0).filter((one) => !this.#rejectCancelled(one) && this.#hasTime(one));
       while (retried.length > 0) {
-        const batch = retried.splice(0, batchMax);
+        const batch = retried.splice(0, this.#batchMax);
         await this.#settle(batch, await this.#commit(batch));
       }
     }
@@ -226,6 +231,11 @@ export class DeleteQueue {
     if (one.locked !== undefined) this.#lockedCount--;
     if (--this.#open === 0) this.#closing?.resolve();
   }
+}
+
+/** Returns whether a batch's failure is the cause of an outcome. */
+function isOfBatch(outcome: Outcome): boolean {
+  return outcome === "unavailable" || outcome === "unknown";
 }
 
 const errors: Readonly<

@@ -97,6 +97,19 @@ describe("the deletion queue", () => {
     expect(sizes).toEqual([1, 64, 128, 256, 512, 1_024, 1_024, 1_024, 512, 455]);
   });
 
+  test("shrinks batches below 64 deletions while they stay slow", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const sizes: number[] = [];
+    const queue = openQueueOn(async (batch) => {
+      sizes.push(batch.length);
+      vi.advanceTimersByTime(100 * batch.length);
+      return { outcomes: batch.map(() => "deleted") };
+    });
+    const deletions = idsFrom(0, 200).map((id) => queue.delete(id, deleteCall()));
+    await Promise.all(deletions);
+    expect(sizes.slice(0, 6)).toEqual([1, 64, 32, 16, 32, 16]);
+  });
+
   test("sends at most inFlightMax batches concurrently", () => {
     const { queue, sentIds } = openQueue({ inFlightMax: 2 });
     for (const id of [1n, 2n, 3n]) void queue.delete(id, deleteCall());
@@ -134,6 +147,23 @@ describe("the deletion queue", () => {
     const last = isRefused ? queue.delete(4n, deleteCall()) : third;
     endBatch(2, [1]);
     await expect(last).resolves.toBe(true);
+  });
+
+  test("accepts deletions again when every late one was cancelled", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    const { queue, endBatch, sentIds } = openQueue();
+    const first = queue.delete(1n, deleteCall());
+    const controller = new AbortController();
+    const cancelled = queue.delete(2n, deleteCall({ signal: controller.signal }));
+    vi.advanceTimersByTime(waitMsMax + 1);
+    controller.abort(new Error("given up"));
+    endBatch(0, [1]);
+    await first;
+    await expect(cancelled).rejects.toThrow("given up");
+    const last = queue.delete(3n, deleteCall());
+    endBatch(1, [1]);
+    await expect(last).resolves.toBe(true);
+    expect(sentIds()).toEqual([[1n], [3n]]);
   });
 
   test.each(["s".repeat(1_025), "a\0b", "a\uD83Cb"])(

@@ -17,8 +17,7 @@ const findDeleted = ({ deletions }: StoreSchema): string => `
   SELECT DISTINCT plant_id
   FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
 
-// Used for ids that are close together, as in an export. Reads one range in the index of each partition, of which there
-// are about ninety, instead of searching each index for each id.
+// Used for ids that are close together, as in an export. Reads one range in the index instead of searching for each id.
 const findDeletedBetween = ({ deletions }: StoreSchema): string =>
   `SELECT DISTINCT plant_id FROM ${deletions} WHERE plant_id BETWEEN $1 AND $2`;
 

@@ -22,7 +22,7 @@ export function parseUrl(text: string): Parameters {
   const host = hostForm.exec(address);
   if (matched === undefined || host === null || /#|\s$/.test(text)) {
     throw new StoreOpenError(
-      "the database URL must be postgres://user:password@host:port/database, with %40 for @ and %2F for / in a password",
+      "the database URL must be postgres://user:password@host:port/database, with %40 for @, %2F for / and %23 for # in a password, and without a space at the end",
     );
   }
   const given = query.split("&").filter(Boolean).map(parseParameter);

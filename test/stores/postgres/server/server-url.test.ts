@@ -10,7 +10,7 @@ import { createTempFolder } from "../../../../protoport/testing/src/process/temp
 const certificate = createCertificate("PostgreSQL");
 
 const misspelt =
-  "the database URL must be postgres://user:password@host:port/database, with %40 for @ and %2F for / in a password";
+  "the database URL must be postgres://user:password@host:port/database, with %40 for @, %2F for / and %23 for # in a password, and without a space at the end";
 
 describe("readServerUrl", () => {
   test.each([
