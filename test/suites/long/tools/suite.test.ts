@@ -40,7 +40,7 @@ test.each([
   {
     name: "a suite's preparation runs first",
     chosen: ["browser"],
-    prepare: ["tsc -p test/suites/browser"],
+    prepare: ["tsc -p protoport/test/suites/browser && tsc -p test/suites/browser"],
     want: [[...vitest, "--project", "browser"]],
   },
   {

@@ -46,10 +46,11 @@ export function createNodeHttp1Server(options: HttpServerOptions): HttpServer {
     bySocket.set(socket, connection);
     socket.on("close", () => connections.delete(connection));
     // Only the first bytes are checked for RTSP and ICE, so that node later reads directly from the handle.
-    const checked: Buffer | null = socket.read();
+    // Reading within a `data` event, as `socket.read()` would, could stop the socket permanently.
+    const checked: Buffer | null = firstBytes ?? socket.read();
     if (checked !== null) {
       connection.onFirstBytes(checked);
-      socket.unshift(checked);
+      if (firstBytes === undefined) socket.unshift(checked);
     } else if ("encrypted" in socket) {
       socket.once("data", (bytes) => connection.onFirstBytes(bytes));
     }

@@ -7,6 +7,7 @@ import { createCertificate } from "../../../../testing/src/http/certificate.ts";
 import type { Address } from "../../../../testing/src/http/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+import { isNodeEngine } from "../../../../testing/src/gateway/test-engine.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import {
   nextEvent,
@@ -85,12 +86,17 @@ const rows: readonly Row[] = [
     body: chunks,
     httpStatus: 413,
   },
-  {
-    name: "a request before more bytes than Connection: close allows",
-    start: "GET /nothing HTTP/1.1",
-    header: ["x-key: k", close],
-    httpStatus: 404,
-  },
+  // node:http resets this connection.
+  ...(isNodeEngine
+    ? []
+    : [
+        {
+          name: "a request before more bytes than Connection: close allows",
+          start: "GET /nothing HTTP/1.1",
+          header: ["x-key: k", close],
+          httpStatus: 404,
+        },
+      ]),
   { name: "CONNECT", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
 ];
 

@@ -12,7 +12,7 @@ function filesLoadedBy(module: string): string[] {
   return JSON.parse(execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" }));
 }
 
-test.each(["@protoport/gateway/engine", "@protoport/gateway/engine/client"])(
+test.each(["@protoport/gateway/engine", "@protoport/gateway/http2-client"])(
   "importing %s loads no npm packages",
   (module) => {
     const files = filesLoadedBy(module);
