@@ -249,12 +249,14 @@ class ProxyServer {
       () => this.#settings,
       async (settings) => {
         const parts = await openParts(settings, this.#terminal, () => this.served, this.#parts);
-        const proxy = this.#proxy;
+        let proxy: ProxyGateway | undefined;
         try {
-          if (proxy === undefined) await requireServableFiles(parts);
-          // Does not wait while no proxy is open, because a proxy that opens meanwhile would use the previous parts,
-          // which are closed below.
-          await proxy?.reconfigure(this.#options(parts), (next) => requireServable(next, parts, this.#parts));
+          if (this.#proxy === undefined) await requireServableFiles(parts);
+          // Nothing is awaited from here on while no proxy is open, because a proxy that opens meanwhile would use the
+          // previous parts, which are closed below.
+          proxy = this.#proxy;
+          if (proxy !== undefined)
+            await proxy.reconfigure(this.#options(parts), (next) => requireServable(next, parts, this.#parts));
         } catch (error) {
           await closeParts(parts, 0, this.#parts);
           return await failForSettings(parts, error);

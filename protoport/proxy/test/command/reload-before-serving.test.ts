@@ -1,0 +1,45 @@
+import { expect, test, vi } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.ts";
+import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+// The real check of a reload, which starts after an action of the test.
+const hooks = vi.hoisted((): { beforeCheck: () => Promise<unknown> } => ({ beforeCheck: () => Promise.resolve() }));
+vi.mock(import("../../src/command/servable-settings.ts"), async (importOriginal) => {
+  const original = await importOriginal();
+  const requireServableFiles: typeof original.requireServableFiles = async (parts) => {
+    await hooks.beforeCheck();
+    await original.requireServableFiles(parts);
+  };
+  return { ...original, requireServableFiles };
+});
+
+test("a reload applies its tokens to a proxy that opens during the reload", async () => {
+  await using server = await startScriptedServer(respondWatered);
+  using folder = createTempFolder();
+  const descriptors = folder.file("greenhouse.binpb");
+  const [old, next] = ["the-revoked-token-2026", "the-current-token-2026"];
+  const configure = (token: string): string => {
+    const upstreams = [{ addresses: [server.baseUrl], descriptors }];
+    const tokens = [{ file: folder.write(token, token) }];
+    const settings = { listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, wait: true, upstreams };
+    return folder.write("proxy.yaml", JSON.stringify({ ...settings, authentication: { tokens } }));
+  };
+  await using command = new ProxyCommand(["--config", configure(old)]);
+  await command.waitForLine(/^waiting for descriptors/);
+  configure(next);
+  hooks.beforeCheck = () => {
+    folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
+    return command.serving;
+  };
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  const statuses = [old, next].map(async (token) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(`${await command.serving}/beds/7:water`, { method: "POST", headers })).status;
+  });
+  expect(await Promise.all(statuses)).toEqual([401, 200]);
+});
