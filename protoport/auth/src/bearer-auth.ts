@@ -43,6 +43,7 @@ export interface BearerAuth extends CredentialChecks {
    *
    * Without `services`, `createGateway` refuses an RPC with the option `required_scopes`, unless `requiredScope` returns
    * the option's scopes. A function that wraps `admit` must have `admit.requireChecked` as a property for this check.
+   * If neither option is set and the check has not run, the first admitted call emits a process warning.
    */
   readonly admit: ((this: void, request: CredentialRequest) => ReturnType<Admit>) & Pick<Admit, "requireChecked">;
   /**
@@ -68,7 +69,7 @@ export interface BearerAuth extends CredentialChecks {
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
   const errorsFor = createErrors(options);
-  const { isOpen, scopesOf, requireDefined, requireChecked } = createRequirements(options);
+  const { isOpen, scopesOf, requireChecked, ...requirements } = createRequirements(options);
 
   function authenticate(
     authorization: string | null,
@@ -109,11 +110,12 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     // The principal is set even if the scope is missing, so that the audit log names the refused caller.
     contextValues.set(principalKey, principal);
     // A known procedure is authorized here, so that `admit`'s caller cannot forget the returned function.
-    if (procedure !== undefined) return authorize(principal, procedure, path);
-    if (options.requiredScope === undefined && options.services === undefined) return;
-    return (named) => {
-      if (!isOpen(named)) authorize(principal, named, path, replacesScopes(request));
+    const authorizeNamed = (named: string): void => {
+      requirements.warnUnchecked();
+      if (!isOpen(named)) authorize(principal, named, path, procedure === undefined && replacesScopes(request));
     };
+    if (procedure !== undefined) return authorizeNamed(procedure);
+    return requirements.checksProcedures() ? authorizeNamed : undefined;
   }
 
   const describeSecurity: BearerAuth["describeSecurity"] = (scheme) => (method) => {
@@ -121,7 +123,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     return isOpen(procedure) ? [] : [{ [scheme]: scopesOf(procedure) }];
   };
   const checks = { isOpen, authenticate, authorize };
-  const interceptor = createCredentialInterceptor(checks, requireDefined);
+  const interceptor = createCredentialInterceptor(checks, requirements.requireDefined);
   return { admit: Object.assign(admit, { requireChecked }), interceptor, ...checks, describeSecurity };
 }
 

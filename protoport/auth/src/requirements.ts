@@ -27,6 +27,10 @@ export interface Requirements {
    * @throws TypeError for an RPC with fewer scopes than its option `required_scopes` lists
    */
   requireChecked(this: void, method: DescMethod): void;
+  /** Returns whether procedures may require scopes, or `requireChecked` was not called. */
+  checksProcedures(this: void): boolean;
+  /** Emits a process warning if neither `services` nor `requiredScope` is given and `requireChecked` was not called. */
+  warnUnchecked(this: void): void;
 }
 
 interface Requirement {
@@ -49,6 +53,9 @@ export function createRequirements(options: RequirementOptions): Requirements {
   const defined = readRequiredScopes(options.services ?? [], isInOpen);
   // Grows to at most one entry per procedure, because unknown paths add no entry.
   const requirements = new Map<string, Requirement>();
+
+  const hasScopes = options.services !== undefined || options.requiredScope !== undefined;
+  let isChecked = hasScopes;
 
   function readScopes(procedure: string): Requirement["scopes"] {
     const scopes = defined.get(procedure);
@@ -81,7 +88,13 @@ export function createRequirements(options: RequirementOptions): Requirements {
       if (!isRestricted || (scopes !== undefined && isDeepStrictEqual(scopes, defined.get(procedure)))) return;
       throw missingDescriptorError(procedure);
     },
+    checksProcedures: () => hasScopes || !isChecked,
+    warnUnchecked: () => {
+      if (!isChecked) process.emitWarning(uncheckedWarning);
+      isChecked = true;
+    },
     requireChecked: (method) => {
+      isChecked = true;
       const procedure = `/${method.parent.typeName}/${method.name}`;
       const { isOpen, scopes = [] } = requirementOf(procedure);
       const isRestricted = method.parent.methods.some((each) => requiredScopesOf(each) !== undefined);
@@ -92,6 +105,10 @@ export function createRequirements(options: RequirementOptions): Requirements {
     },
   };
 }
+
+const uncheckedWarning =
+  "createBearerAuth does not check the option required_scopes, because requireChecked was not called: set services, or " +
+  "keep the check in the function that wraps admit: Object.assign(wrapper, { requireChecked: auth.admit.requireChecked })";
 
 function missingDescriptorError(procedure: string): TypeError {
   const name = procedure.slice(1).replace("/", ".");

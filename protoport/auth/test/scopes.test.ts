@@ -150,6 +150,7 @@ describe("admit's scope check", () => {
   test("is undefined if the call requires no further scope", () => {
     const { realm } = options;
     const withoutScopes = createBearerAuth(countingVerifier(false), { realm });
+    withoutScopes.admit.requireChecked?.(GreenhouseService.method.waterBed);
     expect(withoutScopes.admit({ ...request, contextValues })).toBe(undefined);
     const auth = createBearerAuth(countingVerifier(false), options);
     const known = { ...request, procedure: waterBedProcedure, authorization: `Bearer ${scope}` };

@@ -54,7 +54,7 @@ export async function openAccessChecks(settings: ProxySettings, output: CommandO
     createBearerAuth(verifier, {
       realm: authentication.realm,
       open: authentication.open,
-      requiredScope: enforcesScopes(authentication) ? createRequiredScopes(authentication.scopes) : undefined,
+      requiredScope: createRequiredScopes(authentication.scopes),
       initialScopes: authentication.initialScopes,
       resourceMetadata,
     });
