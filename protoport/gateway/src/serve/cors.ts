@@ -26,8 +26,8 @@ export const corsOptionNames: OptionNames<CorsOptions> = {
 
 /** The CORS protocol in the Fetch standard (§3.2). Header fields are a list of name, value, name, value, … */
 export interface Cors {
-  /** Whether pages of an origin may call. With `origins: "*"`, only calls without cookies, as in Fetch (§3.2.5). */
-  allows(origin: string, hasCookies: boolean): boolean;
+  /** Whether pages of an origin may call. With `origins: "*"`, only without credentials, as in Fetch (§3.2.5). */
+  allows(origin: string, hasCredentials: boolean): boolean;
   /**
    * Returns the header fields for the response to a preflight, or `undefined` for any other request. The response is a
    * 204 without a body. The response is the same for every path, so that it does not reveal which paths exist.
@@ -79,7 +79,7 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
     return allowedOrigins.has(origin) ? ["access-control-allow-origin", origin] : [];
   };
   return {
-    allows: (origin, hasCookies) => allowedOrigins?.has(origin) ?? !hasCookies,
+    allows: (origin, hasCredentials) => allowedOrigins?.has(origin) ?? !hasCredentials,
     preflight({ httpMethod, origin, accessControlRequestMethod }) {
       // A preflight is an OPTIONS request with these two fields (Fetch §3.2.2).
       if (httpMethod !== "OPTIONS" || origin === null || accessControlRequestMethod === null) return undefined;

@@ -25,12 +25,18 @@ export function refuseCrossSite(exchange: Exchange, ownOrigin: string, cors: Cor
   const site = exchange.get("sec-fetch-site");
   if (site === "same-origin" || site === "none") return;
   const origin = exchange.get("origin");
-  if (origin !== null && cors?.allows(origin, exchange.get("cookie") !== null) === true) return;
+  if (origin !== null && cors?.allows(origin, hasAmbientCredentials(exchange)) === true) return;
   // A proxy that ends TLS changes the scheme. The origin "null" has no host.
   if (site === null && (origin === null || hostOf(origin) === hostOf(ownOrigin))) return;
   throw problem("ERR_CROSS_SITE", "pages of other sites may not send this request", {
     option: "cors.origins or crossSite",
   });
+}
+
+/** Returns whether a browser may have added credentials. Only a page's script adds a bearer token, after a preflight. */
+function hasAmbientCredentials(exchange: Exchange): boolean {
+  const authorization = exchange.get("authorization");
+  return exchange.get("cookie") !== null || (authorization !== null && !/^bearer\s/i.test(authorization));
 }
 
 function hostOf(origin: string): string | undefined {

@@ -20,6 +20,7 @@ const site = (value: string): Field => ["sec-fetch-site", value];
 const from = (origin: string): Field => ["origin", origin];
 const type = (value: string): Field => ["content-type", value];
 const cookie: Field = ["cookie", "session=1"];
+const credential = (scheme: string): Field => ["authorization", `${scheme} YWRhOjE=`];
 
 let handled = 0;
 let admitted = 0;
@@ -121,6 +122,9 @@ const rows: readonly Row[] = [
   { name: "no origin, if some are listed,", server: "listing", header: [site("cross-site")] },
   { name: "any origin, if all are allowed,", server: "any", header: [site("cross-site"), from(evil)], httpStatus: 200 },
   { name: "any origin with a cookie", server: "any", header: [site("cross-site"), from(evil), cookie] },
+  { name: "any origin with a password", server: "any", header: [site("cross-site"), from(evil), credential("Basic")] },
+  { name: "any origin with a scheme only", server: "any", header: [from(evil), ["authorization", "Bearer"]] },
+  { name: "any origin with a token", server: "any", header: [from(evil), credential("bearer")], httpStatus: 200 },
   { name: "another site, if crossSite allows it,", server: "allowing", header: [site("cross-site")], httpStatus: 200 },
   { name: notOverFetch, server: "proxied", header: [from(shop), ...forwarded(shop)], httpStatus: 200 },
   { name: "a page of another forwarded host", server: "proxied", header: [from(shop), ...forwarded(evil)] },
