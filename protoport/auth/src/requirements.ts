@@ -84,8 +84,7 @@ export function createRequirements(options: RequirementOptions): Requirements {
     requireDefined: (method) => {
       const procedure = `/${method.parent.typeName}/${method.name}`;
       const scopes = requiredScopesOf(method);
-      const isRestricted = method.parent.methods.some((each) => requiredScopesOf(each) !== undefined);
-      if (!isRestricted || (scopes !== undefined && isDeepStrictEqual(scopes, defined.get(procedure)))) return;
+      if (!isRestricted(method) || (scopes !== undefined && isDeepStrictEqual(scopes, defined.get(procedure)))) return;
       throw missingDescriptorError(procedure);
     },
     checksProcedures: () => hasScopes || !isChecked,
@@ -97,11 +96,10 @@ export function createRequirements(options: RequirementOptions): Requirements {
       isChecked = true;
       const procedure = `/${method.parent.typeName}/${method.name}`;
       const { isOpen, scopes = [] } = requirementOf(procedure);
-      const isRestricted = method.parent.methods.some((each) => requiredScopesOf(each) !== undefined);
-      if (options.services !== undefined || isOpen || !isRestricted) return;
+      if (options.services !== undefined || isOpen || !isRestricted(method)) return;
       const listed = requiredScopesOf(method);
-      if (listed === undefined ? scopes.length === 0 : listed.some((scope) => !scopes.includes(scope)))
-        throw missingDescriptorError(procedure);
+      if (listed === undefined ? scopes.length > 0 : listed.every((scope) => scopes.includes(scope))) return;
+      throw uncheckedError(procedure);
     },
   };
 }
@@ -111,8 +109,22 @@ const uncheckedWarning =
   "keep the check in the function that wraps admit: Object.assign(wrapper, { requireChecked: auth.admit.requireChecked })";
 
 function missingDescriptorError(procedure: string): TypeError {
-  const name = procedure.slice(1).replace("/", ".");
-  return servicesProblem(`the served descriptor of ${name} is missing; list all services of the server`);
+  return servicesProblem(`the served descriptor of ${nameOf(procedure)} is missing; list all services of the server`);
+}
+
+function uncheckedError(procedure: string): TypeError {
+  const problem = `createBearerAuth does not check the option required_scopes of ${nameOf(procedure)}`;
+  const remedy = "set services, or return its scopes from requiredScope";
+  return withCode(new TypeError(`${problem}: ${remedy}`), "ERR_OPTIONS");
+}
+
+/** Returns whether any RPC in an RPC's service has the option `required_scopes`. */
+function isRestricted({ parent }: DescMethod): boolean {
+  return parent.methods.some((each) => requiredScopesOf(each) !== undefined);
+}
+
+function nameOf(procedure: string): string {
+  return procedure.slice(1).replace("/", ".");
 }
 
 function requireOpenName(name: unknown): void {

@@ -207,7 +207,8 @@ describe.each([
 
 const wrapped = (inner: Admit): Admit => limitRates(inner, { perAddress: 100 });
 const missing = (rpc: string): string =>
-  `option "services" of createBearerAuth: the served descriptor of ${rpc} is missing; list all services of the server`;
+  `createBearerAuth does not check the option required_scopes of ${rpc}: set services, or return its scopes from ` +
+  "requiredScope";
 const start = (given: Admit, served: DescService): unknown =>
   createTestGateway({ routes: (router) => router.service(served, {}), admit: given });
 
