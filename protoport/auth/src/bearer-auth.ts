@@ -199,7 +199,8 @@ function createErrors(options: BearerAuthOptions): (url?: string) => CredentialE
     const problem = `option "initialScopes" of createBearerAuth: no token can have the scope "${invalid}"`;
     throw withCode(new TypeError(problem), "ERR_OPTIONS");
   }
-  const initialScope = initialScopes?.join(" ");
+  // An empty `scope` is invalid (RFC 6749 §3.3).
+  const initialScope = initialScopes?.length === 0 ? undefined : initialScopes?.join(" ");
   const errorsWith = (url: string | undefined): CredentialErrors =>
     createCredentialErrors({ realm, resourceMetadata: url, initialScope });
   if (typeof resourceMetadata !== "object") {

@@ -135,6 +135,14 @@ describe.each(
   });
 });
 
+test("empty initialScopes add no scope to the challenge", () => {
+  const { admit } = createBearerAuth(countingVerifier(false), { realm: "greenhouse", initialScopes: [] });
+  const request = { procedure: undefined, authorization: null, connection: {}, contextValues: createContextValues() };
+  expect(() => admit(request)).toThrow(
+    expect.objectContaining({ metadata: new Headers({ "www-authenticate": 'Bearer realm="greenhouse"' }) }),
+  );
+});
+
 describe("admit's scope check", () => {
   const request = { procedure: undefined, authorization: "Bearer beds.read", connection: {} };
   const options = { realm: "greenhouse", requiredScope: () => scope, open: ["greenhouse.v1.Open"] };
