@@ -30,7 +30,7 @@ export interface ForwardRules {
    * protoport/docs/reference/proxy-configuration.md.
    */
   readonly allow?: readonly (string | RegExp)[];
-  /** Field names that are not forwarded, even if `allow` contains the names. */
+  /** Field names that are not forwarded, with hyphens or underscores, even if `allow` contains the names. */
   readonly deny?: readonly (string | RegExp)[];
   /** New names for forwarded fields. Fields that are received under a new name are not forwarded. */
   readonly rename?: Readonly<Record<string, string>>;
@@ -86,7 +86,7 @@ export const noAddedFields: AddedFields = new Map();
 /** Compiles rules. @throws TypeError if `rename` contains a new name that must not be set */
 export function compileForwardRules(direction: Direction, rules: ForwardRules = {}): ForwardedFields {
   const allow = rules.allow?.map(toMatcher);
-  const deny = (rules.deny ?? []).map(toMatcher);
+  const deny = (rules.deny ?? []).map((each) => toMatcher(typeof each === "string" ? hyphenated(each) : each));
   const { set } = rules;
   const rename = new Map(
     Object.entries(rules.rename ?? {}).map(([from, to]) => [from.toLowerCase(), to.toLowerCase()]),
@@ -96,7 +96,8 @@ export function compileForwardRules(direction: Direction, rules: ForwardRules = 
   const isBlocked = createBlocker(direction, rename, exactlyAllowed);
   const nameByRules = (name: string): string | undefined => {
     if (allow !== undefined && !allow.some((matches) => matches(name))) return undefined;
-    if (deny.some((matches) => matches(name) || matches(hyphenated(name)))) return undefined;
+    const spellings = [name, hyphenated(name), name.replaceAll("-", "_")];
+    if (deny.some((matches) => spellings.some(matches))) return undefined;
     return rename.get(name) ?? name;
   };
   const clientName = direction === "request" ? nameByRules(clientField) : undefined;

@@ -32,6 +32,7 @@ export const identityFields: readonly IdentityFields[] = [
       "X-User-Groups",
       "X-User-ID",
       "X-User-Name",
+      "X-User-Role",
       "X-User-Roles",
       "X-Username",
       "X-WebAuth-*",

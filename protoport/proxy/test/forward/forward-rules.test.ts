@@ -64,6 +64,12 @@ test.each<{ name: string; rules: ForwardRules; sent: readonly string[]; forwarde
     forwarded: ["x-auth", "a", "z_a", "4"],
   },
   {
+    name: "deny has names with underscores",
+    rules: { deny: ["x_auth", "x_a-b", "y_*", /^z_a$/] },
+    sent: ["x-auth", "1", "X_Auth", "2", "x-a_b", "3", "y-a", "4", "z-a", "5", "x-user-role", "6", "z-b", "7"],
+    forwarded: ["z-b", "7"],
+  },
+  {
     name: "a new name has an underscore",
     rules: { rename: { "x-a": "x_auth", "x-for": "x_forwarded_for" } },
     sent: ["x-auth", "forged", "x_auth", "forged", "x-a", "1", "x-for", "forged"],
