@@ -59,7 +59,10 @@ export interface EndpointRequest extends Pick<
 export interface EndpointResponse {
   /** The status, from 200 to 599. A status outside this range is reported as a fault, and the client gets 500. */
   readonly httpStatus: number;
-  /** The header fields, including `content-type`. `content-length`, `date` and connection fields are replaced. */
+  /**
+   * The header fields, including `content-type`. `content-length`, `date` and connection fields are replaced. A field
+   * that HTTP does not allow (RFC 9110 §5.5) is not sent, and reported to `onFault`.
+   */
   readonly header?: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
 }

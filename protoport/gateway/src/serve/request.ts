@@ -157,14 +157,20 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
 
   addResponseHeader(name: string, value: string | number): void {
     if (reservedResponseFields.has(name.toLowerCase())) return;
-    // Programs in JavaScript may pass a number.
     const text = String(value);
+    if (this.allowsField(name, text)) this.#exchange.addedFields = [...this.#exchange.addedFields, name, text];
+  }
+
+  /** Returns whether HTTP allows a response field, and reports why not. Programs in JavaScript may pass `undefined`. */
+  allowsField(name: string, value: string | undefined): boolean {
     try {
-      requireField(name, text);
+      if (value === undefined) throw new TypeError(`the value of header "${name}" is undefined`);
+      requireField(name, value);
+      return true;
     } catch (error) {
-      return this.report(error, fieldFailure);
+      this.report(error, fieldFailure);
+      return false;
     }
-    this.#exchange.addedFields = [...this.#exchange.addedFields, name, text];
   }
 
   get signal(): AbortSignal {

@@ -115,7 +115,9 @@ function serveEndpoint(request: ServedRequest, endpoint: Endpoint): void {
 
 function writeEndpoint(request: ServedRequest, { httpStatus, header = {}, body }: EndpointResponse): void {
   const bytes = typeof body === "string" ? toUtf8(body) : body;
-  const fields = Object.entries(header).filter(([name]) => !fieldsNotSentAsMetadata.has(name.toLowerCase()));
+  const fields = Object.entries(header).filter(
+    ([name, value]) => !fieldsNotSentAsMetadata.has(name.toLowerCase()) && request.allowsField(name, value),
+  );
   ServedRequest.exchangeOf(request).respond(httpStatus, fields.flat(), bytes);
   request.settle(undefined);
 }

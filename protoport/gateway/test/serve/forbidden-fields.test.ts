@@ -2,7 +2,7 @@ import { createServer } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type AdmitRequest, type GatewayOptions } from "../../src/index.ts";
+import { createGateway, type AdmitRequest, type Endpoint, type GatewayOptions } from "../../src/index.ts";
 import { rowsFor } from "../../../testing/src/combinations.ts";
 import { openEveryTransport, transportNames } from "../../../testing/src/gateway/every-transport.ts";
 import { fieldValue, type Field, type HttpRequest } from "../../../testing/src/http/exchange.ts";
@@ -44,8 +44,25 @@ function add(hook: string): (request: AdmitRequest) => void {
   };
 }
 
+/** Responds with the field whose index a request sends. A program in JavaScript may pass `undefined`. */
+const endpoint: Endpoint = {
+  path: "/page",
+  open: true,
+  handle: ({ header }) => {
+    const [name = "", value] = added[Number(header.get("x-added"))] ?? ["x-user"];
+    const fields = Reflect.apply(Object.fromEntries, Object, [
+      [
+        ["x-kept", "1"],
+        [name, value],
+      ],
+    ]);
+    return { httpStatus: 200, header: fields, body: "page" };
+  },
+};
+
 const gateway = await openEveryTransport({
   routes,
+  endpoints: [endpoint],
   onFault,
   onRequest: add("request"),
   admit: add("admit"),
@@ -67,6 +84,21 @@ const cases = added.flatMap(([name, value], at) =>
 );
 
 describe.each(transportNames)("over %s", (transport) => {
+  const endpointCases = [...added, ["x-user", undefined] as const].map(([name, value], at) => {
+    return { name, shown: JSON.stringify([name, value]), at };
+  });
+  test.each(rowsFor(transport, transportNames, endpointCases))(
+    "the field $shown of an endpoint is reported instead of sent",
+    async ({ name, at }) => {
+      const request = { httpMethod: "GET", path: "/page", header: [["x-added", String(at)]] as const };
+      const { httpStatus, header, body } = await gateway.ask(transport, request);
+      expect([httpStatus, fieldValue(header, "x-kept"), String(body)]).toEqual([200, "1", "page"]);
+      expect([fieldValue(header, name), fieldValue(header, "x-admin")]).toEqual([undefined, undefined]);
+      const reason = expect.stringContaining(`header${name === "x-user" ? "" : " name"} "${name}"`);
+      expect(faults).toEqual([[reason, undefined, "ERR_HEADER_FIELD"]]);
+    },
+  );
+
   test.each(rowsFor(transport, transportNames, cases))(
     "the field $shown of the hook $hook is reported instead of sent",
     async ({ name, at, hook }) => {
