@@ -31,7 +31,7 @@ export class CallCloser {
 
   /**
    * Calls a gateway's handler, and remembers the response until it closes or the request is passed on. When the
-   * application closes, node waits for kept connections until their timeout, so the connection closes with the response.
+   * application closes, node waits for kept connections until their timeout, so each closes with its response.
    */
   serve(handler: NodeHandler, ...[request, response, next]: Required<Parameters<NodeHandler>>): void {
     this.#open.add(response);

@@ -22,7 +22,7 @@ export interface Mount<Request extends object>
   extends Pick<Gateway, "matches" | "routes">, Pick<CallCloser, "followConnections"> {
   readonly serve: (request: Request, ...exchange: Required<Parameters<NodeHandler>>) => void;
   readonly requestOf: (contextValues: ContextValues | undefined) => Request | undefined;
-  /** Aborts the signals of calls that are still in flight after `closeTimeoutMs`, and a second later, their responses. */
+  /** Aborts the signals of calls still in flight after `closeTimeoutMs`, and a second later, their responses. */
   readonly close: () => void;
 }
 
@@ -63,7 +63,7 @@ export function createMount<Request extends object>(mountOptions: MountOptions<R
   };
 }
 
-/** Returns the client's IP address that Express, Fastify or its plugin for middleware has found, by its trusted proxies. */
+/** Returns the client's IP address that Express, Fastify or its middleware plugin has found, by its trusted proxies. */
 export function ipOf(request: object): string | undefined {
   const ip: unknown = Reflect.get(request, "ip");
   return typeof ip === "string" ? ip : undefined;

@@ -22,7 +22,7 @@ const replacedDrainMs = 20_000;
 /** Maximum milliseconds that `accept` may take, because later options wait for it. 30 s, like a read of descriptors. */
 const acceptMs = 30_000;
 
-/** Holds the generation in use. {@link apply} replaces it by one with other options, {@link reload} by one with new descriptors. */
+/** Holds the generation in use. {@link apply} replaces it for other options, {@link reload} for new descriptors. */
 export class Generations<Options> {
   readonly #open: (given: Options, noteUnknownPath: (path: string) => void) => OpenedOptions;
   /** Whether `listen` was called. */
@@ -60,7 +60,7 @@ export class Generations<Options> {
     served.server = this.inUse.server;
   }
 
-  /** Applies other options, after earlier calls of `apply`. If the options cannot be used, rejects and changes nothing. */
+  /** Applies other options, after earlier calls of `apply`. If they cannot be used, rejects and changes nothing. */
   apply(given: Options, accept?: Accept): Promise<Generation> {
     const apply = (): Promise<Generation> => this.#apply(given, accept);
     const applied = this.#applied?.then(apply) ?? apply();
@@ -124,7 +124,7 @@ export class Generations<Options> {
     return report;
   }
 
-  /** Creates and uses the next generation, from the options in use or from other options. Rejects if they are closed. */
+  /** Creates and uses the next generation, from the options in use or other options. Rejects if they are closed. */
   async #next(opened: Opened, accept?: Accept): Promise<Generation> {
     const next = await nextGeneration(opened, () => this.#inUse);
     if (opened === this.#opening) {

@@ -73,7 +73,8 @@ export interface AdmitRequest extends Pick<
 
 /**
  * Admits or refuses a request by its header. Called exactly once per request, before any response and before a byte of
- * the body is read or decompressed, except for CORS preflights and refused pages of other sites. The `procedure` is `undefined` if the body names the procedure, as in MCP.
+ * the body is read or decompressed, except for CORS preflights and refused cross-site requests. The `procedure` is
+ * `undefined` if the body names the procedure, as in MCP.
  *
  * Return nothing to admit the request, or return an {@link AdmitProcedure} that also checks the procedure. Throw a
  * `ConnectError` to refuse the request. The error's metadata become response headers (trailers in the gRPC protocols).

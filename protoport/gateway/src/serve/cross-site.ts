@@ -15,8 +15,8 @@ const safelistedType = /^\s*(?:application\/x-www-form-urlencoded|multipart\/for
 
 /**
  * Refuses a request that a page of another site has sent, perhaps with the cookies of this site. Browsers report the
- * page's site in `Sec-Fetch-Site`, but over HTTP only on loopback, and the page's origin in `Origin`. Other clients send
- * neither.
+ * page's site in `Sec-Fetch-Site`, but over HTTP only on loopback, and the page's origin in `Origin`. Other clients
+ * send neither.
  *
  * @param ownOrigin - the scheme and authority to which the client has sent the request
  * @throws ConnectError `PermissionDenied`
@@ -33,7 +33,7 @@ export function refuseCrossSite(exchange: Exchange, ownOrigin: string, cors: Cor
   });
 }
 
-/** Returns whether a browser may have added credentials. Only a page's script adds a bearer token, after a preflight. */
+/** Returns whether a browser may have added credentials. Only scripts add bearer tokens, after a preflight. */
 function hasAmbientCredentials(exchange: Exchange): boolean {
   const authorization = exchange.get("authorization");
   return exchange.get("cookie") !== null || (authorization !== null && !/^bearer\s/i.test(authorization));
