@@ -62,4 +62,8 @@ const accessRules: readonly (readonly [
   ["authentication", ({ authentication }) => authentication !== undefined],
   ["authentication.scopes", ({ authentication }) => Object.keys(authentication?.scopes ?? {}).length > 0],
   ["visibility", ({ visibility }) => visibility !== undefined],
+  ["validateReflected", ({ validates }) => validates === "upstreams"],
+  ["validate", ({ validates }) => validates !== "none"],
+  ["rateLimit.perAddress", ({ rateLimit }) => rateLimit.perAddress !== undefined],
+  ["rateLimit.perPrincipal", ({ rateLimit }) => rateLimit.perPrincipal !== undefined],
 ];

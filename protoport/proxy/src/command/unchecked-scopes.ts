@@ -1,6 +1,7 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@protoport/auth";
 import type { Admit } from "@protoport/gateway";
+import { NamePatterns } from "@protoport/gateway/options";
 import { procedureOf, selectorOf } from "@protoport/gateway/rest";
 import { SettingsProblem } from "../settings/index.ts";
 import { createRequiredScopes } from "./required-scopes.ts";
@@ -29,7 +30,8 @@ interface UncheckedRpcs {
  * {@link refuseUncheckedRpcs} fails the calls instead.
  *
  * @param previous - the settings that a reload replaces. RPCs whose scopes they require must keep their scopes, also
- * with reflection
+ * with reflection. A file that is read while it is written may lack entries, so entries of served RPCs must be kept,
+ * too
  * @throws SettingsProblem that names the RPCs
  */
 export function requireDefinedScopes(
@@ -47,6 +49,29 @@ export function requireDefinedScopes(
   const found = { restricted: refused("restricted"), undefined: refused("undefined") };
   const problems = problemsOf(found).map((problem) => problemAt("authentication.scopes", problem).message);
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
+  const lost = previous === undefined ? "" : findLostEntries(services, parts, previous).join(", ");
+  if (lost !== "") throw problemAt("authentication.scopes", `must keep ${lost}; restart to require fewer scopes`);
+}
+
+/** Returns the names in the previous scopes that are missing, and without which a served RPC needs fewer scopes. */
+function findLostEntries(
+  services: readonly DescService[],
+  { settings, accessChecks: { isOpen } }: CheckedScopes,
+  previous: CheckedScopes,
+): readonly string[] {
+  const { scopes: before = {} } = previous.settings.authentication ?? {};
+  const { scopes: after = {} } = settings.authentication ?? {};
+  const entries = new NamePatterns(Object.keys(before).map((name) => [name, name]));
+  const requiredScopes = createRequiredScopes(after);
+  const lost = services
+    .flatMap(({ methods }) => methods)
+    .flatMap((method) => {
+      const name = entries.get(selectorOf(method));
+      if (name === undefined || Object.hasOwn(after, name) || isOpen?.(procedureOf(method)) === true) return [];
+      const required = requiredScopes(procedureOf(method)) ?? [];
+      return before[name]?.split(" ").every((scope) => required.includes(scope)) === true ? [] : [name];
+    });
+  return [...new Set(lost)];
 }
 
 /** Returns lines about RPCs whose calls fail because the settings do not require the RPCs' scopes. */

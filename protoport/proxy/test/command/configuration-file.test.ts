@@ -54,6 +54,19 @@ test.each([
     after: `authentication: { ${tokens}, scopes: {} }`,
   },
   { name: "visibility", setting: "visibility", before: "visibility: { allow: [] }", after: "" },
+  { name: "validateReflected", setting: "validateReflected", before: "validateReflected: true", after: "" },
+  {
+    name: "a rate for each address",
+    setting: "rateLimit.perAddress",
+    before: `authentication: { ${tokens} }\nrateLimit: { perAddress: 5, perPrincipal: 5 }`,
+    after: `authentication: { ${tokens} }\nrateLimit: { perPrincipal: 5 }`,
+  },
+  {
+    name: "a rate for each caller",
+    setting: "rateLimit.perPrincipal",
+    before: `authentication: { ${tokens} }\nrateLimit: { perPrincipal: 5 }`,
+    after: `authentication: { ${tokens} }`,
+  },
 ])("a reload without $name is refused, also a second time", async ({ setting, before, after }) => {
   vi.stubEnv("PROXY_TEST_TOKEN", "a-token-of-a-shop-2026");
   onTestFinished(() => void vi.unstubAllEnvs());

@@ -44,7 +44,8 @@ let [baseUrl, adminUrl] = ["", ""];
 
 /** Writes the configuration file. */
 function configure(settings: object, upstream: object = {}): void {
-  const common = { listen: { port: 0 }, admin: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 } };
+  const rateLimit = { perAddress: 1_000_000 };
+  const common = { listen: { port: 0 }, admin: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, rateLimit };
   const upstreams = [{ addresses: [warmUrl], descriptors, ...upstream }];
   folder.write("proxy.yaml", JSON.stringify({ ...common, upstreams, ...settings }));
 }
