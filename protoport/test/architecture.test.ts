@@ -132,13 +132,13 @@ test("conformance imports only its own files and Node.js modules", () => {
 
 /** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
 const limits = [
-  { name: "auth", lines: 3370, files: 51, exports: 40 },
+  { name: "auth", lines: 3400, files: 51, exports: 40 },
   { name: "command-line", lines: 820, files: 15, exports: 69 },
   { name: "docs-page", lines: 2180, files: 33, exports: 40 },
   { name: "frameworks", lines: 930, files: 10, exports: 41 },
-  { name: "gateway", lines: 35720, files: 404, exports: 32 },
+  { name: "gateway", lines: 35740, files: 404, exports: 32 },
   { name: "grpc-handlers", lines: 2470, files: 32, exports: 25 },
-  { name: "proxy", lines: 12330, files: 137, exports: 27 },
+  { name: "proxy", lines: 12360, files: 137, exports: 27 },
   { name: "rest-client", lines: 1890, files: 19, exports: 26 },
   { name: "telemetry", lines: 2180, files: 29, exports: 41 },
 ];
