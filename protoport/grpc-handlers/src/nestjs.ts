@@ -37,7 +37,7 @@ export interface GatewayStrategy {
    * Nest's body parsers and its response for unknown paths. Call `app.startAllMicroservices` after `mount`, and before
    * `app.listen`. For calls, middleware that modules configure for their paths runs first.
    *
-   * @throws Error if the application is already initialized, or has global guards that the microservice does not inherit
+   * @throws Error if the microservice has started, the application is initialized, or RPCs would skip global guards
    * @throws TypeError if `app` is not the application that `NestFactory.create` returns
    */
   mount(app: MountableApplication): void;
@@ -105,13 +105,14 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
     },
     unwrap: started,
     mount: (app: MountableApplication): void => {
-      if (isInitialized(app)) throw new Error("call strategy.mount(app) before app.init() and app.listen()");
+      if (gateway !== undefined || isInitialized(app)) throw new Error(howToMount);
       mountStrategy(app, server, closer, started);
       isMounted = true;
     },
   });
 }
 
+const howToMount = "call strategy.mount(app) before app.startAllMicroservices(), app.init() and app.listen()";
 const howToServe = "set the option listen, or call strategy.mount(app) before app.startAllMicroservices()";
 
 /** Returns whether Nest has added its response for unknown paths. Middleware that is added later never runs. */

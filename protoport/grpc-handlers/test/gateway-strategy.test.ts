@@ -40,6 +40,7 @@ class ServerGrpc {
   async createClient(): Promise<GrpcClient> {
     return { addService: () => undefined };
   }
+  addHandler(): void {}
   getMessageHandler(): undefined {
     return undefined;
   }
@@ -132,7 +133,7 @@ test("the gateway has the routes of gateway.routes next to the controllers", asy
 test("start rejects after mount has refused an initialized application", async () => {
   const strategy = createGatewayStrategy(ServerGrpc, { handlers: {} });
   const app = { isInitialized: true, use: (): void => undefined };
-  expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.init() and app.listen()");
+  expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.startAllMicroservices(), app.init()");
   await expect(strategy.start()).rejects.toThrow("no client can reach the RPCs");
 });
 

@@ -2,6 +2,8 @@ import type { MessageHandler } from "./held-requests.ts";
 
 /** The members of Nest's class `ServerGrpc` that a strategy uses. */
 export interface GrpcServer {
+  /** Called by Nest for each method of a controller, with the function that runs the method and its enhancers. */
+  addHandler(...handler: readonly unknown[]): unknown;
   /** Loads the definitions, and adds a service for each definition to the `createClient` result. */
   bindEvents(): Promise<void>;
   /** Returns the function that runs a controller's method. The arguments identify the method. */

@@ -7,6 +7,7 @@ import {
   mountInNest,
 } from "@protoport/frameworks/nest-mount";
 import type { Gateway } from "@protoport/gateway";
+import type { GrpcServer } from "./grpc-server.ts";
 
 /**
  * Mounts a strategy's gateway in an application, whose close also closes the strategy's calls.
@@ -16,7 +17,7 @@ import type { Gateway } from "@protoport/gateway";
  */
 export function mountStrategy(
   app: MountableApplication,
-  strategy: object,
+  strategy: GrpcServer,
   closer: CallCloser,
   started: () => Gateway,
 ): void {
@@ -33,12 +34,12 @@ export function mountStrategy(
 }
 
 /**
- * Checks that an application's global guards run for a strategy's RPCs. Returns a function that checks again when all
- * guards are known.
+ * Checks that an application's global guards run for a strategy's RPCs, and adds its handlers again if Nest has added them
+ * already. Returns a function that checks again when all guards are known.
  *
  * @throws Error for guards that would not run
  */
-function refuseSkippedGuards(app: object, strategy: object): () => void {
+function refuseSkippedGuards(app: object, strategy: GrpcServer): () => void {
   const { configuration } = applicationOf(app);
   const listGuards = (): Enhancer[] => enhancersOf("Guards", configuration, []);
   const findMicroservice = (): object | undefined => {
@@ -54,11 +55,19 @@ function refuseSkippedGuards(app: object, strategy: object): () => void {
     const labels = skipped.map(({ label }) => label).join(", ");
     throw new Error(`RPCs would skip global guards of the application: ${labels}. ${howToInherit}`);
   };
+  // Nest reads the guards when it adds the handlers.
+  let applied: readonly Enhancer[] | undefined;
+  const addHandler = strategy.addHandler.bind(strategy);
+  strategy.addHandler = (...handler) => {
+    applied ??= listGuards();
+    return addHandler(...handler);
+  };
   const connected = findMicroservice();
   if (connected !== undefined && !inherits(connected)) check([]);
-  // Nest applies the guards when it initializes the microservice.
-  const isInitialized = connected !== undefined && Reflect.get(connected, "isInitialized") === true;
-  const applied = isInitialized ? listGuards() : undefined;
+  // Nest does not record which guards the handlers have, so the handlers are added again, with the guards known now.
+  if (connected !== undefined && Reflect.get(connected, "isInitialized") === true) {
+    Reflect.get(connected, "registerListeners").call(connected);
+  }
   return () => {
     const microservice = findMicroservice();
     check(microservice !== undefined && inherits(microservice) ? (applied ?? listGuards()) : []);

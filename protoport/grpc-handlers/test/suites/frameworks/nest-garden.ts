@@ -45,7 +45,8 @@ export interface NestVersion {
 export interface ApplicationParts {
   /** The options of Fastify. */
   readonly fastify: object;
-  readonly hybrid: object;
+  /** The options of the microservice, or `null` if the test connects it. */
+  readonly hybrid: object | null;
   readonly providers: readonly object[];
   /** The `configure` method of the module. */
   readonly configure: (consumer: object) => unknown;
@@ -198,7 +199,7 @@ function nestVersion(folder: string, platform: "Express" | "Fastify"): NestVersi
       const app = await createApplication(order, parts);
       parts.prepare?.(app);
       const strategy = createGatewayStrategy(microservices.ServerGrpc, { ...grpcOptions, ...ofNest }, options);
-      app.connectMicroservice({ strategy }, parts.hybrid ?? { inheritAppConfig: true });
+      if (parts.hybrid !== null) app.connectMicroservice({ strategy }, parts.hybrid ?? { inheritAppConfig: true });
       return { app, strategy, order };
     },
     async startOwn() {

@@ -86,6 +86,35 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     );
   });
 
+  test("runs a guard that is added after connectMicroservice, before mount", async () => {
+    const garden = await create();
+    garden.app.useGlobalGuards(new DenyAll());
+    const url = await listen(garden);
+    expect([await statusOf(`${url}/page`), await statusOf(url + tree)]).toEqual([403, 403]);
+  });
+
+  test.each<{ name: string; isDeferred: boolean }>([
+    { name: "mount and connectMicroservice", isDeferred: false },
+    { name: "a deferred initialization", isDeferred: true },
+  ])("prevents the start if a guard is added after $name", async ({ isDeferred }) => {
+    const { app, strategy } = await create({}, {}, { hybrid: null });
+    strategy.mount(app);
+    app.connectMicroservice({ strategy }, { inheritAppConfig: true, deferInitialization: isDeferred });
+    if (isDeferred) await app.startAllMicroservices();
+    app.useGlobalGuards(new DenyAll());
+    if (!isDeferred) await app.startAllMicroservices();
+    await expect(app.listen(0, "127.0.0.1")).rejects.toThrow(
+      "RPCs would skip global guards of the application: DenyAll (global). Call app.connectMicroservice",
+    );
+  });
+
+  test("is refused by mount after its start", async () => {
+    const { app, strategy } = await create({ listen: { host: "127.0.0.1", port: 0 } });
+    await app.startAllMicroservices();
+    app.useGlobalGuards(new DenyAll());
+    expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.startAllMicroservices(),");
+  });
+
   test("runs a guard that is added before a deferred initialization", async () => {
     const garden = await create({}, {}, { hybrid: { inheritAppConfig: true, deferInitialization: true } });
     garden.strategy.mount(garden.app);

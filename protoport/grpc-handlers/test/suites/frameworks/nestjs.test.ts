@@ -229,7 +229,9 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {
   ])("mount is refused if called after app.$name in the program", async ({ start }) => {
     const { app, strategy } = await create();
     await start(app);
-    expect(() => strategy.mount(app)).toThrow("call strategy.mount(app) before app.init() and app.listen()");
+    expect(() => strategy.mount(app)).toThrow(
+      "call strategy.mount(app) before app.startAllMicroservices(), app.init()",
+    );
   });
 
   test("startAllMicroservices refuses descriptors of another service", async () => {

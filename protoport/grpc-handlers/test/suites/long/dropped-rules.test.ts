@@ -55,6 +55,7 @@ class ServerGrpc {
   async createClient(): Promise<{ addService(...service: [ServiceDefinition, object]): void }> {
     return { addService: () => undefined };
   }
+  addHandler(): void {}
   getMessageHandler(): undefined {
     return undefined;
   }
