@@ -1,8 +1,8 @@
 /** Mounts gateways in Nest applications on Express and Fastify. */
 import type { EventEmitter } from "node:events";
-import type { Gateway, NodeHandler } from "@protoport/gateway";
+import type { Gateway, GatewayRoute, NodeHandler } from "@protoport/gateway";
 import type { CallCloser } from "./call-closer.ts";
-import { applicationOf } from "./nest-enhancers.ts";
+import { applicationOf, type NestConfiguration } from "./nest-enhancers.ts";
 
 export { CallCloser } from "./call-closer.ts";
 export { fromHttpException } from "./http-exception.ts";
@@ -19,7 +19,7 @@ export interface MountableApplication {
 }
 
 /** A gateway that is mounted in a Nest application. */
-export interface MountedGateway extends Pick<Gateway, "matches">, Pick<CallCloser, "followConnections"> {
+export interface MountedGateway extends Pick<Gateway, "matches" | "routes">, Pick<CallCloser, "followConnections"> {
   readonly serve: Handler;
 }
 
@@ -34,15 +34,16 @@ export interface HttpAdapter {
 
 /**
  * Adds a gateway's middleware to an application. For the gateway's requests, the middleware that modules configure runs
- * first, for the same paths as in the application.
+ * first, for the same paths as in the application. Returns a function to call when the application has started, which
+ * throws if a global prefix keeps that middleware from running for a route.
  *
  * @throws TypeError if `app` is not the application that `NestFactory.create` returns
  */
-export function mountInNest(app: MountableApplication, gateway: MountedGateway): void {
-  applicationOf(app);
+export function mountInNest(app: MountableApplication, gateway: MountedGateway): () => void {
+  const { configuration } = applicationOf(app);
   const adapter: HttpAdapter = Reflect.get(app, "getHttpAdapter").call(app);
   gateway.followConnections(adapter.getHttpServer());
-  const runOf = followModuleMiddleware(adapter);
+  const { runOf, paths } = followModuleMiddleware(adapter);
   app.use((request, response, next) => {
     const run = runOf();
     if (run === undefined) return gateway.serve(request, response, next);
@@ -53,11 +54,52 @@ export function mountInNest(app: MountableApplication, gateway: MountedGateway):
       else if (!response.writableEnded) gateway.serve(request, response, next);
     });
   });
+  return () => refuseSkippedMiddleware(configuration, gateway.routes, paths);
 }
 
-/** Returns a function that returns what runs the middleware of modules, or `undefined` if modules configure none. */
-function followModuleMiddleware(adapter: HttpAdapter): () => Handler | undefined {
+/** Throws if middleware of modules would run for a route, but has the global prefix, which the route lacks. */
+function refuseSkippedMiddleware(
+  { config }: NestConfiguration,
+  routes: readonly GatewayRoute[],
+  middlewarePaths: readonly string[],
+): void {
+  const name = String(Reflect.get(config, "getGlobalPrefix").call(config)).replaceAll(/^\/+|\/+$/g, "");
+  if (name === "") return;
+  const prefix = `/${name}`;
+  const options: { readonly exclude?: readonly { readonly pathRegex: RegExp }[] } = Reflect.get(
+    config,
+    "getGlobalPrefixOptions",
+  ).call(config);
+  for (const { path } of routes) {
+    // Clients expect these paths at the root (RFC 8615 §3), also if the gateway has the prefix.
+    if (path.startsWith("/.well-known/")) continue;
+    if (path.startsWith(`${prefix}/`) || options.exclude?.some(({ pathRegex }) => pathRegex.test(path))) continue;
+    const skipped = middlewarePaths.find(
+      (each) => each.startsWith(`${prefix}/`) && overlap(each.slice(prefix.length), path),
+    );
+    if (skipped === undefined) continue;
+    throw new Error(
+      `${path} would skip middleware of modules for ${skipped}, because the global prefix does not apply to RPCs. ` +
+        `Set the gateway's option requestPathPrefix to "${prefix}", or add the path to exclude of app.setGlobalPrefix`,
+    );
+  }
+}
+
+/** Returns whether two paths or patterns may match the same path, judged by the texts before their first variables. */
+function overlap(one: string, other: string): boolean {
+  const [start, otherStart] = [one, other].map((pattern) => pattern.replace(/[{*:(].*/, ""));
+  if (start === one && otherStart === other) return one === other;
+  // A path without variables must begin with the other's start.
+  return (start !== one && other.startsWith(start ?? "")) || (otherStart !== other && one.startsWith(otherStart ?? ""));
+}
+
+/** Returns what runs the middleware of modules, or `undefined` if modules configure none, and the middleware's paths. */
+function followModuleMiddleware(adapter: HttpAdapter): {
+  readonly runOf: () => Handler | undefined;
+  readonly paths: readonly string[];
+} {
   let chain: Chain | undefined;
+  const paths: string[] = [];
   const createRegister = adapter.createMiddlewareFactory.bind(adapter);
   const { createMiddlewareFactory }: HttpAdapter = Object.getPrototypeOf(adapter);
   adapter.createMiddlewareFactory = async (httpMethod) => {
@@ -68,11 +110,12 @@ function followModuleMiddleware(adapter: HttpAdapter): () => Handler | undefined
     const register = await createRegister(httpMethod);
     const registerInChain: Register = await Reflect.apply(createMiddlewareFactory, copy, [httpMethod]);
     return (path, middleware) => {
+      paths.push(path);
       register(path, middleware);
       registerInChain(path, middleware);
     };
   };
-  return () => chain?.run;
+  return { runOf: () => chain?.run, paths };
 }
 
 /** The middleware of modules, apart from the application's own chain. */

@@ -70,6 +70,7 @@ interface ConnectGatewayParts {
 export class ConnectGateway {
   readonly #parts: ConnectGatewayParts;
   #application: NestApplication | undefined;
+  #refuseSkippedMiddleware: (() => void) | undefined;
 
   /** Called by {@link ConnectModule.forRoot}. */
   constructor(parts: ConnectGatewayParts) {
@@ -84,17 +85,18 @@ export class ConnectGateway {
    */
   mount(app: MountableApplication): void {
     this.#application = applicationOf(app);
-    mountInNest(app, this.#parts.mount);
+    this.#refuseSkippedMiddleware = mountInNest(app, this.#parts.mount);
   }
 
   /**
    * Called by Nest at the start. Throws if the gateway is not mounted, because no RPC would be served. Throws for
-   * guards that Nest creates for each request. Warns of pipes, interceptors and exception filters, which do not run for
-   * RPCs.
+   * guards that Nest creates for each request, and for middleware of modules that RPCs would skip because of a global
+   * prefix. Warns of pipes, interceptors and exception filters, which do not run for RPCs.
    */
   onApplicationBootstrap(): void {
     const application = this.#application;
     if (!application) throw new Error("call app.get(ConnectGateway).mount(app) before app.init or app.listen");
+    this.#refuseSkippedMiddleware?.();
     const { configuration, container } = application;
     const { providers, checks } = this.#parts;
     for (const [procedure, check] of createGuardChecks(configuration, container, providers)) {

@@ -75,7 +75,7 @@ function createApplication(guard: unknown, wrappers: readonly Wrapper[], canActi
     injectables: new Map([[guard, wrapper]]),
   }));
   return {
-    configuration: { config: Object.fromEntries(getters) },
+    configuration: { config: { ...Object.fromEntries(getters), getGlobalPrefix: () => "" } },
     container: {
       getInternalCoreModuleRef: () => ({
         providers: new Map([[ExternalContextCreator, creator]]),

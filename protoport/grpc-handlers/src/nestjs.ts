@@ -64,7 +64,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
   const services: (readonly [ServiceDefinition, UntypedServiceImplementation])[] = [];
   const closer = new CallCloser(closeTimeoutMs, gatewayOptions.shutdownSignal);
   let gateway: Gateway | undefined;
-  let isMounted = false;
+  let refuseSkippedMiddleware: (() => void) | undefined;
   let isClosed = false;
   const server = new ServerGrpc(grpcOptions);
   const getMessageHandler = server.getMessageHandler.bind(server);
@@ -83,7 +83,8 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
       return handler && holdRequests(handler);
     },
     async start(callback?: () => void): Promise<void> {
-      if (listen === undefined && !isMounted) throw new Error(`no client can reach the RPCs: ${howToServe}`);
+      if (listen === undefined && refuseSkippedMiddleware === undefined)
+        throw new Error(`no client can reach the RPCs: ${howToServe}`);
       await server.bindEvents();
       if (isClosed) throw new Error("the strategy was closed before it had started");
       gateway = createGateway({
@@ -95,6 +96,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
           gatewayOptions.routes?.(router);
         },
       });
+      refuseSkippedMiddleware?.();
       if (listen !== undefined) await gateway.listen(listen);
       callback?.();
     },
@@ -106,8 +108,7 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
     unwrap: started,
     mount: (app: MountableApplication): void => {
       if (gateway !== undefined || isInitialized(app)) throw new Error(howToMount);
-      mountStrategy(app, server, closer, started);
-      isMounted = true;
+      refuseSkippedMiddleware = mountStrategy(app, server, closer, started, () => gateway?.routes ?? []);
     },
   });
 }

@@ -82,9 +82,9 @@ test("close aborts calls on a separate port after closeTimeoutMs", async () => {
 
 /** Returns an application with the members of Nest's that a mount uses. */
 function createApplication(server: Server): MountableApplication {
-  const noGuards = { getGlobalGuards: () => [], getGlobalRequestGuards: () => [] };
+  const config = { getGlobalGuards: () => [], getGlobalRequestGuards: () => [], getGlobalPrefix: () => "" };
   const application = {
-    config: noGuards,
+    config,
     container: { getModules: () => new Map([["app", { addProvider: () => undefined }]]) },
     getMicroservices: () => [],
     getHttpAdapter: () => ({ getHttpServer: () => server, createMiddlewareFactory: () => undefined }),

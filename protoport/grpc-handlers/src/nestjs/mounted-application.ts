@@ -10,9 +10,11 @@ import type { Gateway } from "@protoport/gateway";
 import type { GrpcServer } from "./grpc-server.ts";
 
 /**
- * Mounts a strategy's gateway in an application, whose close also closes the strategy's calls.
+ * Mounts a strategy's gateway in an application, whose close also closes the strategy's calls. Returns a function to
+ * call when the gateway has started, which throws if RPCs would skip middleware of modules.
  *
  * @param started - returns the gateway, or throws if the strategy has not started
+ * @param routes - returns the gateway's routes, or none if the strategy has not started
  * @throws Error for global guards that would not run
  */
 export function mountStrategy(
@@ -20,17 +22,28 @@ export function mountStrategy(
   strategy: GrpcServer,
   closer: CallCloser,
   started: () => Gateway,
-): void {
-  const onApplicationBootstrap = refuseSkippedGuards(app, strategy);
-  mountInNest(app, {
+  routes: () => Gateway["routes"],
+): () => void {
+  const refuseGuards = refuseSkippedGuards(app, strategy);
+  const refuseMiddleware = mountInNest(app, {
+    get routes() {
+      return routes();
+    },
     matches: (request) => started().matches(request),
     followConnections: (httpServer) => closer.followConnections(httpServer),
     serve: (...exchange) => closer.serve(started().handler, ...exchange),
   });
   // Nest calls the hooks of providers. Nest closes microservices only when all requests of the application have ended.
-  const hooks = { onApplicationBootstrap, beforeApplicationShutdown: () => closer.close() };
+  const hooks = {
+    onApplicationBootstrap: () => {
+      refuseGuards();
+      refuseMiddleware();
+    },
+    beforeApplicationShutdown: () => closer.close(),
+  };
   const [module = {}] = applicationOf(app).container.getModules().values();
   Reflect.get(module, "addProvider").call(module, { provide: Symbol("gateway strategy"), useValue: hooks });
+  return refuseMiddleware;
 }
 
 /**

@@ -17,7 +17,7 @@ export interface Application {
   useGlobalInterceptors(...interceptors: object[]): void;
   useGlobalFilters(...filters: object[]): void;
   getHttpAdapter(): { use(middleware: unknown): unknown; getInstance(): Express & Fastify };
-  setGlobalPrefix(prefix: string): void;
+  setGlobalPrefix(prefix: string, options?: object): void;
   /** Available only on Fastify. */
   register?(plugin: unknown, options: object): Promise<unknown>;
   init(): Promise<void>;

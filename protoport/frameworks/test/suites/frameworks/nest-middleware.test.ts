@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { ConnectGateway, ConnectModule } from "../../../src/nestjs.ts";
+import { ConnectGateway, ConnectModule, type ConnectModuleOptions } from "../../../src/nestjs.ts";
 import { pathOf } from "./frameworks.ts";
 import { ask, Greenhouse, listen, nestVersions, type NestVersion, SensorModule } from "./nest-application.ts";
 
@@ -178,6 +178,56 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
     const app = await version.create({ imports: [SensorModule, refusing] });
     Reflect.set(app.getHttpAdapter(), "getType", () => "koa");
     await expect(listen(app)).rejects.toThrow("middleware of modules cannot run for RPCs with Nest's adapter for koa");
+  });
+
+  describe("with a global prefix", () => {
+    const page = {
+      path: "/.well-known/page",
+      atRoot: true,
+      open: true,
+      handle: () => ({ httpStatus: 200, body: "a page" }),
+    };
+
+    async function startPrefixed(
+      prefix: string,
+      routes: readonly string[],
+      options: Partial<ConnectModuleOptions> = {},
+      exclude: readonly string[] = [],
+    ): Promise<string> {
+      const refuse = refusals.find(({ name }) => name === "responds")?.create(version);
+      const configured = moduleWith(version, (consumer) => consumer.apply(refuse).forRoutes(...routes));
+      const app = await version.create({ imports: [SensorModule, configured], ...options });
+      app.setGlobalPrefix(prefix, { exclude });
+      return await listen(app);
+    }
+
+    test.each([["*path"], ["sensors/*path"], ["sensors/:id/reading"], [getReading]])(
+      "for %s prevents the start if its RPCs are outside the prefix",
+      async (route) => {
+        await expect(startPrefixed("/api/", [route])).rejects.toThrow(
+          /^\/\S+ would skip middleware of modules for \/api\/\S+, because the global prefix does not apply to RPCs. Set the gateway's option requestPathPrefix to "\/api", or add the path to exclude of app.setGlobalPrefix$/,
+        );
+      },
+    );
+
+    test.each<{ name: string; prefix: string; options: Partial<ConnectModuleOptions>; exclude: readonly string[] }>([
+      {
+        name: "requestPathPrefix",
+        prefix: "/api",
+        options: { requestPathPrefix: "/api", endpoints: [page] },
+        exclude: [],
+      },
+      { name: "exclude", prefix: "", options: {}, exclude: ["*path"] },
+    ])("runs for its RPCs if $name is set", async ({ prefix, options, exclude }) => {
+      const url = await startPrefixed("api", ["*path"], options, exclude);
+      expect(await statusOf(url + prefix + reading)).toBe(401);
+      expect(await statusOf(url + prefix + reading, { "x-key": "1" })).toBe(200);
+    });
+
+    test("for own routes does not run for its RPCs", async () => {
+      const url = await startPrefixed("api", ["echo", "pages/:id"]);
+      expect([await statusOf(`${url}/api/echo`, {}, "{}"), await statusOf(url + reading)]).toEqual([401, 200]);
+    });
   });
 
   test("runs for both of two gateways, which keep their paths", async () => {

@@ -13,6 +13,7 @@ export interface Application {
   getHttpServer(): object;
   startAllMicroservices(): Promise<unknown>;
   use(middleware: unknown): void;
+  setGlobalPrefix(prefix: string, options?: object): void;
   useGlobalGuards(...guards: object[]): void;
   init(): Promise<unknown>;
   listen(port: number, host: string): Promise<unknown>;

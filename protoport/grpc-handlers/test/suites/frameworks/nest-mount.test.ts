@@ -30,6 +30,10 @@ class DenyAll {
   }
 }
 
+function passOn(_request: unknown, _response: unknown, next: () => void): void {
+  next();
+}
+
 const guards: readonly { name: string; label: string; parts: (version: NestVersion) => Partial<ApplicationParts> }[] = [
   {
     name: "useGlobalGuards",
@@ -147,6 +151,23 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
       expect([await statusOf(url + path), await statusOf(url + path, { ...open, "x-token": "1" })]).toEqual([401, 200]);
     }
     expect(seen).toEqual(["/page", "/page", tree, tree]);
+  });
+
+  test.each([
+    { name: "before init", isInitializedFirst: false },
+    { name: "after init", isInitializedFirst: true },
+  ])("prevents a start $name if a global prefix keeps middleware from its RPCs", async ({ isInitializedFirst }) => {
+    const configure = (consumer: object): unknown =>
+      Reflect.get(consumer, "apply").call(consumer, passOn).forRoutes("*path");
+    const { app, strategy } = await create({}, {}, { configure });
+    app.setGlobalPrefix("api");
+    strategy.mount(app);
+    const start = async (): Promise<void> => {
+      if (isInitializedFirst) await app.init();
+      await app.startAllMicroservices();
+      await app.listen(0, "127.0.0.1");
+    };
+    await expect(start()).rejects.toThrow("would skip middleware of modules for /api/*path, because the global prefix");
   });
 
   test("admit gets the client that the framework finds behind trusted proxies", async () => {
