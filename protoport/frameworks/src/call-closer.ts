@@ -16,7 +16,7 @@ const statusMsMax = 1_000;
 export class CallCloser {
   readonly #closing = new AbortController();
   readonly #open = new Set<Response>();
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new WeakMap<object, Socket>();
   #isClosing = false;
   /** Milliseconds after which calls are aborted. */
   readonly timeoutMs: number;
@@ -46,11 +46,16 @@ export class CallCloser {
     });
   }
 
-  /** Remembers a server's connections, because node hides the socket of an HTTP/2 session that waits for its client. */
+  /** Remembers the sockets of a server's HTTP/2 sessions, because node hides them, also when a session only waits. */
   followConnections(server: EventEmitter): void {
-    server.on("connection", (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
+    let connected: Socket | undefined;
+    const keep = (socket: Socket): void => {
+      connected = socket;
+    };
+    // Node creates a socket's session while it handles one of these events, the second with TLS.
+    server.prependListener("connection", keep).prependListener("secureConnection", keep);
+    server.on("session", (session: object) => {
+      if (connected !== undefined) this.#sockets.set(session, connected);
     });
   }
 
@@ -58,13 +63,11 @@ export class CallCloser {
   close(): void {
     this.#isClosing = true;
     runLater(this.timeoutMs, () => {
-      const ports = new Set<number | undefined>();
-      for (const response of this.#open)
-        if ("stream" in response) ports.add(response.stream.session?.socket.remotePort);
+      const sessions = [...this.#open].flatMap((response) => ("stream" in response && response.stream.session) || []);
       this.#closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
       runLater(statusMsMax, () => {
         for (const response of this.#open) ("stream" in response ? response.stream : response).destroy();
-        for (const socket of this.#sockets) if (ports.has(socket.remotePort)) socket.destroy();
+        for (const session of sessions) this.#sockets.get(session)?.destroy();
       });
     });
   }

@@ -7,6 +7,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../../../testing/src/deadline.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { expressConnectMiddleware, type ExpressConnectMiddleware } from "../../../src/express.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
@@ -17,6 +18,11 @@ type Implementation = Partial<ServiceImpl<typeof GreenhouseService>>;
 
 /** More than the client's and the sockets' buffers hold. */
 const reading = { sensor: "x".repeat(1_000_000) };
+
+async function* watchReadings(): AsyncGenerator<{ sensor: string }> {
+  yield { sensor: "first" };
+  await new Promise(() => {});
+}
 
 const handlers: Readonly<Record<string, Implementation["watchReadings"]>> = {
   "obeys its signal": async function* readings(_request: object, { signal }: HandlerContext) {
@@ -32,10 +38,7 @@ const handlers: Readonly<Record<string, Implementation["watchReadings"]>> = {
       await setTimeout(1);
     }
   },
-  "never sends a second message": async function* readings() {
-    yield { sensor: "first" };
-    await new Promise(() => {});
-  },
+  "never sends a second message": watchReadings,
 };
 
 /** An application that listens. */
@@ -91,9 +94,14 @@ function portOf(server: Pick<Server, "address">): number {
   return (server.address() as AddressInfo).port;
 }
 
+/** Connects to a port, or to the path of a Unix socket. */
+function connectTo(place: number | string): Socket {
+  return typeof place === "number" ? connectTcp(place, "127.0.0.1") : connectTcp(place);
+}
+
 /** Opens a stream, and resolves when its first bytes have arrived. Reads the other bytes only if `reads`. */
-async function watch(port: number, isHttp2: boolean, reads: boolean): Promise<Socket> {
-  const socket = connectTcp(port, "127.0.0.1").on("error", () => undefined);
+async function watch(port: number | string, isHttp2: boolean, reads: boolean): Promise<Socket> {
+  const socket = connectTo(port).on("error", () => undefined);
   const headers = { "content-type": "application/connect+json" };
   const path = pathOf("WatchReadings");
   const body = Buffer.from("\0\0\0\0\u{2}{}");
@@ -118,12 +126,12 @@ async function watch(port: number, isHttp2: boolean, reads: boolean): Promise<So
 }
 
 describe.each(frameworks)("$name", ({ isHttp2, listen }) => {
-  describe.each(Object.entries(handlers))("with a handler that %s", (_name, watchReadings) => {
+  describe.each(Object.entries(handlers))("with a handler that %s", (_name, handler) => {
     test.concurrent.each([
       { name: "reads", reads: true },
       { name: "does not read", reads: false },
     ])("closes although a client $name an open stream", async ({ reads }) => {
-      const { port, close } = await listen(watchReadings === undefined ? {} : { watchReadings });
+      const { port, close } = await listen(handler === undefined ? {} : { watchReadings: handler });
       const client = await watch(port, isHttp2, reads);
       await within(close(), "the end of close").finally(() => client.destroy());
     });
@@ -148,5 +156,40 @@ describe.each(frameworks.filter(({ isHttp2 }) => !isHttp2))("$name", ({ listen }
     expect(await (await response).json()).toEqual({ sensor: "palm" });
     // The client keeps its connection.
     await within(closed, "the end of close");
+  });
+});
+
+describe.each(["oldest", "newest"] as const)("the %s Fastify over HTTP/2 on a Unix socket", (version) => {
+  test("closes no connection of a client without calls", async () => {
+    using folder = createTempFolder();
+    const path = folder.file("socket");
+    const app = requireFrom(folders[version])("fastify").fastify({ http2: true });
+    const waiting = Promise.withResolvers<void>();
+    const end = Promise.withResolvers<string>();
+    app.register(fastifyConnectPlugin, {
+      ...greenhouse({ watchReadings }),
+      ...options,
+    });
+    app.get("/page", () => {
+      waiting.resolve();
+      return end.promise;
+    });
+    await app.listen({ path });
+    const other = connect("http://localhost", { createConnection: () => connectTcp(path) });
+    const page = other.request({ ":path": "/page" });
+    const response = once(page, "response");
+    await waiting.promise;
+    const opened = once(app.server, "session");
+    const client = await watch(path, true, false);
+    const [session] = await opened;
+    const sessionClosed = once(session, "close");
+    const closed = app.close();
+    await within(sessionClosed, "the end of the call's session");
+    end.resolve("a page");
+    const [{ ":status": httpStatus }] = await within(response, "the page");
+    expect(httpStatus).toBe(200);
+    page.resume();
+    await within(closed, "the end of close");
+    client.destroy();
   });
 });
