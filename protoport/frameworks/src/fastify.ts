@@ -1,5 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { GatewayOptions, GatewayRoute, NodeHandler } from "@protoport/gateway";
+import { requireField } from "@protoport/gateway/exchange";
+import { createFaultReporter, type FaultReporter, fieldFailure } from "@protoport/gateway/forward";
 import { fastifyUrlsOf, type PluginPrefixes } from "./fastify-urls.ts";
 import { createMount, type Mount, type MountOptions } from "./mount.ts";
 
@@ -88,9 +90,10 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
     log.error({ err, errorCode, procedure: call?.procedure }, what);
   };
   const isSilent = isWithoutLogger(app.log);
+  const withFaults = { ...(!isSilent && { onFault }), ...own };
+  const report = createFaultReporter(withFaults.onFault);
   const mount = createMount<FastifyRequestLike>({
-    ...(!isSilent && { onFault }),
-    ...own,
+    ...withFaults,
     requestPathPrefix: prefixes.ofFastify + prefixes.ofGateway,
   });
   app.removeAllContentTypeParsers();
@@ -117,8 +120,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
       // The routes have no schemas that @fastify/swagger could describe.
       schema: { hide: true },
       handler: (request, reply) => {
-        // The gateway also sends the header fields that hooks have set on `reply`.
-        for (const [name, value = ""] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value);
+        copyFields(reply, report);
         const { method, headers } = request.raw;
         const asked = String(headers["access-control-request-method"]);
         const owner = method === "OPTIONS" ? sharing.find((each) => each.methods.has(asked)) : undefined;
@@ -128,6 +130,18 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
         });
       },
     });
+  }
+}
+
+/** Adds the header fields that hooks have set on `reply` to the response. Reports those that HTTP forbids instead. */
+function copyFields(reply: FastifyReplyLike, report: FaultReporter): void {
+  for (const [name, value = ""] of Object.entries(reply.getHeaders())) {
+    try {
+      for (const line of [value].flat()) requireField(name, String(line));
+      reply.raw.setHeader(name, value);
+    } catch (error) {
+      report(error, fieldFailure);
+    }
   }
 }
 

@@ -21,6 +21,7 @@ export {
   type Caller,
   createFaultReporter,
   type FaultReporter,
+  fieldFailure,
   type Forwarder,
   guardCallback,
   registerForwarder,

@@ -170,6 +170,30 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
     expect([countFaults(lines ?? []), faults]).toEqual([logged ? 1 : 0, ["disk on fire"]]);
   });
 
+  test.each([
+    ["x-user", "李", "value"],
+    ["x-user", "a\nx-admin: 1", "value"],
+    ["x user", "a", "name"],
+  ])("a field %s: %j that a hook sets is reported instead of sent", async (name, value, part) => {
+    const app = create();
+    const faults: unknown[] = [];
+    app.addHook("onRequest", async (_request, reply) => reply.header(name, value).header("x-kept", "a") && undefined);
+    app.register(fastifyConnectPlugin, {
+      ...greenhouse({ getReading: ({ sensor }) => ({ sensor }) }),
+      onFault: (error: Error, _what: string, _request: unknown, errorCode: string) =>
+        void faults.push([error.message, errorCode]),
+    });
+    const url = await app.listen({ port: 0, host: "127.0.0.1" });
+    const { status, headers } = await fetch(url + reading.url);
+    expect([status, headers.get("x-user"), headers.get("x-admin"), headers.get("x-kept")]).toEqual([
+      200,
+      null,
+      null,
+      "a",
+    ]);
+    expect(faults).toEqual([[expect.stringContaining(part), "ERR_HEADER_FIELD"]]);
+  });
+
   test("without a logger, a path outside the prefix is a warning of the process", async () => {
     const warnings: string[] = [];
     const add = ({ message }: Error): unknown => warnings.push(message);
