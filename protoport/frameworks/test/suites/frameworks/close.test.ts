@@ -3,10 +3,12 @@ import { createServer, request as requestHttp1, type Server } from "node:http";
 import { connect } from "node:http2";
 import { type AddressInfo, connect as connectTcp, type Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
+import { connect as connectTls } from "node:tls";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { within } from "../../../../testing/src/deadline.ts";
+import { createCertificate } from "../../../../testing/src/http/certificate.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { expressConnectMiddleware, type ExpressConnectMiddleware } from "../../../src/express.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
@@ -100,8 +102,8 @@ function connectTo(place: number | string): Socket {
 }
 
 /** Opens a stream, and resolves when its first bytes have arrived. Reads the other bytes only if `reads`. */
-async function watch(port: number | string, isHttp2: boolean, reads: boolean): Promise<Socket> {
-  const socket = connectTo(port).on("error", () => undefined);
+async function watch(place: number | string | Socket, isHttp2: boolean, reads: boolean): Promise<Socket> {
+  const socket = (typeof place === "object" ? place : connectTo(place)).on("error", () => undefined);
   const headers = { "content-type": "application/connect+json" };
   const path = pathOf("WatchReadings");
   const body = Buffer.from("\0\0\0\0\u{2}{}");
@@ -159,8 +161,8 @@ describe.each(frameworks.filter(({ isHttp2 }) => !isHttp2))("$name", ({ listen }
   });
 });
 
-describe.each(["oldest", "newest"] as const)("the %s Fastify over HTTP/2 on a Unix socket", (version) => {
-  test("closes no connection of a client without calls", async () => {
+describe.each(["oldest", "newest"] as const)("the %s Fastify over HTTP/2", (version) => {
+  test("closes on a Unix socket no connection of a client without calls", async () => {
     using folder = createTempFolder();
     const path = folder.file("socket");
     const app = requireFrom(folders[version])("fastify").fastify({ http2: true });
@@ -189,6 +191,30 @@ describe.each(["oldest", "newest"] as const)("the %s Fastify over HTTP/2 on a Un
     const [{ ":status": httpStatus }] = await within(response, "the page");
     expect(httpStatus).toBe(200);
     page.resume();
+    await within(closed, "the end of close");
+    client.destroy();
+  });
+
+  test("closes with TLS the connection of an open call, and no other", async () => {
+    const { key, cert } = createCertificate("localhost");
+    const app = requireFrom(folders[version])("fastify").fastify({ http2: true, https: { key, cert } });
+    app.register(fastifyConnectPlugin, { ...greenhouse({ watchReadings }), ...options });
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    const client = connectTo(portOf(app.server));
+    await once(app.server, "connection");
+    // The other client connects before the first one's handshake.
+    const other = connectTo(portOf(app.server));
+    const [otherSocket] = await once(app.server, "connection");
+    const opened = once(app.server, "session");
+    const secure = connectTls({ socket: client, ALPNProtocols: ["h2"], rejectUnauthorized: false });
+    await watch(secure, true, false);
+    client.pause();
+    const [session] = await opened;
+    const sessionClosed = once(session, "close");
+    const closed = app.close();
+    await within(sessionClosed, "the end of the call's session");
+    expect(otherSocket.destroyed).toBe(false);
+    other.destroy();
     await within(closed, "the end of close");
     client.destroy();
   });
