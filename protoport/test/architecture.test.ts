@@ -135,7 +135,7 @@ const limits = [
   { name: "auth", lines: 3400, files: 51, exports: 40 },
   { name: "command-line", lines: 820, files: 15, exports: 69 },
   { name: "docs-page", lines: 2180, files: 33, exports: 40 },
-  { name: "frameworks", lines: 995, files: 10, exports: 41 },
+  { name: "frameworks", lines: 1000, files: 10, exports: 41 },
   { name: "gateway", lines: 35740, files: 404, exports: 32 },
   { name: "grpc-handlers", lines: 2495, files: 32, exports: 25 },
   { name: "proxy", lines: 12360, files: 137, exports: 27 },

@@ -18,6 +18,8 @@ export class CallCloser {
   readonly #open = new Set<Response>();
   readonly #sockets = new WeakMap<object, Socket>();
   #isClosing = false;
+  /** Called when no call is open. */
+  #onIdle: (() => void) | undefined;
   /** Milliseconds after which calls are aborted. */
   readonly timeoutMs: number;
   /** The gateway's `shutdownSignal`. */
@@ -38,6 +40,7 @@ export class CallCloser {
     response.once("close", () => {
       const { socket } = request;
       const isServed = this.#open.delete(response);
+      if (this.#open.size === 0) this.#onIdle?.();
       if (isServed && this.#isClosing && !("stream" in request)) socket.end(() => socket.destroy());
     });
     handler(request, response, (error) => {
@@ -64,11 +67,13 @@ export class CallCloser {
     this.#isClosing = true;
     runLater(this.timeoutMs, () => {
       const sessions = [...this.#open].flatMap((response) => ("stream" in response && response.stream.session) || []);
-      this.#closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
-      runLater(statusMsMax, () => {
+      const timer = setTimeout(() => {
         for (const response of this.#open) ("stream" in response ? response.stream : response).destroy();
         for (const session of sessions) this.#sockets.get(session)?.destroy();
-      });
+      }, statusMsMax).unref();
+      if (sessions.length === 0) this.#onIdle = () => clearTimeout(timer);
+      this.#closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
+      if (this.#open.size === 0) this.#onIdle?.();
     });
   }
 }

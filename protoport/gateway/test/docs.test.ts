@@ -72,7 +72,7 @@ test("gateway-options.md has no row for an unknown option", () => {
 });
 
 /** The gateway's tests, and the examples, which tests run. */
-const tests = ["protoport/gateway/test", "examples"]
+const tests = ["protoport/gateway/test", "protoport/examples"]
   .flatMap((folder) => sourceFiles(join(root, folder)).map((file) => readFileSync(join(root, folder, file), "utf8")))
   .join("\n");
 
