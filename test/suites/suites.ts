@@ -78,7 +78,7 @@ export const suites: readonly Suite[] = [
     occasion: "run",
     whySeparate: "runs generators and fuzzers of others",
     blocks: true,
-    needs: ["npm test/suites/openapi", "python3", "python3-venv", "go", "oasdiff"],
+    needs: ["npm protoport/test/suites/openapi", "python3", "python3-venv", "go", "oasdiff"],
   },
   {
     kind: "files",

@@ -81,7 +81,10 @@ export const requirements = {
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
   // The folders below have the OpenAPI linter, the browser driver and its client, the MCP clients, nice-grpc,
   // Google's clients, Deno and Bun, the protobuf conformance runner, and frameworks.
-  "npm test/suites/openapi": { found: "[ -d test/suites/openapi/node_modules/@redocly ]", npm: "test/suites/openapi" },
+  "npm protoport/test/suites/openapi": {
+    found: "[ -d protoport/test/suites/openapi/node_modules/@redocly ]",
+    npm: "protoport/test/suites/openapi",
+  },
   "npm protoport/test/suites/browser": {
     found: "[ -d protoport/test/suites/browser/node_modules ]",
     npm: "protoport/test/suites/browser",

@@ -28,7 +28,7 @@ let programs: string;
 
 /** Lints a document with the specification's rules, the default rules, or the stricter ones in redocly.yaml. */
 async function lint(file: string, rules: "spec" | "default" | "strict"): Promise<string> {
-  const redocly = join(import.meta.dirname, "node_modules/.bin/redocly");
+  const redocly = join(projectFolder, "protoport/test/suites/openapi/node_modules/.bin/redocly");
   const environment = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };
   const which = {
     spec: ["--extends", "spec"],

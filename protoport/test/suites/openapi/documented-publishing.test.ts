@@ -27,7 +27,7 @@ beforeAll(async () => {
   const npx = `#!/bin/sh\n[ "$1" = ${redocly} ] || { echo "not installed: $1" >&2; exit 127; }\nshift\nexec redocly "$@"\n`;
   writeFileSync(join(folder, "npx"), npx, { mode: 0o755 });
   const goPath = (await buildStep("go", ["env", "GOPATH"])).trim();
-  const installed = ["node_modules/.bin", "test/suites/openapi/node_modules/.bin"];
+  const installed = ["node_modules/.bin", "protoport/test/suites/openapi/node_modules/.bin"];
   const folders = [folder, ...installed.map((name) => join(projectFolder, name)), join(goPath, "bin")];
   path = [...folders, process.env["PATH"]].join(delimiter);
 }, buildLimitMs);

@@ -8,7 +8,7 @@ import { toolsFolder } from "./tools-folder.ts";
 
 /** Installs schemathesis, and returns its programs' folder. */
 export function openSchemathesis(): Promise<string> {
-  return openPython(join(projectFolder, "test/suites/openapi/requirements.txt"));
+  return openPython(join(projectFolder, "protoport/test/suites/openapi/requirements.txt"));
 }
 
 /** The result of {@link fuzz}. */

@@ -10,7 +10,7 @@ describeClient({ name: "openapi-typescript and openapi-fetch", build });
 
 async function build(): Promise<ClientProgram> {
   const folder = layOutRecipe("openapi-fetch");
-  // Uses the same generator versions as test/suites/openapi.
+  // Uses the same generator versions as protoport/test/suites/openapi.
   for (const file of ["package.json", "package-lock.json"]) {
     cpSync(join(projectFolder, "protoport/test/suites/generators", file), join(folder, file));
   }
