@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
@@ -35,11 +35,13 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   appendFileSync(join(primary.socketFolder, "data/postgresql.conf"), `${deployedStandbys}\n`);
   await using standbyA = await startStandby(primary, "standby_a");
   await using standbyB = await startStandby(primary, "standby_b");
-  const hosts = [primary, standbyA, standbyB].map(({ socketFolder }) => socketFolder);
+  // The address that a load balancer or a service would have, which leads to the primary.
+  const address = folder.file("primary");
+  symlinkSync(primary.socketFolder, address);
   const settings = {
     PORT: "0",
     PLANTSTORE_TOKENS: token,
-    DATABASE_URL: url.replaceAll(primary.socketFolder, hosts.join()),
+    DATABASE_URL: url.replaceAll(primary.socketFolder, address),
   };
   const urlOf = ({ socketFolder }: PostgresServer): string =>
     url.replaceAll(primary.socketFolder, socketFolder).replace(/&options.*/, "");
@@ -68,6 +70,8 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   const [receivedA = 0, receivedB = 0] = (await read(compare)).split("\n").map(Number);
   await shell.run(`STANDBY=$STANDBY_${receivedA > receivedB ? "A" : "B"}`);
   await shell.run(promote);
+  rmSync(address);
+  symlinkSync(standbyB.socketFolder, address);
   await shell.run("OTHER=$STANDBY_A");
   const next = (await read(show)).replace(/(?<=host=)\S+/, standbyB.socketFolder);
   await shell.run(`CONNINFO="${next}"`);

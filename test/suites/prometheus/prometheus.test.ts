@@ -41,10 +41,10 @@ async function promtool(...args: readonly string[]): Promise<{ code: number | nu
   return { code, output: tool.stdout() + tool.stderr() };
 }
 
-test.each(["prometheus.yml", "../proxy/prometheus.yml"])(
+test.each(["deploy/prometheus/prometheus.yml", "protoport/deploy/prometheus.yml"])(
   "promtool finds no problems in %s and its rules",
   async (name) => {
-    const { code, output } = await promtool("check", "config", join(deployedFolder, name));
+    const { code, output } = await promtool("check", "config", join(projectFolder, name));
     expect({ code, output }).toMatchObject({
       code: 0,
       output: expect.stringContaining(`SUCCESS: ${alerts} rules found`),
@@ -134,10 +134,10 @@ describe("a Prometheus server", () => {
     }
   });
 
-  test.each(["grafana-dashboard.json", "proxy-dashboard.json"])(
+  test.each(["deploy/prometheus/grafana-dashboard.json", "protoport/deploy/dashboard.json"])(
     "accepts the queries in %s without an error",
     async (name) => {
-      const { panels }: Dashboard = JSON.parse(readFileSync(join(deployedFolder, name), "utf8"));
+      const { panels }: Dashboard = JSON.parse(readFileSync(join(projectFolder, name), "utf8"));
       const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
       expect(queries.length).toBeGreaterThan(15);
       for (const query of queries) {
