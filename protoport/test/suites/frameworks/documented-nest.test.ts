@@ -48,7 +48,7 @@ const declared = `import { ServerGrpc } from "@nestjs/microservices";
 const options = { package: "greet.v1", protoPath: "greet.proto", loader };
 `;
 const definition = pageBlocks.find(
-  ({ page, text }) => page === "protoport/gateway/README.md" && text.includes("service GreetService"),
+  ({ page, text }) => page === "protoport/README.md" && text.includes("service GreetService"),
 );
 const blocks = blocksRunBy("protoport/test/suites/frameworks/documented-nest.test.ts");
 

@@ -19,6 +19,7 @@ const files: Readonly<Record<string, string>> = {
   fastify: resolveFrom("protoport/examples/frameworks", "fastify"),
   "@fastify/swagger": resolveFrom("protoport/frameworks/test/suites/frameworks/plugins", "@fastify/swagger"),
   "@protoport/gateway": join(projectFolder, "protoport/gateway/src/index.ts"),
+  "@protoport/gateway/openapi": join(projectFolder, "protoport/gateway/src/openapi/entry.ts"),
   "@protoport/frameworks/fastify": join(projectFolder, "protoport/frameworks/src/fastify.ts"),
   greenhouse: join(projectFolder, "protoport/examples/servers/greenhouse.ts"),
   greenhouse_pb: join(projectFolder, "protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts"),
