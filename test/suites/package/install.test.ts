@@ -12,10 +12,9 @@ import { greeterModule, greeterRules } from "../../../protoport/test/support/pac
 import {
   createUserProject,
   installedPackages,
-  tarballsIn,
-  type Tarballs,
   type UserProject,
 } from "../../../protoport/test/support/package/user-project.ts";
+import { type HouseTarballs, packedHouses } from "../../support/package/packed-houses.ts";
 
 // Installs the packages in a new project with each package manager, and checks their dependencies and that the gateway
 // serves.
@@ -33,9 +32,9 @@ const forServer = onServer.split("\n");
 
 const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.2.0" } as const;
 const folders: string[] = [];
-let tarballs: Tarballs;
+let tarballs: HouseTarballs;
 
-function dependencyOn(name: keyof Tarballs): Record<string, string> {
+function dependencyOn(name: keyof HouseTarballs): Record<string, string> {
   return { [name]: `file:${tarballs[name]}` };
 }
 
@@ -55,12 +54,12 @@ beforeAll(() => {
 afterAll(() => folders.forEach((folder) => rmSync(folder, { recursive: true })));
 
 // The first line's commands, `npm ci && npm run build`, ran before this test.
-function packAsDocumented(project: UserProject): Tarballs {
+function packAsDocumented(project: UserProject): HouseTarballs {
   const [build = "", pack = ""] = buildAndPack.split("\n");
   expect(build).toBe("npm ci && npm run build");
   symlinkSync(join(projectFolder, "dist"), join(project.path, "dist"));
   project.run("bash", "-c", pack);
-  return tarballsIn(project.path);
+  return packedHouses(project.path);
 }
 
 /** The rows of the tables of packages. */
