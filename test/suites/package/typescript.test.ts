@@ -14,7 +14,6 @@ const webProgram = `
 import { createFetchGateway, type FetchGateway } from "@protoport/gateway/fetch";
 import { createMcp } from "@protoport/gateway/mcp";
 import { openValidation } from "@protoport/gateway/validation";
-import { createGateway, type Gateway } from "@protoport/gateway";
 import { createRestTransport } from "@protoport/rest-client";
 import { PlantService } from "plantstore/connect";
 export const transport = createRestTransport({ baseUrl: "https://plants.example" });
@@ -39,6 +38,7 @@ export const gateway: number = createFetchGateway({ routes: () => {} });
 `;
 
 const nodeProgram = `
+import { createGateway, type Gateway } from "@protoport/gateway";
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
 import { createBearerAuth } from "@protoport/auth";
 import { createPlantStub } from "plantstore/client";
