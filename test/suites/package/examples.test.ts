@@ -7,10 +7,10 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 import { type CommandLine, startProgram } from "../../../protoport/testing/src/process/command-line.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 
-// Copies examples/ to a project with the packages, like a reader, and runs the commands in their comments. Ports are
-// replaced by free ones.
+// Copies both houses' examples to a project with the packages, like a reader, and runs the commands in their comments.
+// Ports are replaced by free ones.
 
-const folder = join(projectFolder, "examples");
+const folders = ["examples", "protoport/examples"];
 const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@connectrpc/connect-node": "2.2.0" };
 const runtimes = { "@oven/bun-linux-x64": "1.4.5", "@deno/linux-x64-glibc": "2.9.6" };
 const next = { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1", typescript: "5.9.3", "@types/react": "19.2.0" };
@@ -35,14 +35,17 @@ beforeAll(() => {
   const others = Object.entries({ ...dependenciesOf("protoport/examples/frameworks"), ...peers, ...runtimes, ...next });
   const named = others.map(([name, version]) => `${name}@${version}`);
   user.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...own, ...named);
-  cpSync(folder, join(user.path, "examples"), {
-    recursive: true,
-    filter: (name) => !name.includes("node_modules") && !/frameworks\/(package|tsconfig)/.test(name),
-  });
+  for (const folder of folders) {
+    cpSync(join(projectFolder, folder), join(user.path, folder), {
+      recursive: true,
+      filter: (name) => !name.includes("node_modules") && !/frameworks\/(package|tsconfig)/.test(name),
+    });
+  }
   // next-route.ts at the path that its first line names, with the files that it imports next to it.
-  for (const part of ["servers", "gen"]) cpSync(join(folder, part), join(user.path, "app", part), { recursive: true });
-  cpSync(join(folder, "fetch/gateway.ts"), join(user.path, "app/[...path]/gateway.ts"));
-  cpSync(join(folder, "fetch/next-route.ts"), join(user.path, "app/[...path]/route.ts"));
+  const from = join(projectFolder, "protoport/examples");
+  for (const part of ["servers", "gen"]) cpSync(join(from, part), join(user.path, "app", part), { recursive: true });
+  cpSync(join(from, "fetch/gateway.ts"), join(user.path, "app/[...path]/gateway.ts"));
+  cpSync(join(from, "fetch/next-route.ts"), join(user.path, "app/[...path]/route.ts"));
 });
 afterAll(() => rmSync(user.path, { recursive: true }));
 
@@ -53,10 +56,13 @@ interface Header {
   readonly asks: readonly string[];
 }
 
-const headers: readonly Header[] = readdirSync(folder, { recursive: true, encoding: "utf8" })
+const headers: readonly Header[] = folders
+  .flatMap((folder) =>
+    readdirSync(join(projectFolder, folder), { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),
+  )
   .filter((name) => /\.[jt]s$/.test(name) && !/gen\/|node_modules/.test(name))
   .flatMap((name) => {
-    const lines = readFileSync(join(folder, name), "utf8").split("\n");
+    const lines = readFileSync(join(projectFolder, name), "utf8").split("\n");
     const comment = lines.slice(
       0,
       lines.findIndex((line) => !line.startsWith("//")),
@@ -101,10 +107,8 @@ test("embed.ts and the clients run in a new project as documented", async () => 
   const startOf = (file: string): string => headers.find((header) => header.file === file)?.start ?? "";
   const token = user.run("npx", "plantstore", "token", "create", "NAME", "--file", "tokens").trim();
   const port = String(await freePort());
-  await using server = await startServer(startOf("embed.ts").replace("8080", port), /plants at/);
-  const clients = readdirSync(join(folder, "clients"))
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => startOf(`clients/${name}`));
+  await using server = await startServer(startOf("examples/embed.ts").replace("8080", port), /plants at/);
+  const clients = headers.flatMap(({ file, start }) => (file.startsWith("examples/clients/") ? [start] : []));
   for (const [at, client] of clients.entries()) {
     const words = client
       .replace("8080", port)
