@@ -71,7 +71,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "grpc-handlers/descriptors": ["gateway/protobuf/gen", "gateway"],
   "telemetry/logs": ["gateway/health", "gateway"],
   "telemetry/metrics": ["telemetry/conventions", "gateway"],
-  "telemetry/opentelemetry": ["telemetry/conventions", "gateway"],
+  "telemetry/opentelemetry": ["telemetry/conventions", "gateway", "gateway/fetch"],
   "telemetry/conventions": ["gateway"],
   "gateway/engine": ["gateway/engine/http1", "gateway/engine/http2"],
   "gateway/engine/http1": [],

@@ -5,6 +5,7 @@
  */
 export {
   type Admit,
+  type AdmitProcedure,
   type AdmitRequest,
   type CompletedRequest,
   type CorsOptions,

@@ -12,7 +12,7 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { ContextValues, Interceptor } from "@connectrpc/connect";
-import type { AdmitRequest, CompletedRequest } from "@protoport/gateway";
+import type { AdmitRequest, CompletedRequest } from "@protoport/gateway/fetch";
 import { wrapMessages } from "@protoport/gateway/messages";
 import { refuseUnknownOptions } from "@protoport/gateway/options";
 import {

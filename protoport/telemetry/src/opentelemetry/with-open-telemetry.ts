@@ -6,7 +6,7 @@ import type {
   CompletedRequest,
   Endpoint,
   ServingOptions,
-} from "@protoport/gateway";
+} from "@protoport/gateway/fetch";
 import { refusePromise } from "@protoport/gateway/options";
 import {
   createCallDurations,
