@@ -10,11 +10,12 @@ export function normalizeContentType(value: string): string {
   const media = parseMediaType(value);
   if (media === undefined || !isUtf8(media)) return "";
   const hasCharset = media.parameters.some(([name]) => name === "charset");
-  return hasCharset && !endsInTextFormat.test(media.type) ? "" : media.type;
+  return hasCharset && !hasTextFormat(media.type) ? "" : media.type;
 }
 
-const textNames = formats.filter(({ isText }) => isText).map(({ name }) => name);
-const endsInTextFormat = new RegExp(`[/+](?:${textNames.join("|")})$`);
+function hasTextFormat(type: string): boolean {
+  return formats.some(({ isText, name }) => isText && (type.endsWith(`/${name}`) || type.endsWith(`+${name}`)));
+}
 
 /** The format of calls with a certain content type. */
 export interface CallFormat {

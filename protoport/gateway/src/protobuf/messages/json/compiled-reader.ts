@@ -18,6 +18,7 @@ export interface CompiledReaders {
 }
 
 /** Creates the generated readers. */
+/* @__NO_SIDE_EFFECTS__ */
 export function createCompiledReaders(canonical: boolean): CompiledReaders {
   const readers: CompiledReaders = {
     canonical,
