@@ -146,12 +146,8 @@ class PostgresBackend implements Backend {
       try {
         await this.#sessions.use(deadlineMs, (session) => runBatch(session, part, { placement, isCareful }));
       } catch (fault) {
-        if (!(fault instanceof BatchFailure)) {
-          // Only a bug has another error. The deletions that have ended keep their outcomes.
-          process.emitWarning(fault instanceof Error ? fault : String(fault));
-          for (const one of batch) one.fail(endings.unknown(fault));
-          return fault;
-        }
+        // Only a bug has another error. The deletions that have ended keep their outcomes.
+        if (!(fault instanceof BatchFailure)) return failByBug(batch, fault);
         failed = fault;
         for (const one of part) one.fail(fault.ending);
         this.#reportFailure(fault, begunMs);
@@ -207,4 +203,11 @@ class PostgresBackend implements Backend {
     this.#reported.add(kind);
     this.#onUpkeep?.({ kind, lastedMs: elapsedMsSince(begunMs), problem });
   }
+}
+
+/** Reports a bug, and returns it as the batch's failure. */
+function failByBug(batch: readonly Deletion[], bug: unknown): unknown {
+  process.emitWarning(bug instanceof Error ? bug : String(bug));
+  for (const one of batch) one.fail(endings.unknown(bug));
+  return bug;
 }

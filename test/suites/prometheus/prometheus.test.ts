@@ -9,7 +9,6 @@ import { type CommandLine, startProgram } from "../../../protoport/testing/src/p
 import { startCommandLine } from "../../support/process/command-line.ts";
 import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import {
-  deployedFolder,
   type Prometheus,
   type QueryResponse,
   startPrometheus,
