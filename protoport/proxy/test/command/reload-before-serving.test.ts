@@ -1,21 +1,10 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.ts";
 import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
-
-// The real check of a reload, which starts after an action of the test.
-const hooks = vi.hoisted((): { beforeCheck: () => Promise<unknown> } => ({ beforeCheck: () => Promise.resolve() }));
-vi.mock(import("../../src/command/servable-settings.ts"), async (importOriginal) => {
-  const original = await importOriginal();
-  const requireServableFiles: typeof original.requireServableFiles = async (parts) => {
-    await hooks.beforeCheck();
-    await original.requireServableFiles(parts);
-  };
-  return { ...original, requireServableFiles };
-});
 
 test("a reload applies its tokens to a proxy that opens during the reload", async () => {
   await using server = await startScriptedServer(respondWatered);
@@ -31,11 +20,9 @@ test("a reload applies its tokens to a proxy that opens during the reload", asyn
   await using command = new ProxyCommand(["--config", configure(old)]);
   await command.waitForLine(/^waiting for descriptors/);
   configure(next);
-  hooks.beforeCheck = () => {
-    folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
-    return command.serving;
-  };
+  // The proxy finds the descriptors while it checks the new configuration.
   command.hangUp();
+  folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
   expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
   const statuses = [old, next].map(async (token) => {
     const headers = { authorization: `Bearer ${token}` };
