@@ -1,4 +1,5 @@
 import { createBearerAuth, type TokenVerifier } from "../../../auth/src/index.ts";
+import { createHealthService, Health, healthRequestBytesMax, Readiness } from "../../../gateway/src/health/index.ts";
 import type { Gateway } from "../../../gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
@@ -29,8 +30,17 @@ const verifier: TokenVerifier = {
 /** Creates a gateway that requires a bearer credential, and accepts small messages only. */
 export function createGuardedGateway(): Gateway {
   return createTestGateway({
-    routes: (router) => router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) }),
+    routes: (router) => {
+      router.service(GreenhouseService, { waterBed: ({ bed }) => ({ bed }) });
+      router.service(
+        Health,
+        createHealthService({ readiness: new Readiness({}), services: [GreenhouseService.typeName] }),
+        {
+          readMaxBytes: healthRequestBytesMax,
+        },
+      );
+    },
     readMaxBytes: 64 * 1024,
-    admit: createBearerAuth(verifier, { realm: "greenhouse" }).admit,
+    admit: createBearerAuth(verifier, { realm: "greenhouse", open: [Health.typeName] }).admit,
   });
 }
