@@ -171,13 +171,14 @@ export class SourceTree {
   /** Returns the imports that fences do not allow, and files that are in no module. */
   wrongImports({ allowed, everywhere, entries }: Fences): string[] {
     const exported = new Set(this.publicFiles());
+    const names = moduleNames(allowed);
     return this.files.flatMap((file) => {
-      const from = moduleOf(file, allowed);
+      const from = moduleOf(file, names);
       const mayImport = from === undefined ? undefined : allowed[from];
       if (mayImport === undefined) return [`${file} is in no module`];
       const wrong = this.importsOf(file).filter((imported) => {
         if (imported.endsWith("package.json")) return false;
-        const to = imported.startsWith("@") ? imported : moduleOf(imported, allowed);
+        const to = imported.startsWith("@") ? imported : moduleOf(imported, names);
         if (to === from) return false;
         const isEntry =
           to === imported || imported === `${to}/index.ts` || entries.includes(imported) || exported.has(imported);
@@ -199,7 +200,8 @@ export class SourceTree {
 
   /** Returns the number of lines in the files of a module. */
   linesOf(module: string, allowed: Fences["allowed"]): number {
-    const own = this.files.filter((file) => moduleOf(file, allowed) === module);
+    const names = moduleNames(allowed);
+    const own = this.files.filter((file) => moduleOf(file, names) === module);
     return own.reduce((sum, file) => sum + this.textOf(file).split("\n").length - 1, 0);
   }
 }
@@ -211,6 +213,7 @@ export function moduleNames(allowed: Fences["allowed"]): string[] {
     .toSorted((a, b) => b.length - a.length);
 }
 
-function moduleOf(file: string, allowed: Fences["allowed"]): string | undefined {
-  return moduleNames(allowed).find((name) => file === name || file.startsWith(`${name}/`));
+/** Returns the first of the modules that contains a file. @param names - in the order of {@link moduleNames} */
+function moduleOf(file: string, names: readonly string[]): string | undefined {
+  return names.find((name) => file === name || file.startsWith(`${name}/`));
 }
