@@ -10,7 +10,7 @@ export interface TsProtoCode extends Disposable {
 
 /** Generates code with ts-proto for the definitions in some folders, in a folder that finds the project's packages. */
 export function generateTsProto(folders: readonly string[], options: readonly string[]): TsProtoCode {
-  const folder = mkdtempSync(join(projectFolder, "test/code-blocks-"));
+  const folder = mkdtempSync(join(projectFolder, "protoport/grpc-handlers/test/code-blocks-"));
   const config = { version: "v2", modules: folders.map((path) => ({ path: relative(projectFolder, path) })) };
   const opt = [...options, "esModuleInterop=true", "importSuffix=.ts", "env=node", "enumsAsLiterals=true"];
   const template = { version: "v2", plugins: [{ local: "protoc-gen-ts_proto", out: folder, opt }] };

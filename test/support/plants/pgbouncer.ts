@@ -140,14 +140,15 @@ plantstore = host=${serverFolder} port=5432 dbname=plantstore
  * connections in that state to the next clients.
  */
 export async function leaveOnConnections(url: string, sql: string): Promise<void> {
-  // Each in a transaction, so that no two have the same connection. The last call may have left it read-only.
+  // Each in a transaction, so that no two have the same connection. The last call may have left it read-only or with a
+  // role without privileges, because the store need not have used every connection since.
   const opened = await Promise.allSettled(
     Array.from({ length: serverConnections }, () => openClient(url, "BEGIN READ WRITE")),
   );
   const clients = opened.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
   try {
     for (const each of opened) if (each.status === "rejected") throw each.reason;
-    for (const client of clients) await client.query(`${sql}; COMMIT`);
+    for (const client of clients) await client.query(`RESET ROLE; ${sql}; COMMIT`);
   } finally {
     await Promise.all(clients.map((client) => client.end()));
   }
