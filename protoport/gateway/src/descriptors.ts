@@ -17,11 +17,6 @@ export {
   readDescriptorSet,
   readDescriptorSetInTurns,
   sortFiles,
-  type SwaggerOptions,
-  swaggerOptionsOf,
-  type SwaggerRequirement,
-  type SwaggerScheme,
-  unsupportedOpenApiOptions,
   visibilityLabelsOf,
   type VisibilityOptions,
 } from "./protobuf/index.ts";

@@ -40,6 +40,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "command-line/settings",
     "gateway/mcp",
     "gateway",
+    "gateway/openapi",
   ],
   "proxy/compare": ["gateway"],
   "proxy/openapi": [

@@ -1,8 +1,9 @@
 import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { fromBinary, isMessage } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { filesOf, openApiOptionsOf } from "../protobuf/index.ts";
+import { filesOf } from "../protobuf/index.ts";
 import { runSteps } from "../http/index.ts";
+import { openApiOptionsOf } from "./openapi-options.ts";
 
 /** A definition's comments by full name, such as `pkg.Message.field`, `pkg.Enum.VALUE` or `pkg.Service.Method`. */
 export type Comments = ReadonlyMap<string, string>;

@@ -13,3 +13,5 @@ export {
   type OpenApiServer,
   readComments,
 } from "./index.ts";
+export { documentBaseOf, type OpenApiBase } from "./document-base.ts";
+export { unsupportedOpenApiOptions } from "./openapi-options.ts";

@@ -1,5 +1,4 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
-import { openApiOptionsOf } from "../protobuf/index.ts";
 import {
   hasResponseStream,
   findProtoField,
@@ -21,6 +20,7 @@ import type {
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
+import { externalDocsOf, openApiOptionsOf } from "./openapi-options.ts";
 import { describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
 import type { Security } from "./security.ts";
@@ -61,7 +61,7 @@ export function describeOperation(
     ...query,
     ...(options.describeHeader?.(method) ?? []).map((field) => ({ ...field, in: "header" as const })),
   ];
-  const { externalDocs, deprecated } = openApiOptionsOf(method);
+  const { deprecated } = openApiOptionsOf(method);
   const { summary, description } = summarize(method, schemas.commentOf(method));
   const isQueryIncomplete = budget.isExceeded;
   const security = options.securityOf(method);
@@ -70,7 +70,7 @@ export function describeOperation(
     operationId,
     summary,
     description: isQueryIncomplete ? `${description}\n\n${fieldsOmittedNote}` : description,
-    ...(externalDocs !== undefined && { externalDocs }),
+    ...externalDocsOf(method),
     tags,
     ...((method.deprecated || method.parent.deprecated || deprecated === true) && { deprecated: true }),
     ...(parameters.length > 0 && { parameters }),

@@ -1,9 +1,9 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { openApiOptionsOf } from "../protobuf/index.ts";
 import { anyMethod, type RestBinding } from "../protocols/index.ts";
 import { describeOperation, type OperationOptions } from "./operation.ts";
 import type { OpenApiMethod, OpenApiOperation, OpenApiPathItem, OpenApiVersion } from "./open-api-document.ts";
 import { type OpenApiPath, shapeOf, toOpenApiPath } from "./open-api-path.ts";
+import { openApiOptionsOf } from "./openapi-options.ts";
 
 /** Called for a binding that the document cannot describe. */
 export type OnOmitted = (binding: RestBinding, reason: string) => void;

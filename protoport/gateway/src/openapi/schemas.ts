@@ -1,6 +1,6 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { openApiOptionsOf, type BoundFields, jsonNameOf } from "../protobuf/index.ts";
+import { type BoundFields, jsonNameOf } from "../protobuf/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
 import {
@@ -14,6 +14,7 @@ import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
 import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";
+import { externalDocsOf } from "./openapi-options.ts";
 import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
 
 /** Options for {@link Schemas}. */
@@ -292,11 +293,6 @@ export class Schemas {
       ...externalDocsOf(desc),
     };
   }
-}
-
-function externalDocsOf(desc: DescMessage | DescField | DescEnum): OpenApiSchema {
-  const { externalDocs } = openApiOptionsOf(desc);
-  return externalDocs === undefined ? {} : { externalDocs: { ...externalDocs } };
 }
 
 /** Options for a body's schema: the fields that the path sets, and the budget for the other fields. */

@@ -1,8 +1,8 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { openApiOptionsOf } from "../protobuf/index.ts";
 import type { RestBinding } from "../protocols/index.ts";
 import { commentOf, type Comments } from "./comments.ts";
 import type { OpenApiInfo, OpenApiTag } from "./open-api-document.ts";
+import { externalDocsOf, openApiOptionsOf } from "./openapi-options.ts";
 
 /** The tags in a document. Each service has a tag, and RPC options may define other tags. */
 export class Tags {
@@ -14,7 +14,8 @@ export class Tags {
 
   /** Returns the tags in an RPC's option `openapiv2_operation`, or else the service's tag. */
   namesOf(method: DescMethod): readonly string[] {
-    return openApiOptionsOf(method).tags ?? [this.#nameOf(method.parent)];
+    const { tags = [] } = openApiOptionsOf(method);
+    return tags.length > 0 ? tags : [this.#nameOf(method.parent)];
   }
 
   /** Describes the tags that operations have. Service tags come first. */
@@ -38,9 +39,8 @@ export class Tags {
 
 function describeTag(name: string, service: DescService, comments: Comments, info: OpenApiInfo): OpenApiTag {
   const comment = commentOf(comments, service);
-  const { externalDocs } = openApiOptionsOf(service);
   // If a document has only one service, the service's comment may already be the document's description.
   const isRedundant = comment === undefined || comment === info.description;
   const description = isRedundant ? `The RPCs of \`${service.typeName}\`.` : comment;
-  return { name, description, ...(externalDocs !== undefined && { externalDocs }) };
+  return { name, description, ...externalDocsOf(service) };
 }

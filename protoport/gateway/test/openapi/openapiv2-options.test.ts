@@ -6,9 +6,8 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
-import { unsupportedOpenApiOptions } from "../../src/protobuf/descriptors/index.ts";
 import { parseHttpRules } from "../../src/index.ts";
-import { createOpenApi } from "../../src/openapi/index.ts";
+import { createOpenApi, unsupportedOpenApiOptions } from "../../src/openapi/entry.ts";
 import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 
 // grpc-gateway's options openapiv2_*, with the numbers in protoc-gen-openapiv2/options/openapiv2.proto.

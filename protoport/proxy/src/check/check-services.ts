@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { unsupportedOpenApiOptions } from "@protoport/gateway/descriptors";
 import { messageOf } from "@protoport/gateway/errors";
+import { unsupportedOpenApiOptions } from "@protoport/gateway/openapi";
 import { type RestBinding, type RestOptions, checkRestRoutes } from "@protoport/gateway/rest";
 import { checkTools, type CheckedTools } from "./check-tools.ts";
 

@@ -1,8 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "@protoport/docs-page";
-import { createOpenApiAsync, type OpenApiOptions } from "@protoport/gateway/openapi";
+import { createOpenApiAsync, documentBaseOf, type OpenApiOptions } from "@protoport/gateway/openapi";
 import type { Endpoint, RestOptions } from "@protoport/gateway";
-import { describeServices } from "../openapi/index.ts";
 
 /** The API description's endpoints. */
 export interface ProxyDocs {
@@ -23,7 +22,7 @@ export function createProxyDocs(
         const { securitySchemes } = further;
         return createOpenApiAsync(services, {
           // The page sends credentials to the servers in the document, so an upstream must not add a server.
-          ...describeServices(services, { servers: [{ url: "/" }], ...(securitySchemes && { securitySchemes }) }),
+          ...documentBaseOf(services, { servers: [{ url: "/" }], ...(securitySchemes && { securitySchemes }) }),
           rest,
           ...further,
         });

@@ -1,14 +1,8 @@
-import type { OpenApiInfo, OpenApiOptions, OpenApiServer } from "@protoport/gateway/openapi";
+import type { OpenApiBase, OpenApiInfo, OpenApiServer } from "@protoport/gateway/openapi";
 import { messageOf } from "@protoport/gateway/errors";
 import { arrayOf, type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { InputError, readInput } from "../check/index.ts";
 import { readYaml } from "../service-config/index.ts";
-
-/** The members of an OpenAPI document that concern the entire interface. */
-export interface DocumentBase extends Pick<OpenApiOptions, "securitySchemes" | "security"> {
-  readonly info?: Partial<OpenApiInfo>;
-  readonly servers?: readonly OpenApiServer[];
-}
 
 /** Maximum base file size in bytes. 1 MiB is enough, because descriptions are the only long values. */
 const baseMaxBytes = 1024 * 1024;
@@ -25,7 +19,7 @@ const infoNames: OptionNames<Partial<OpenApiInfo>> = {
   termsOfService: true,
 };
 
-const baseNames: OptionNames<DocumentBase> = {
+const baseNames: OptionNames<OpenApiBase> = {
   info: infoNames,
   servers: arrayOf(serverNames),
   securitySchemes: {},
@@ -35,7 +29,7 @@ const baseNames: OptionNames<DocumentBase> = {
 const schemeTypes = ["http", "apiKey", "oauth2", "openIdConnect", "mutualTLS"];
 
 /** Reads a base file. @throws InputError if the file is not readable, or a member is unknown or has the wrong type */
-export async function readBaseFile(path: string): Promise<DocumentBase> {
+export async function readBaseFile(path: string): Promise<OpenApiBase> {
   const text = await readInput(path, baseMaxBytes);
   try {
     const value = readYaml(text);
@@ -46,9 +40,9 @@ export async function readBaseFile(path: string): Promise<DocumentBase> {
   }
 }
 
-function requireBase(value: unknown): asserts value is DocumentBase {
+function requireBase(value: unknown): asserts value is OpenApiBase {
   const { securitySchemes, ...others }: Readonly<Record<string, unknown>> = Object(value);
-  refuseUnknownOptions<DocumentBase>(value === null ? {} : others, baseNames, "the base file");
+  refuseUnknownOptions<OpenApiBase>(value === null ? {} : others, baseNames, "the base file");
   requireTexts(others["info"], "info");
   requireTexts(others["servers"], "servers");
   for (const [name, scheme] of Object.entries(Object(securitySchemes))) {

@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { serializeDocument } from "@protoport/docs-page";
-import { createOpenApi, type OpenApiOptions } from "@protoport/gateway/openapi";
+import { createOpenApi, documentBaseOf, type OpenApiBase, type OpenApiOptions } from "@protoport/gateway/openapi";
 import { createNameFilter, type RestOptions, withoutRpcs } from "@protoport/gateway/rest";
 import { type ParsedFlags, readFlag, textOf, textsOf } from "@protoport/command-line";
 import { oneOf } from "@protoport/command-line/settings";
@@ -12,8 +12,7 @@ import {
   readRules,
   toRestOptions,
 } from "../check/index.ts";
-import { type DocumentBase, readBaseFile } from "./base-file.ts";
-import { describeServices } from "./swagger-base.ts";
+import { readBaseFile } from "./base-file.ts";
 
 const versions = oneOf(["3.1", "3.2"]);
 
@@ -62,11 +61,11 @@ export async function createDocument(
 async function baseOf(
   services: readonly DescService[],
   flags: ParsedFlags,
-): Promise<DocumentBase & Pick<OpenApiOptions, "info">> {
+): Promise<OpenApiBase & Pick<OpenApiOptions, "info">> {
   const file = textOf(flags["base"]);
   const base = file === undefined ? {} : await readBaseFile(file);
   const [title, version, servers] = [textOf(flags["title"]), textOf(flags["api-version"]), textsOf(flags["server"])];
-  return describeServices(services, {
+  return documentBaseOf(services, {
     ...base,
     ...(servers.length > 0 && { servers: servers.map((url) => ({ url })) }),
     info: { ...base.info, ...(title !== undefined && { title }), ...(version !== undefined && { version }) },

@@ -6,5 +6,4 @@
  * (create-document) → a file, standard output or a response (openapi-command, plugin-command).
  */
 export { openApiCommand } from "./openapi-command.ts";
-export { describeServices } from "./swagger-base.ts";
 export { pluginCommand } from "./plugin-command.ts";

@@ -7,7 +7,6 @@
  * server. If a program passes descriptors to the gateway, only the services and the types that they use are checked
  * (validate-services).
  */
-export { type ExternalDocs, openApiOptionsOf, unsupportedOpenApiOptions } from "./openapi-options.ts";
 export { type DeclaredNames, declaredNames } from "./declared-names.ts";
 export { filesOf } from "./files-of.ts";
 export { HiddenParts, type PartlyVisible } from "./hidden-parts.ts";
@@ -21,12 +20,6 @@ export {
   readDescriptorSet,
   readDescriptorSetInTurns,
 } from "./read-descriptor-set.ts";
-export {
-  type SwaggerOptions,
-  swaggerOptionsOf,
-  type SwaggerRequirement,
-  type SwaggerScheme,
-} from "./swagger-options.ts";
 export { hideInFiles, visibleServices, type VisibleTypes } from "./visible-services.ts";
 export { describeUnusedLabels } from "./unused-labels.ts";
 export { isPlaceholder, joinNames } from "./validate-files.ts";
