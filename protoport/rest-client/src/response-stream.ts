@@ -126,7 +126,7 @@ function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonl
   return ["@error", "error", "result"].filter((name) => !mayBePlain || !isAmbiguous(name));
 }
 
-// Message types whose JSON may have any single member. google.protobuf.Any's JSON has at least two.
+// Message types whose JSON may be one member with any name. google.protobuf.Any's JSON has at least two.
 const anyJson: ReadonlySet<string> = new Set(["google.protobuf.Struct", "google.protobuf.Value"]);
 
 const wrapperStart = /^[\s]*\{[\s]*"(@error|error|result)"[\s]*:/;

@@ -190,7 +190,7 @@ function requestWithoutMessages(method: RestMethod): RestRequest {
   const [variable] = rule?.variables ?? [];
   if (rule === undefined || variable !== undefined) {
     throw new ConnectError(
-      `a stream without messages cannot set ${variable?.name ?? "the path"}`,
+      `the path needs ${variable?.name ?? "a rule"}, but the stream has no message`,
       Code.InvalidArgument,
     );
   }

@@ -50,7 +50,7 @@ describe("the problem with a database file", () => {
     { name: "SQLITE_IOERR_FSYNC", errcode: 1034, isTemporary: true },
     { name: "SQLITE_FULL", errcode: 13, isTemporary: true },
     { name: "SQLITE_CORRUPT", errcode: 11, isTemporary: false },
-  ])("names the write-ahead log if $name fails a checkpoint", ({ errcode, isTemporary }) => {
+  ])("names the log when a checkpoint fails with $name", ({ errcode, isTemporary }) => {
     expect(checkpointProblemOf(sqliteFault(errcode))).toEqual({
       text: `its write-ahead log cannot be copied into the file: ${fileProblemOf(sqliteFault(errcode)).text}`,
       isTemporary,

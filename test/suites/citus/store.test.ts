@@ -411,7 +411,7 @@ describe("on Citus", () => {
     await session.close();
   });
 
-  test("dropOldRecords reports no remaining records if a trigger keeps them", async () => {
+  test("dropOldRecords reports isMore: false if a trigger prevents all drops", async () => {
     const url = await createStore();
     await addOldRecords(url, 1_001);
     await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });

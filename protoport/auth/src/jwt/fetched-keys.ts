@@ -52,7 +52,7 @@ export const defaultKeyTiming: KeyTiming = {
 };
 
 /**
- * Opens the keys that an issuer publishes. Resolves after the first fetch, even if that failed. jose's remote key set
+ * Fetches an issuer's keys, and keeps them up to date. Resolves after the first fetch, even if that failed. jose's remote key set
  * stores the keys, and fetches them for unknown keys. This module adds the refresh and the back-off.
  */
 export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {

@@ -1,4 +1,4 @@
-// Creates the messages for an operation's RPC, for gRPC tools.
+// Builds the JSON requests that gRPC tools send.
 import type { Operation, Schema } from "./description.js";
 import { filledIn, type Input } from "./filled-in.js";
 

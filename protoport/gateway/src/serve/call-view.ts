@@ -19,7 +19,7 @@ export interface ViewedCall {
 }
 
 /**
- * A call's view for interceptors and the handler. The view is both Connect's `UnaryRequest` or `StreamRequest`, and
+ * The call as interceptors and the handler see it: both Connect's `UnaryRequest` or `StreamRequest`, and
  * Connect's `HandlerContext`.
  *
  * One object for request and context costs half as much as two objects. Every member is an own property, so that
@@ -76,7 +76,7 @@ export class CallView implements HandlerContext {
   }
 }
 
-/** The message of a view before the body is read. */
+/** Stands in {@link CallView.message} until the body is read. */
 export const unreadMessage: Message = { $typeName: "" };
 
 // All views share this property descriptor, so that V8 uses one shape for all views.

@@ -240,7 +240,7 @@ describe.concurrent("an HTTP/1.1 client", () => {
       name: "an incomplete chunk",
       sent: `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{`,
     },
-  ])("gets 408 with an error record for $name, and is disconnected", async ({ sent }) => {
+  ])("gets 408 after $name, and is disconnected", async ({ sent }) => {
     using connection = await openHttp1(greenhouse.address);
     connection.write(sent);
     const response = await connection.readResponse();

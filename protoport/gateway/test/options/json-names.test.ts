@@ -205,7 +205,7 @@ test("a rule's body field is found by proto name, not JSON name", () => {
   expect(parameter?.schema).toMatchObject({ format: "int64" });
 });
 
-test("the OpenAPI document finds a rule's body by proto name", () => {
+test("`body` names a field by proto name in OpenAPI documents", () => {
   const content = strict.document.paths["/names"]?.patch?.requestBody?.content;
   expect(content?.["application/json"]?.schema).toMatchObject({ $ref: "#/components/schemas/Inner" });
 });

@@ -114,7 +114,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
 
   sendStatus(end: CallStatus): void {
     if (this.#isEnded) {
-      // A fault after the status is reported, because no response has it. After a cancellation, faults are expected.
+      // Once the status is sent, a fault can only be reported. After a cancellation, faults are expected.
       if (this.#hasStatus && "fault" in end) this.report(end.fault, handlerFailure);
       return;
     }

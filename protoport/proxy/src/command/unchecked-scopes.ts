@@ -102,7 +102,7 @@ export function refuseUncheckedRpcs(
       unchecked = new Set([...found.restricted, ...found.undefined].map(procedureOf));
     }
     if (!unchecked.has(procedure)) return;
-    throw new TypeError(`authentication.scopes does not require the scopes of ${procedure}`);
+    throw new TypeError(`authentication.scopes lacks required_scopes of ${procedure}`);
   };
   const checkNamed = (procedure: string | undefined, authorize: Admitted): Admitted => {
     if (procedure !== undefined) {

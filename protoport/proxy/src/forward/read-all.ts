@@ -4,7 +4,7 @@ import type { DescriptorReader, ReadDescriptors, ReadLimits } from "./descriptor
 const slowReadMs = 5_000;
 
 /**
- * Reads and describes all upstreams' sets at the same time. With several upstreams, waits for slow upstreams for
+ * Reads the descriptor sets of all upstreams concurrently. With several upstreams, waits for slow upstreams for
  * {@link slowReadMs}.
  *
  * @param isFirst - whether no descriptors are in use, so that the call waits until at least one set is described, even

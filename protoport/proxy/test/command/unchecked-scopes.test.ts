@@ -37,7 +37,7 @@ async function admitWithoutScopes(): Promise<ScopedAdmit> {
   return { admit, serve: (...services) => (served = services), [Symbol.dispose]: () => accessChecks.close() };
 }
 
-const problem = `authentication.scopes does not require the scopes of ${waterBedProcedure}`;
+const problem = `authentication.scopes lacks required_scopes of ${waterBedProcedure}`;
 
 test("a call fails if reloaded descriptors add scopes that the settings lack", async () => {
   using scoped = await admitWithoutScopes();

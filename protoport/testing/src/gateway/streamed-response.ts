@@ -50,7 +50,7 @@ export class TextCollector {
     body.setEncoding("utf8").on("data", (text: string) => void (this.#text += text));
   }
 
-  /** Waits until the text arrives. The text must not have arrived before the call. */
+  /** Waits for the text. Drops it and what came before. */
   async until(text: string): Promise<void> {
     const wait = async (): Promise<void> => {
       while (!this.#text.includes(text)) await once(this.#body, "data");

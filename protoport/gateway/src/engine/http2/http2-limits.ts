@@ -51,7 +51,7 @@ export const defaultHttp2Limits = {
   idleTimeoutMs: 75_000,
   /** Milliseconds in which a peer must exchange SETTINGS, complete a field block, or acknowledge a PING: 20 s. */
   stallTimeoutMs: 20_000,
-  /** Milliseconds in which a peer must read some bytes of each queued response and of the buffered output: 75 s. */
+  /** Milliseconds after which a peer that reads nothing of a queued response, or of the buffered output, is disconnected: 75 s. */
   blockedTimeoutMs: 75_000,
   /** Milliseconds in which a client must complete a request body for which a call waits: 5 min. */
   requestTimeoutMs: 300_000,

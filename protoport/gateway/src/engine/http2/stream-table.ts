@@ -25,7 +25,7 @@ export class StreamTable<Stream extends IdentifiedStream> {
     }
   }
 
-  /** Returns why a stream is not open. Even identifiers belong to the server, which opens no streams. */
+  /** Returns why a stream is not open. The server opens no streams, so even identifiers are idle. */
   absenceOf(streamId: number): Absence {
     if (streamId % 2 === 0) return "idle";
     if (streamId > this.lastStreamId) return this.goAwaySent ? "beyond-go-away" : "idle";

@@ -113,7 +113,7 @@ test.each(
     ),
   ),
 )(
-  "an interceptor that throws in $part ends $method with INTERNAL (interceptor $outer, response $when)",
+  "$method is INTERNAL if interceptor $outer throws in $part (response $when)",
   async ({ part, when, method, outer }) => {
     const throws: ServerInterceptor = (_definition, call) => new ServerInterceptingCall(call, { [part]: failing });
     const handlers = allHandlers((call, callback) =>

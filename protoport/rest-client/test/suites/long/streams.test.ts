@@ -271,7 +271,7 @@ describe("a client stream", () => {
   });
 
   test.each([
-    { name: "no message sets the path", readings: [], want: "a stream without messages cannot set sensor" },
+    { name: "no message sets the path", readings: [], want: "the path needs sensor, but the stream has no message" },
     {
       name: "the first message does not set the path",
       readings: [{}],

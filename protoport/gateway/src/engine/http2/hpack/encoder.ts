@@ -14,7 +14,7 @@ export function encodeBlock(fields: readonly string[]): Buffer {
   return toBytes(block);
 }
 
-/** Encodes a field, and optionally credentials as never indexed. Throws like {@link encodeBlock}. */
+/** Encodes a field. With `hidesCredentials`, credentials are never indexed. Throws like {@link encodeBlock}. */
 export function encodeChecked(field: string, value: string, hidesCredentials: boolean = false): string {
   requireField(field, value);
   // §8.2.1: names are sent in lower case.

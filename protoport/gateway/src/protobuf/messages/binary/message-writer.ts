@@ -26,7 +26,7 @@ import { generateWriter } from "./writer-source.ts";
 
 type WriteMessage = (target: ByteTarget, message: Message) => void;
 
-/** A type's fast writer. */
+/** The generated function that writes one message type. */
 export interface MessageWriter {
   readonly Message: MessageClass;
   /** Writes a message. Throws {@link bufferTooSmall}, or any other error if protobuf-es must write the message. */

@@ -26,7 +26,7 @@ test.each([
   await gateway.close();
 });
 
-// In front of a mounted gateway, middleware may compare paths, so literals match only as sent.
+// In front of a mounted gateway, middleware may compare paths, so literals are compared without decoding.
 const escapedLiterals = ["letter", "version", "literal-in-variable"].map((name) => `path.equivalent.${name}: fail `);
 
 test("a gateway mounted in node:http passes the transcoding suite, except escaped literals", async () => {

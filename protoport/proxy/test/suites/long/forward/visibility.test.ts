@@ -106,7 +106,7 @@ describe.each(transports)("over $name", ({ open: openTransport }) => {
   });
 });
 
-test("rest.omit applies to an RPC that only another upstream hides", async () => {
+test("rest.omit works on an RPC that another upstream hides", async () => {
   const url = `http://127.0.0.1:${upstream.address.port}`;
   const descriptors = descriptorSetOf(restrictedGreenhouse(), file_files_v1_files);
   const other = { upstream: url, descriptors, services: ["files.*"] };
