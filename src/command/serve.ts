@@ -1,8 +1,6 @@
 import { firstStopSignal } from "@protoport/command-line";
 import {
-  bindOptionsOf,
   type Configuration,
-  explainListenError,
   flagOf,
   openLog,
   readConfiguration,
@@ -16,7 +14,7 @@ import {
 } from "../server/index.ts";
 import { exitCode, type Command, type ParsedFlags, type Terminal, UsageError } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
-import { connectToSupervisor, workerVariable } from "./worker.ts";
+import { followOrders, supervisorStop, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
 import { listedSettings, sourcesOf } from "./setting-flags.ts";
 
@@ -46,7 +44,11 @@ export const serveCommand: Command = {
     if (flags["print-config"] === true) return printConfiguration(flags, terminal);
     if (isWorker !== undefined) return await serveAsWorker(configuration);
     logTrimmed(trimmedSettings(sources), configuration);
-    if (configuration.workers > 1) return await serveWithWorkers(configuration, terminal);
+    if (configuration.workers > 1) {
+      // Imports the module on demand, because loading node:cluster takes 3 ms.
+      const { superviseWorkers } = await import("./supervise.ts");
+      return await superviseWorkers(configuration, terminal.onHangup);
+    }
     return await serveUntilStopped(configuration, {
       stop: firstStopSignal(),
       serviceVersion: packageVersion(),
@@ -89,19 +91,7 @@ async function serveDemo(flags: ParsedFlags, terminal: Terminal): Promise<number
   });
 }
 
-async function serveWithWorkers(configuration: Configuration, { onHangup }: Terminal): Promise<number> {
-  const { workers: count, logLevel, adminAddress, httpEngine } = configuration;
-  const bindOptions = bindOptionsOf(configuration);
-  // Imports the module on demand, because loading node:child_process takes 3 ms.
-  const { superviseWorkers } = await import("./supervise.ts");
-  const options = { count, bindOptions, adminAddress, httpEngine, onHangup, log: openLog(logLevel) };
-  return await superviseWorkers(options).catch((reason: unknown) => {
-    throw explainListenError(reason, configuration);
-  });
-}
-
 async function serveAsWorker({ adminAddress, ...configuration }: Configuration): Promise<number> {
-  const supervisor = connectToSupervisor();
   try {
     // The supervisor serves the admin address, and collects all workers' metrics.
     return await serveUntilStopped(
@@ -109,19 +99,13 @@ async function serveAsWorker({ adminAddress, ...configuration }: Configuration):
       {
         collectsMetrics: adminAddress !== undefined,
         serviceVersion: packageVersion(),
-        stop: supervisor.stop,
-        handedOver: true,
-        onListening: (server) => {
-          supervisor.onOrder("reload", () => void server.reload());
-          supervisor.onOrder("report", () =>
-            supervisor.report({ metrics: server.collectMetrics(), problems: server.problems() }),
-          );
-          supervisor.report({ port: server.port });
-        },
+        stop: supervisorStop(),
+        onListening: followOrders,
       },
     );
   } finally {
-    supervisor.disconnect();
+    // An open channel to the supervisor would keep the process alive.
+    if (process.connected) process.disconnect?.();
   }
 }
 

@@ -11,20 +11,20 @@ const responseTimeoutMs = 2_000;
  * worker that does not respond in time is omitted. `plantstore.workers` is the number of workers that responded.
  */
 export async function collectFromWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<MetricFamily[]> {
-  const requests = [...workers].map(async ([slot, worker]) => {
-    const { metrics: families = [] } = await requestReport(worker);
-    return { slot, families };
-  });
-  const responses = (await Promise.all(requests)).filter(({ families }) => families.length > 0);
   const numbers = new Map<string, NumberFamily>();
   const histograms = new Map<string, HistogramFamily>();
-  for (const { slot, families } of responses) {
-    for (const family of families) {
+  let responses = 0;
+  for (const [slot, report] of await requestReports(workers)) {
+    responses += report === undefined ? 0 : 1;
+    for (const family of report?.metrics ?? []) {
       if (family.kind === "histogram") addTo(histograms, family, slot);
       else addTo(numbers, family, slot);
     }
   }
-  return [...numbers.values(), ...histograms.values(), workerCount(responses.length)];
+  const description = "Worker processes that returned their metrics in time";
+  const points = [{ attributes: {}, value: responses }];
+  const count = { name: "plantstore.workers", unit: "{process}", description, kind: "gauge", points } as const;
+  return [...numbers.values(), ...histograms.values(), count];
 }
 
 type HistogramFamily = Extract<MetricFamily, { kind: "histogram" }>;
@@ -32,26 +32,28 @@ type NumberFamily = Exclude<MetricFamily, HistogramFamily>;
 
 /** Collects the problems of all workers. The name of each problem contains the worker's slot. */
 export async function findProblemsOfWorkers(workers: ReadonlyMap<number, ChildProcess>): Promise<ServerProblems> {
-  const requests = [...workers].map(async ([slot, worker]) => {
-    const { problems = { process: "it does not respond" } } = await requestReport(worker);
-    return Object.entries(problems).map(([part, problem]) => [`${part} of worker ${slot}`, problem] as const);
-  });
-  return Object.fromEntries((await Promise.all(requests)).flat());
+  const found = (await requestReports(workers)).flatMap(([slot, report]) =>
+    Object.entries(report?.problems ?? { process: "it does not respond" }).map(
+      ([part, problem]) => [`${part} of worker ${slot}`, problem] as const,
+    ),
+  );
+  return Object.fromEntries(found);
 }
 
-/** Resolves to a worker's report. The report is empty if the worker exits or does not respond in time. */
-function requestReport(worker: ChildProcess): Promise<WorkerReport> {
-  const { promise, resolve } = Promise.withResolvers<WorkerReport>();
-  const onReport = (report: WorkerReport): void => {
-    if (report.metrics !== undefined) resolve(report);
-  };
-  const cancel = (): void => resolve({});
+/** Requests the workers' reports. A report is undefined if the worker exits or does not respond in time. */
+function requestReports(workers: ReadonlyMap<number, ChildProcess>): Promise<[number, WorkerReport | undefined][]> {
+  return Promise.all([...workers].map(async ([slot, worker]) => [slot, await requestReport(worker)]));
+}
+
+function requestReport(worker: ChildProcess): Promise<WorkerReport | undefined> {
+  const { promise, resolve } = Promise.withResolvers<WorkerReport | undefined>();
+  const cancel = (): void => resolve(undefined);
   const timer = setTimeout(cancel, responseTimeoutMs);
-  worker.on("message", onReport).once("exit", cancel);
+  worker.once("message", resolve).once("exit", cancel);
   worker.send("report" satisfies WorkerOrder, (error) => error && cancel());
   return promise.finally(() => {
     clearTimeout(timer);
-    worker.off("message", onReport).off("exit", cancel);
+    worker.off("message", resolve).off("exit", cancel);
   });
 }
 
@@ -63,14 +65,4 @@ function addTo<Family extends { readonly name: string; readonly points: readonly
 ): void {
   const points = family.points.map((point) => ({ ...point, attributes: { ...point.attributes, worker } }));
   byName.set(family.name, { ...family, points: [...(byName.get(family.name)?.points ?? []), ...points] });
-}
-
-function workerCount(value: number): MetricFamily {
-  return {
-    name: "plantstore.workers",
-    unit: "{process}",
-    description: "Worker processes that returned their metrics in time",
-    kind: "gauge",
-    points: [{ attributes: {}, value }],
-  };
 }

@@ -3,7 +3,7 @@ import type { Configuration } from "./settings.ts";
 
 /**
  * Returns a readable error for a `listen` error. The message names the setting to change. The error's `cause` is the
- * system error ("listen EADDRINUSE: …"). Other errors, such as a failure to start a worker, are returned unchanged.
+ * system error ("listen EADDRINUSE: …"). Other errors are returned unchanged.
  */
 export function explainListenError(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
   if (!isListenError(reason)) return reason;
@@ -17,7 +17,8 @@ type SystemError = Error & { readonly code: unknown };
 
 function isListenError(reason: unknown): reason is SystemError {
   const syscall = reason instanceof Error && "code" in reason && "syscall" in reason ? reason.syscall : undefined;
-  return syscall === "listen" || syscall === "getaddrinfo";
+  // In a worker of node:cluster, the call is "bind".
+  return syscall === "listen" || syscall === "bind" || syscall === "getaddrinfo";
 }
 
 function problemOfPort({ code, message }: SystemError, host: string, port: number): string {

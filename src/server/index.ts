@@ -22,11 +22,9 @@ export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { type ConfigurationSources, readConfiguration, showConfiguration, trimmedSettings } from "./configuration.ts";
-export { explainListenError } from "./explain-listen-error.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
 export { listTokens, revokeToken } from "@protoport/auth";
 export { nearestName } from "@protoport/gateway/options";
-export { type BindOptions, shareConnections, type SharedPort } from "@protoport/gateway";
 export { explainSystemError } from "@protoport/auth/inputs";
 export { issuePlantToken } from "./plant-tokens.ts";
 export { plantLocationOf } from "./database-url.ts";
@@ -35,5 +33,5 @@ export { defaultText, flagOf, type PlantSetting, socketPathOf } from "./setting-
 export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveAdmin, type ServerProblems } from "./admin-server.ts";
 export { fetchServerReadiness } from "./server-readiness.ts";
-export { bindOptionsOf, startServer, type StartedServer, type StartOptions } from "./start-server.ts";
+export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";
 export type { MetricFamily } from "@protoport/telemetry/metrics";

@@ -39,8 +39,6 @@ export interface StartedServer extends BoundAddress {
 export interface StartOptions {
   /** The plants for a store that the server creates. An existing store gets no plants, even if the store is empty. */
   readonly plantsWhenCreated?: IdRange;
-  /** Whether another process listens and hands connections over to this process. */
-  readonly handedOver?: boolean;
   /** Whether to collect metrics for {@link StartedServer.collectMetrics} even without an admin address. */
   readonly collectsMetrics?: boolean;
   /** The server's version, which metrics and the OpenTelemetry SDK report. If omitted, no OpenTelemetry SDK is used. */
@@ -92,7 +90,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   const problems = (): ServerProblems => Object.fromEntries(server.readiness.problems());
   const sources = { collect: collectMetrics, problems };
   const admin = opened.use(adminAddress && (await serveAdmin(adminAddress, sources, log, httpEngine)));
-  const address = await listen(server, configuration, options, certificate);
+  const address = await listen(server, configuration, certificate);
   // Omits port 0, because a Unix socket has no port.
   const bindAddress = { ...address, port: address.port || undefined };
   log.info({ pid: process.pid, ...bindAddress, ...describeServing(configuration) }, "listening");
@@ -130,20 +128,19 @@ function openLogs(
 async function listen(
   server: PlantServer,
   configuration: Configuration,
-  { handedOver = false }: StartOptions,
   certificate: Certificate | undefined,
 ): Promise<BoundAddress> {
   const { maxConnectionAgeMs, maxConnectionAgeGraceMs } = configuration;
   const ages = { maxConnectionAgeMs, maxConnectionAgeGraceMs };
   const tls = certificate && { tls: certificate.current };
-  const listenOptions = { ...bindOptionsOf(configuration), ...ages, handedOver, ...tls };
+  const listenOptions = { ...bindOptionsOf(configuration), ...ages, ...tls };
   return await server.listen(listenOptions).catch((reason: unknown) => {
     throw explainListenError(reason, configuration);
   });
 }
 
 /** Returns the address on which a server listens. */
-export function bindOptionsOf({ host, port, socketMode }: Configuration): BindOptions {
+function bindOptionsOf({ host, port, socketMode }: Configuration): BindOptions {
   const path = socketPathOf(host);
   return path === undefined ? { host, port } : { path, socketMode: Number.parseInt(socketMode, 8) };
 }

@@ -6,9 +6,9 @@ import { type CommandLine, startNode } from "../../../../protoport/testing/src/p
 import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 const worker = `
+  import { createServer } from "node:net";
   process.on("message", (order) => { if (order === "drain") process.exit(); });
-  process.send({ port: 1 });
-  console.log("worker " + process.pid);`;
+  createServer().listen(0, "127.0.0.1", () => console.log("worker " + process.pid));`;
 
 /** Starts a supervisor with two workers, which run the Node.js at the path `node`. */
 function supervise(folder: TempFolder, node: string): CommandLine {

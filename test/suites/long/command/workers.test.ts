@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { get, type IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -256,4 +257,53 @@ test("the command exits with the first worker's code if none starts", async () =
   });
   expect(await server.end()).toBe(1);
   expect(server.stderr()).toContain("plantstore migrate");
+});
+
+test("workers share a Unix socket, and remove it when they stop", async () => {
+  using folder = createTempFolder();
+  const socketPath = folder.file("plants.sock");
+  await using server = startCommandLine(["serve", "--workers", "2"], folder.path, {
+    HOST: `unix:${socketPath}`,
+    DATABASE_URL: await postgres.createPlants([1n]),
+    PLANTSTORE_TOKENS: token,
+  });
+  await findListening(server, 2);
+  expect(statSync(socketPath).mode & 0o777).toBe(0o660);
+  for (let each = 1; each <= 4; each++) {
+    const [response]: IncomingMessage[] = await once(get({ socketPath, path: "/readyz", agent: false }), "response");
+    response?.resume();
+    expect(response?.statusCode).toBe(200);
+  }
+  server.process.kill("SIGTERM");
+  expect(await server.end()).toBe(0);
+  expect(existsSync(socketPath)).toBe(false);
+});
+
+test("the command exits with 1 if the port is in use", async () => {
+  using folder = createTempFolder();
+  const other = createServer().listen(0, "127.0.0.1");
+  await once(other, "listening");
+  const address = other.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  await using server = startCommandLine(["serve", "--workers", "2", "--port", String(port)], folder.path, {
+    DATABASE_URL: await postgres.createPlants([1n]),
+    PLANTSTORE_TOKENS: token,
+  });
+  expect(await server.end()).toBe(1);
+  expect(server.stderr()).toContain(`cannot listen on 127.0.0.1:${port}: the port is in use`);
+  other.close();
+});
+
+test("the command refuses workers in another program's cluster", async () => {
+  using folder = createTempFolder();
+  const main = JSON.stringify(join(projectFolder, "src/command/main.ts"));
+  const program = `
+    import cluster from "node:cluster";
+    cluster.setupPrimary({ exec: ${main}, args: ["serve", "--workers", "2"] });
+    cluster.fork();`;
+  await using server = startNode([folder.write("start.mjs", program)], folder.path, {
+    DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+    PLANTSTORE_TOKENS: token,
+  });
+  await server.find(/PLANTSTORE_WORKERS must be 1 in a cluster of Node\.js/);
 });
