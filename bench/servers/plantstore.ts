@@ -26,7 +26,6 @@ const server = createPlantServer({
 await serve(() =>
   server.listen({
     host: "127.0.0.1",
-    handedOver: process.env["HANDED_OVER"] !== undefined,
     ...(certificate && { tls: certificate }),
   }),
 );

@@ -41,8 +41,6 @@ export async function stop(child: ChildProcess): Promise<void> {
 export function nextMessage<M extends { readonly kind: string }>(child: ChildProcess, kind: M["kind"]): Promise<M> {
   return new Promise((resolve, reject) => {
     const settle = (message: M | Error): void => {
-      // A gateway sends this message to the process that hands over connections to the gateway.
-      if ("gateway" in message) return;
       clearTimeout(limit);
       child.off("message", settle).off("exit", fail);
       if (message instanceof Error) reject(message);

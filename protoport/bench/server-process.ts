@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import cluster from "node:cluster";
 import { extname } from "node:path";
 import { loadCore, pinned, serverCore } from "./cores.ts";
 import { startNativeServer } from "./native-process.ts";
@@ -18,40 +19,42 @@ export type Reply = { readonly kind: "listening"; readonly port: number } | ({ r
  */
 export async function startServer(program: string, environment: NodeJS.ProcessEnv = {}): Promise<RunningServer> {
   if (![".js", ".ts"].includes(extname(program))) return await startNativeServer(program, environment);
-  return await startNode(pinned(serverCore, nodeCommand(program)), program, environment);
+  return await startNode(pinned(serverCore, nodeCommand(program)), environment);
 }
 
 /** Starts a server program on node, on the load's core, as the server in a scenario that measures clients. */
 export function startOnLoadCore(program: string): Promise<RunningServer> {
-  return startNode(pinned(loadCore, nodeCommand(program)), program, {});
+  return startNode(pinned(loadCore, nodeCommand(program)), {});
 }
 
-/**
- * Starts a server program on node, without pinning it to a core. `onStart` gets the process before the server listens.
- */
-export function startAnywhere(
-  program: string,
-  environment: NodeJS.ProcessEnv,
-  onStart: (child: ChildProcess) => void,
-): Promise<RunningServer> {
-  return startNode(nodeCommand(program), program, environment, onStart);
+/** Starts a server program on node, without pinning it to a core. */
+export function startAnywhere(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
+  return startNode(nodeCommand(program), environment);
+}
+
+/** Starts a server program on node as a worker, which shares its port with this process's other workers. */
+export function startWorker(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
+  cluster.setupPrimary({ exec: program, args: [], execArgv: ["--expose-gc"] });
+  return whenListening(cluster.fork({ NODE_ENV: "production", ...environment }).process);
 }
 
 function nodeCommand(program: string): [string, ...string[]] {
   return [process.execPath, "--expose-gc", program];
 }
 
-async function startNode(
+function startNode(
   [file, ...args]: readonly [string, ...string[]],
-  program: string,
   environment: NodeJS.ProcessEnv,
-  onStart: (child: ChildProcess) => void = () => undefined,
 ): Promise<RunningServer> {
-  const child = spawn(file, args, {
-    env: { ...process.env, NODE_ENV: "production", ...environment },
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
-  onStart(child);
+  return whenListening(
+    spawn(file, args, {
+      env: { ...process.env, NODE_ENV: "production", ...environment },
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    }),
+  );
+}
+
+async function whenListening(child: ChildProcess): Promise<RunningServer> {
   const { port } = await nextMessage<Extract<Reply, { kind: "listening" }>>(child, "listening");
   const send = async (request: Request): Promise<Usage> => {
     child.send(request);

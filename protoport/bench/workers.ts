@@ -1,11 +1,10 @@
-import { shareConnections, type SharedPort } from "../gateway/src/index.ts";
 import type { WorkerFigures } from "./figures.ts";
 import type { Load } from "./load/load.ts";
 import { hasTool, runAnywhere } from "./load/tool.ts";
 import { wrkLoad } from "./load/wrk.ts";
 import type { RunningServer } from "./running-server.ts";
 import type { Scenario, Subject } from "./scenarios.ts";
-import { startAnywhere } from "./server-process.ts";
+import { startAnywhere, startWorker } from "./server-process.ts";
 import { median } from "./summary.ts";
 
 /** Number of processes that share the load, which is one for each core of a machine with two cores. */
@@ -33,24 +32,21 @@ export async function measureWorkers({ shape }: Scenario, subject: Subject): Pro
   if (!hasTool("wrk")) return undefined;
   const load = wrkLoad({ ...shape, connections: shape.connections / workers }, runAnywhere);
   const started: RunningServer[] = [];
-  const shared = await shareConnections();
+  const start = async (startOne: typeof startAnywhere): Promise<RunningServer> => {
+    const server = await startOne(subject.program, subject.environment);
+    started.push(server);
+    return server;
+  };
   try {
-    const start = async (sharing?: SharedPort): Promise<RunningServer> => {
-      const environment = { ...subject.environment, ...(sharing && { HANDED_OVER: "on" }) };
-      const server = await startAnywhere(subject.program, environment, (child) => sharing?.handTo(child));
-      started.push(server);
-      return server;
-    };
-    const one = groupOf([await start()]);
+    const one = groupOf([await start(startAnywhere)]);
     const together: RunningServer[] = [];
-    while (together.length < workers) together.push(await start(shared));
+    while (together.length < workers) together.push(await start(startWorker));
     const apart: RunningServer[] = [];
-    while (apart.length < workers) apart.push(await start());
+    while (apart.length < workers) apart.push(await start(startAnywhere));
     const [timesOne, apartTimesOne] = await compare([one, groupOf(together), groupOf(apart)], load);
     return { workers, timesOne: median(timesOne), apartTimesOne: median(apartTimesOne) };
   } finally {
     for (const server of started) await server.stop();
-    await shared.drain();
   }
 }
 

@@ -7,7 +7,7 @@ import { createFetchGateway } from "../gateway/src/fetch/entry.ts";
 import { expressConnectMiddleware } from "../frameworks/src/express.ts";
 import { type FastifyLike, fastifyConnectPlugin } from "../frameworks/src/fastify.ts";
 import { createHealthService, drainGracefully, Readiness } from "../gateway/src/health/index.ts";
-import { createGateway, shareConnections } from "../gateway/src/index.ts";
+import { createGateway } from "../gateway/src/index.ts";
 import { createOpenApi } from "../gateway/src/openapi/index.ts";
 import { createMcp } from "../gateway/src/mcp/index.ts";
 import { openValidation } from "../gateway/src/validation/index.ts";
@@ -76,7 +76,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   TrustedProxiesOptions: (wrong) => createGateway({ routes, trustedProxies: { addresses: [], ...wrong } }),
   ListenOptions: (wrong) => createGateway({ routes }).listen({ ...address, ...wrong }),
   ConnectionAgeOptions: (wrong) => createGateway({ routes }).listen({ ...address, ...wrong }),
-  BindOptions: (wrong) => shareConnections({ ...address, ...wrong }),
+  BindOptions: (wrong) => createGateway({ routes }).listen({ ...address, ...wrong }),
   ValidationOptions: (wrong) => openValidation(wrong),
   McpOptions: (wrong) => createMcp({ tools: [], ...wrong }),
   McpStreamLimits: (stream) => createMcp({ tools: [], stream }),

@@ -43,8 +43,6 @@ export {
   type GatewayLoad,
   type HttpEngine,
   type ListenOptions,
-  shareConnections,
-  type SharedPort,
   clientNetwork,
   isAddressOrNetwork,
   type TrustedProxiesOptions,

@@ -15,7 +15,6 @@ export {
 export { dateFields } from "./date-fields.ts";
 export { putBack } from "./first-bytes.ts";
 export type { GatewayLoad, HttpConnection, HttpEngine, HttpServer, HttpServerOptions } from "./http-server.ts";
-export { shareConnections, type SharedPort } from "./share-connections.ts";
 export { Listener, type ListenOptions } from "./listener.ts";
 export { type OpenItem, OpenList } from "./open-list.ts";
 export { peerOf } from "./peer.ts";

@@ -16,7 +16,6 @@ import type {
   HttpServerOptions,
   ServedConnection,
 } from "./http-server.ts";
-import { type HandedConnections, joinSharedPort } from "./handed-connections.ts";
 import { OpenConnections } from "./open-connections.ts";
 import { overridePeer } from "./peer.ts";
 import { createTlsServer, type TlsServer } from "./tls-server.ts";
@@ -35,11 +34,6 @@ export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
    * Unix socket. Default false.
    */
   readonly proxyProtocol?: boolean;
-  /**
-   * Whether to serve the connections that the parent process hands over (`shareConnections`) instead of listening on
-   * `host` and `port`, or `path`. Only one gateway per process can set `handedOver`. Default false.
-   */
-  readonly handedOver?: boolean;
 }
 
 const listenOptionNames: OptionNames<ListenOptions> = {
@@ -49,7 +43,6 @@ const listenOptionNames: OptionNames<ListenOptions> = {
   tls: true,
   allowCleartext: true,
   proxyProtocol: true,
-  handedOver: true,
 };
 
 /** Options for a {@link Listener}. */
@@ -67,7 +60,6 @@ export class Listener {
   readonly #sockets: OpenConnections;
   #netServer: Server | undefined;
   #isOpening = false;
-  #handedConnections: HandedConnections | undefined;
   #tls: TlsServer | undefined;
   #cleartext = true;
   #isUnix = false;
@@ -118,18 +110,13 @@ export class Listener {
     this.#isOpening = true;
     try {
       return await this.#open(options);
-    } catch (error) {
-      this.#leavePort();
-      throw error;
     } finally {
       this.#isOpening = false;
     }
   }
 
   async #open(options: ListenOptions): Promise<BoundAddress> {
-    if (options.handedOver === true) this.#handedConnections = await joinSharedPort(this.#draining.signal);
-    this.#isUnix =
-      this.#handedConnections === undefined ? options.path !== undefined : this.#handedConnections.address.port === 0;
+    this.#isUnix = options.path !== undefined;
     if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
       throw withCode(new Error(proxyHeaderNeedsPort), "ERR_OPTIONS");
     this.#ages = createConnectionAges(options);
@@ -139,10 +126,10 @@ export class Listener {
     // Sockets are half-open, because an HTTP/2 client that has closed its side may still wait for a response. An
     // HTTP/1.1 client may wait for the error that its request is incomplete.
     const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    const bound = this.#handedConnections?.address ?? (await bind(server, options));
+    const bound = await bind(server, options);
     this.#netServer = server;
+    if (this.#draining.signal.aborted) server.close();
     this.#draining.signal.throwIfAborted();
-    this.#handedConnections?.start((socket) => server.emit("connection", socket));
     return bound;
   }
 
@@ -238,7 +225,7 @@ export class Listener {
 
   async #closeGracefully(): Promise<void> {
     const closed = this.#netServer?.listening === true ? once(this.#netServer, "close") : undefined;
-    this.#leavePort();
+    this.#netServer?.close();
     for (const server of Object.values(this.#servers)) server.drain();
     await this.#waitUntilIdle();
     for (const socket of this.#sockets) socket.destroy();
@@ -246,12 +233,6 @@ export class Listener {
     await closed;
     // Waits until aborted calls have reported their end, because the caller may exit the process after `drain`.
     while (this.#isBusy()) await new Promise(setImmediate);
-  }
-
-  #leavePort(): void {
-    this.#netServer?.close();
-    this.#handedConnections?.leave();
-    this.#handedConnections = undefined;
   }
 
   /** Resolves when all connections have closed or been idle for {@link idleMs}, or at the deadline. */

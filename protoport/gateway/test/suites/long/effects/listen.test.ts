@@ -218,18 +218,6 @@ describe.each([
         closes(text),
       );
     },
-    handedOver: () =>
-      compareValues(false, true, async (handedOver) => {
-        const server = createGateway({ ...usual, ...engine });
-        // No parent process hands over a connection.
-        const listens = server.listen({ handedOver }).then(
-          () => "listens",
-          () => "stopped",
-        );
-        const outcome = await Promise.race([listens, sleep(settledMs, "waits")]);
-        await server.close();
-        return outcome;
-      }),
     maxConnectionAgeMs: () => compareListening({ maxConnectionAgeMs: 20 }, goAway, { maxConnectionAgeMs: hourMs }),
     maxConnectionAgeGraceMs: () => {
       // Long enough to send the call on a busy machine, and shorter than the call.
