@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { silentLog } from "@protoport/telemetry/logs";
 import { Readiness } from "@protoport/gateway/health";
 import { describeRequiredOptions, describeUnknownOptions } from "../protoport/testing/src/options/unknown-options.ts";
-import { createPlantStub, createPlantClient } from "../src/client/index.ts";
+import { createPlantClient } from "../src/client/index.ts";
 import {
   createPlantServer,
   openMemoryStore,
@@ -37,7 +37,6 @@ describeUnknownOptions({
     SqliteStoreOptions: (wrong) => openSqliteStore({ file: "/nowhere/a.db", ...wrong }),
     DatabaseOptions: (wrong) =>
       openSqliteStore({ file: "/nowhere/a.db", plantsWhenCreated: { first: 1n, last: 1n, ...wrong } }),
-    PlantStubOptions: (wrong) => createPlantStub({ ...client, ...wrong }),
     PlantClientOptions: (wrong) => createPlantClient({ ...client, ...wrong }),
     CallOptions: async (wrong) => {
       const plants = createPlantClient(client);
@@ -77,7 +76,6 @@ describe("required options", () => {
     [createPlantGatewayOptions, ["store", "verifier", "readiness", "log"]],
     [createPlantServer, ["store"]],
     [openSqliteStore, ["file"]],
-    [createPlantStub, ["address", "token"]],
     [createPlantClient, ["address", "token"]],
   ]);
 });

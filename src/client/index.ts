@@ -1,11 +1,7 @@
 /**
- * The plant store's client for Node, over gRPC.
- *
- * `createPlantClient` returns a client whose calls are promises with a deadline. `createPlantStub` returns the
- * generated stub. The client and the stub send the credential with each call, and retry safely. `@grpc/grpc-js` is an
- * optional peer dependency, which only `plantstore/client` requires.
+ * The plant store's client for Node, over gRPC. Sends the credential with each call, and retries safely. `@grpc/grpc-js`
+ * is an optional peer dependency, which only `plantstore/client` requires.
  */
-export { createPlantStub, type PlantStubOptions } from "./create-plant-stub.ts";
 export {
   type CallOptions,
   createPlantClient,

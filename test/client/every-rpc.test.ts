@@ -51,11 +51,6 @@ test.each(rpcs)("the client's method $rpc calls its RPC", async ({ rpc, call }) 
   expect(await attemptsOf(call)).toEqual({ attempts: [rpc], message: undefined });
 });
 
-test.each(rpcs)("the client names the scope $scope when $rpc is refused", async ({ call, scope }) => {
-  const { message } = await attemptsOf(call, new ConnectError("refused", Code.PermissionDenied));
-  expect(message).toBe(`PERMISSION_DENIED: refused; use a token with the scope ${scope}`);
-});
-
 test.each(rpcs)("the client sends $rpc four times to an unavailable server", async ({ rpc, call, effect }) => {
   const error = new ConnectError("down", Code.Unavailable, { "grpc-retry-pushback-ms": "1" });
   const { attempts, message } = await attemptsOf(call, error);

@@ -41,13 +41,13 @@ const nodeProgram = `
 import { createGateway, type Gateway } from "@protoport/gateway";
 import { createPlantServer, openMemoryStore, type PlantServer } from "plantstore";
 import { createBearerAuth } from "@protoport/auth";
-import { createPlantStub } from "plantstore/client";
+import { createPlantClient } from "plantstore/client";
 import { PlantService } from "plantstore/connect";
 export const server: PlantServer = createPlantServer({ store: openMemoryStore() });
 export const gateway: Gateway = createGateway({ routes: () => {} });
 export const admit: typeof createBearerAuth = createBearerAuth;
 // @ts-expect-error: the member is known, and is not a number.
-export const client: number = createPlantStub({ address: "", token: "" });
+export const client: number = createPlantClient({ address: "", token: "" });
 // @ts-expect-error: the member is known, and is not a number.
 export const service: number = PlantService;
 `;

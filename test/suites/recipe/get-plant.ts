@@ -55,8 +55,8 @@ export const pieces: Readonly<Record<string, string>> = {
     },`,
   [pathOf("rpc-policy.ts")]: `
     getPlant: { scope: "plants:read", successDescription: "The plant is returned.", effect: "read" },`,
-  [pathOf("client-rules.ts")]: `
-  getPlant: { path: PlantServiceService.getPlant.path, scope: "plants:read", deletes: false },`,
+  [pathOf("create-plant-client.ts")]: `
+  getPlant: undefined,`,
   [pathOf("audit.test.ts")]: `
   getPlant: undefined,`,
   [pathOf("every-rpc.test.ts")]: `
@@ -217,11 +217,11 @@ import { GetPlantRequestSchema } from "../../src/gen/es/plantstore/v1/plant_serv
         stub.getPlant({ id }, new Metadata(), { deadline }, (error) => {
           if (error === null) resolve(true);
           else if (error.code === status.NOT_FOUND) resolve(false);
-          else reject(toPlantClientError(error, clientRules.getPlant));
+          else reject(toPlantClientError(error, "getPlant"));
         });
       }),
     `,
-      "close: () => stub.close(),",
+      "stub,\n    close:",
     ],
   ],
   [pathOf("authentication.md")]: [

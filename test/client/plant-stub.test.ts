@@ -1,7 +1,7 @@
 import { credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { createPlantStub, type PlantStubOptions } from "../../src/client/index.ts";
+import { createPlantClient, type PlantClientOptions } from "../../src/client/index.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import type { PlantStore } from "../../src/service/index.ts";
 import { startGreenhouse } from "../../protoport/testing/src/gateway/greenhouse.ts";
@@ -10,17 +10,17 @@ import { fakeStore } from "../support/plants/fake-store.ts";
 
 /** Deletes a plant and returns the response's status code. */
 async function deletePlant(
-  token: PlantStubOptions["token"],
+  token: PlantClientOptions["token"],
   id: bigint,
   store: PlantStore = openMemoryStore(new Set([id])),
 ): Promise<status> {
   await using server = await startPlantServer({ store });
   const { address, port } = server.address;
   using client = disposable(
-    createPlantStub({ address: `${address}:${String(port)}`, token, credentials: credentials.createInsecure() }),
+    createPlantClient({ address: `${address}:${String(port)}`, token, credentials: credentials.createInsecure() }),
   );
   return await new Promise((resolve) => {
-    client.deletePlant({ id }, (error: ServiceError | null) => resolve(error?.code ?? status.OK));
+    client.stub.deletePlant({ id }, (error: ServiceError | null) => resolve(error?.code ?? status.OK));
   });
 }
 
@@ -108,7 +108,7 @@ test("the client retries a call with the same idempotency key", async () => {
   await using server = await startPlantServer({ store });
   const { address, port } = server.address;
   using client = disposable(
-    createPlantStub({
+    createPlantClient({
       address: `${address}:${String(port)}`,
       token: tokens.good,
       credentials: credentials.createInsecure(),
@@ -118,7 +118,7 @@ test("the client retries a call with the same idempotency key", async () => {
   const metadata = new Metadata();
   const call = (): Promise<void> =>
     new Promise((resolve, reject) => {
-      client.deletePlant({ id: 1n }, metadata, (error) => (error === null ? resolve() : reject(error)));
+      client.stub.deletePlant({ id: 1n }, metadata, (error) => (error === null ? resolve() : reject(error)));
     });
   await call();
   await call();
@@ -169,13 +169,13 @@ test("the client retries only deletions, and sends idempotency keys only with th
   );
   const address = `127.0.0.1:${String(server.address.port)}`;
   using client = disposable(
-    createPlantStub({ address, token: tokens.good, credentials: credentials.createInsecure() }),
+    createPlantClient({ address, token: tokens.good, credentials: credentials.createInsecure() }),
   );
   const deletion = "/plantstore.v1.PlantService/DeletePlant";
   const watering = "/plantstore.v1.PlantService/WaterPlant";
   for (const path of [deletion, watering]) {
     const code = await new Promise((resolve) => {
-      client.makeUnaryRequest(
+      client.stub.makeUnaryRequest(
         path,
         () => Buffer.of(),
         String,
