@@ -104,6 +104,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     trailer: HeaderFields | undefined,
   ): void {
     if (trailer !== undefined) {
+      requireSectionSize(trailer);
       this.sendHeader(httpStatus, fields);
       if (body !== undefined) this.#stream.write(body);
       return this.sendEnd(trailer);
@@ -119,6 +120,7 @@ export class NodeHttp2Exchange extends NodeExchange {
   }
 
   protected sendEnd(trailer: HeaderFields = noFields): void {
+    requireSectionSize(trailer);
     this.#stream[trailerKey] = trailer;
     this.#stream.on("wantTrailers", onWantTrailers).end();
   }
@@ -131,7 +133,9 @@ export class NodeHttp2Exchange extends NodeExchange {
     const header = withFrameworkFields(this.#frameworkResponse, [...fields, ...this.addedFields]);
     // Refuses fields that HTTP forbids, because node would send some that clients reject, and drop others.
     for (let at = 0; at < header.length; at += 2) requireField(header[at] ?? "", header[at + 1] ?? "");
-    this.#stream.respond([":status", String(httpStatus), ...header], options);
+    const section = [":status", String(httpStatus), ...header];
+    requireSectionSize(section, dateFieldBytes);
+    this.#stream.respond(section, options);
   }
 
   /** Also stops a request body if the client still sends long after the response (RFC 9113 §8.1). */
@@ -171,6 +175,25 @@ function onWantTrailers(this: StreamWithTrailer): void {
 
 function stopReceiving(stream: StreamWithTrailer): void {
   stream.close(ErrorCode.noError);
+}
+
+/** Maximum number of bytes in a section that nghttp2 sends, as counted by `nghttp2_hd_deflate_bound`. */
+const sectionBytesMax = 65_536;
+/** Number of bytes that nghttp2 counts for each field, in addition to its name and value, and once for a section. */
+const extraBytes = 12;
+/** Bytes of the field `date`, which node adds to a header section: `date` and 29 characters (RFC 9110 §5.6.7). */
+const dateFieldBytes = 33 + extraBytes;
+
+/**
+ * Refuses a section that nghttp2 would not send, because node then closes the connection after its open calls.
+ *
+ * @throws RangeError for a section that is too large
+ */
+function requireSectionSize(fields: HeaderFields, addedBytes = 0): void {
+  let bytes = extraBytes + addedBytes + (fields.length / 2) * extraBytes;
+  for (const part of fields) bytes += part.length;
+  if (bytes <= sectionBytesMax) return;
+  throw new RangeError(`a header or trailer section must have at most ${sectionBytesMax} bytes, got ${bytes}`);
 }
 
 const peerKey: unique symbol = Symbol("peer");
