@@ -21,7 +21,7 @@ import {
 
 /** The properties of a request that authentication reads. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues"> &
-  Partial<Pick<AdmitRequest, "path" | "header">>;
+  Partial<Pick<AdmitRequest, "descriptor" | "path" | "header">>;
 
 /**
  * Requires `Authorization: Bearer <token>` for every request that is not open. Use `admit` in a gateway, and
@@ -37,13 +37,13 @@ export interface BearerAuth extends CredentialChecks {
    * is refused, throws the error or rejects with the error. Requests whose path matches no procedure need a credential
    * too.
    *
-   * With `requiredScope` or `services`, a request without a procedure, such as an MCP request, is only authenticated.
-   * The returned function authorizes the request's procedure. The gateway calls the function as soon as the procedure
-   * is known. A function that wraps `admit` must therefore return `admit`'s result.
+   * A request without a procedure, such as an MCP request, is only authenticated. The returned function authorizes the
+   * request's procedure. The gateway calls the function as soon as the procedure is known. A function that wraps `admit`
+   * must therefore return `admit`'s result.
    *
    * Without `services`, `createGateway` refuses an RPC with the option `required_scopes`, unless `requiredScope` returns
    * the option's scopes. A function that wraps `admit` must have `admit.requireChecked` as a property for this check.
-   * If neither option is set and the check has not run, the first admitted call emits a process warning.
+   * If the check has not run, calls to such an RPC fail with `Internal`.
    */
   readonly admit: ((this: void, request: CredentialRequest) => ReturnType<Admit>) & Pick<Admit, "requireChecked">;
   /**
@@ -69,7 +69,7 @@ export interface BearerAuth extends CredentialChecks {
 export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOptions): BearerAuth {
   refuseUnknownOptions(options, bearerAuthOptionNames, "createBearerAuth");
   const errorsFor = createErrors(options);
-  const { isOpen, scopesOf, requireChecked, ...requirements } = createRequirements(options);
+  const { isOpen, scopesOf, requireChecked, requireDefined } = createRequirements(options);
 
   function authenticate(
     authorization: string | null,
@@ -110,12 +110,12 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     // The principal is set even if the scope is missing, so that the audit log names the refused caller.
     contextValues.set(principalKey, principal);
     // A known procedure is authorized here, so that `admit`'s caller cannot forget the returned function.
-    const authorizeNamed = (named: string): void => {
-      requirements.warnUnchecked();
+    const authorizeNamed = (named: string, method?: DescMethod): void => {
+      requireChecked(method);
       if (!isOpen(named)) authorize(principal, named, path, procedure === undefined && replacesScopes(request));
     };
-    if (procedure !== undefined) return authorizeNamed(procedure);
-    return requirements.checksProcedures() ? authorizeNamed : undefined;
+    if (procedure !== undefined) return authorizeNamed(procedure, request.descriptor);
+    return authorizeNamed;
   }
 
   const describeSecurity: BearerAuth["describeSecurity"] = (scheme) => (method) => {
@@ -123,7 +123,7 @@ export function createBearerAuth(verifier: TokenVerifier, options: BearerAuthOpt
     return isOpen(procedure) ? [] : [{ [scheme]: scopesOf(procedure) }];
   };
   const checks = { isOpen, authenticate, authorize };
-  const interceptor = createCredentialInterceptor(checks, requirements.requireDefined);
+  const interceptor = createCredentialInterceptor(checks, requireDefined);
   return { admit: Object.assign(admit, { requireChecked }), interceptor, ...checks, describeSecurity };
 }
 

@@ -22,15 +22,12 @@ export interface Requirements {
    */
   requireDefined(this: void, method: DescMethod): void;
   /**
-   * Checks that `requiredScope` requires an RPC's scopes if `services` is not given.
+   * Checks once that `requiredScope` requires an RPC's scopes if `services` is not given. For calls without a known
+   * descriptor, emits one process warning instead if neither option is given and no descriptor was checked.
    *
    * @throws TypeError for an RPC with fewer scopes than its option `required_scopes` lists
    */
-  requireChecked(this: void, method: DescMethod): void;
-  /** Returns whether procedures may require scopes, or `requireChecked` was not called. */
-  checksProcedures(this: void): boolean;
-  /** Emits a process warning if neither `services` nor `requiredScope` is given and `requireChecked` was not called. */
-  warnUnchecked(this: void): void;
+  requireChecked(this: void, method: DescMethod | undefined): void;
 }
 
 interface Requirement {
@@ -54,8 +51,8 @@ export function createRequirements(options: RequirementOptions): Requirements {
   // Grows to at most one entry per procedure, because unknown paths add no entry.
   const requirements = new Map<string, Requirement>();
 
-  const hasScopes = options.services !== undefined || options.requiredScope !== undefined;
-  let isChecked = hasScopes;
+  const checked = new WeakSet<DescMethod>();
+  let isWarned = options.services !== undefined || options.requiredScope !== undefined;
 
   function readScopes(procedure: string): Requirement["scopes"] {
     const scopes = defined.get(procedure);
@@ -74,6 +71,15 @@ export function createRequirements(options: RequirementOptions): Requirements {
     return requirement;
   }
 
+  function requireScopes(method: DescMethod): void {
+    const procedure = `/${method.parent.typeName}/${method.name}`;
+    const { isOpen, scopes = [] } = requirementOf(procedure);
+    if (options.services !== undefined || isOpen || !isRestricted(method)) return;
+    const listed = requiredScopesOf(method);
+    if (listed === undefined ? scopes.length > 0 : listed.every((scope) => scopes.includes(scope))) return;
+    throw uncheckedError(procedure);
+  }
+
   return {
     isOpen: (procedure) => requirementOf(procedure).isOpen,
     scopesOf: (procedure) => {
@@ -87,19 +93,12 @@ export function createRequirements(options: RequirementOptions): Requirements {
       if (!isRestricted(method) || (scopes !== undefined && isDeepStrictEqual(scopes, defined.get(procedure)))) return;
       throw missingDescriptorError(procedure);
     },
-    checksProcedures: () => hasScopes || !isChecked,
-    warnUnchecked: () => {
-      if (!isChecked) process.emitWarning(uncheckedWarning);
-      isChecked = true;
-    },
     requireChecked: (method) => {
-      isChecked = true;
-      const procedure = `/${method.parent.typeName}/${method.name}`;
-      const { isOpen, scopes = [] } = requirementOf(procedure);
-      if (options.services !== undefined || isOpen || !isRestricted(method)) return;
-      const listed = requiredScopesOf(method);
-      if (listed === undefined ? scopes.length > 0 : listed.every((scope) => scopes.includes(scope))) return;
-      throw uncheckedError(procedure);
+      if (method === undefined ? isWarned : checked.has(method)) return;
+      isWarned = true;
+      if (method === undefined) return process.emitWarning(uncheckedWarning);
+      requireScopes(method);
+      checked.add(method);
     },
   };
 }
@@ -113,8 +112,8 @@ function missingDescriptorError(procedure: string): TypeError {
 }
 
 function uncheckedError(procedure: string): TypeError {
-  const problem = `createBearerAuth does not check the option required_scopes of ${nameOf(procedure)}`;
-  const remedy = "set services, or return its scopes from requiredScope";
+  const problem = `the option required_scopes of ${nameOf(procedure)} is not checked`;
+  const remedy = "set services of createBearerAuth, or return the scopes from requiredScope";
   return withCode(new TypeError(`${problem}: ${remedy}`), "ERR_OPTIONS");
 }
 

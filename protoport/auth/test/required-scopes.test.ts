@@ -207,7 +207,7 @@ describe.each([
 
 const wrapped = (inner: Admit): Admit => limitRates(inner, { perAddress: 100 });
 const missing = (rpc: string): string =>
-  `createBearerAuth does not check the option required_scopes of ${rpc}: set services, or return its scopes from ` +
+  `the option required_scopes of ${rpc} is not checked: set services of createBearerAuth, or return the scopes from ` +
   "requiredScope";
 const start = (given: Admit, served: DescService): unknown =>
   createTestGateway({ routes: (router) => router.service(served, {}), admit: given });

@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter, ServiceImpl } from "@connectrpc/connect";
 import { toErrorDefault } from "@protoport/gateway/forward";
 import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
-import type { Admit, NodeHandler } from "@protoport/gateway";
+import type { Admit, AdmitProcedure, NodeHandler } from "@protoport/gateway";
 import type { ExpressConnectOptions } from "./express.ts";
 import { fromHttpException } from "./http-exception.ts";
 import { createMount } from "./mount.ts";
@@ -160,8 +160,8 @@ function createGuardedMount(options: ExpressConnectOptions, checks: ReadonlyMap<
     const response = raw && responses.get(raw);
     return (async () => {
       const admitProcedure = await admitted;
-      return async (procedure: string): Promise<void> => {
-        await admitProcedure?.(procedure);
+      return async (...[procedure, descriptor]: Parameters<AdmitProcedure>): Promise<void> => {
+        await admitProcedure?.(procedure, descriptor);
         // The middleware provides both for each request. Guards cannot run without Nest's request and response.
         if (raw === undefined || response === undefined) throw new TypeError("guards need a request of Nest");
         await checks.get(procedure)?.(raw, response);

@@ -7,6 +7,8 @@ import type { ProtocolName } from "./protocol-name.ts";
 export interface RequestView {
   /** `/package.Service/Method` of the called RPC, or `undefined` if the request matched none. */
   readonly procedure: string | undefined;
+  /** The called RPC's descriptor. `undefined` if the request matched none, or if the body names the RPC. */
+  readonly descriptor: DescMethod | undefined;
   readonly protocol: ProtocolName;
   readonly httpMethod: string;
   /** The request target, with path and query as sent. */
@@ -49,6 +51,7 @@ export interface RequestView {
 export interface AdmitRequest extends Pick<
   RequestView,
   | "procedure"
+  | "descriptor"
   | "protocol"
   | "httpMethod"
   | "path"
@@ -92,7 +95,7 @@ export type Admit = ((request: AdmitRequest) => void | AdmitProcedure | Promise<
  *
  * Throw to refuse the call, as in {@link Admit}.
  */
-export type AdmitProcedure = (procedure: string) => void | Promise<void>;
+export type AdmitProcedure = (procedure: string, descriptor?: DescMethod) => void | Promise<void>;
 
 /** A request after its response, for logs and metrics. Cannot be spread, because most members are getters. */
 export interface CompletedRequest extends Pick<

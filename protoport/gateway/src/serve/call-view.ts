@@ -95,3 +95,12 @@ function noTimeout(): undefined {}
 function remainingTime(deadlineMs: number): () => number {
   return () => Math.floor(deadlineMs - performance.now());
 }
+
+/**
+ * Returns the header or trailer to send: the call's original object, or a copy of an interceptor's replacement.
+ *
+ * @throws TypeError for a value that is not a field list, or has an invalid field name (RFC 9110 §5.1)
+ */
+export function headersToSend(headers: Headers, own: LazyHeaders): Headers {
+  return headers === own ? own : new Headers([...headers]);
+}

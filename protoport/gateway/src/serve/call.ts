@@ -14,10 +14,10 @@ import {
   type StreamWire,
   type Wire,
 } from "../protocols/index.ts";
-import { CallView } from "./call-view.ts";
+import { CallView, headersToSend } from "./call-view.ts";
 import { ForwardedResponse } from "./forwarded-response.ts";
 import { type BodyReader, readBody } from "./read-message.ts";
-import { headersToSend, type ServedCall, ServedRequest } from "./request.ts";
+import { type ServedCall, ServedRequest } from "./request.ts";
 import { ConvertedMessages } from "./stream-messages.ts";
 import { StreamResponse } from "./stream-response.ts";
 import { explainUnwritable } from "./wrong-value.ts";

@@ -11,12 +11,12 @@ import {
   type Failure,
   type Client,
 } from "../http/index.ts";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { problem } from "../protobuf/index.ts";
 import {
   clientGoneError,
   httpError,
   type ErrorWire,
-  type LazyHeaders,
   type ProtocolName,
   type Rpc,
   type Wire,
@@ -112,6 +112,10 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   // The following members are computed on demand, because few requests need them.
   get header(): HeaderReader {
     return new RequestHeader(this.#exchange);
+  }
+
+  get descriptor(): DescMethod | undefined {
+    return this.target.rpc?.method;
   }
 
   get protocol(): ProtocolName {
@@ -375,15 +379,6 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     const outcome = error === undefined && this.#exchange.httpStatus === 0 ? clientGoneError() : error;
     onResponse(new LazyCompletedRequest(this, this.#exchange, outcome, performance.now() - this.#startMs));
   }
-}
-
-/**
- * Returns the header or trailer to send: the call's original object, or a copy of an interceptor's replacement.
- *
- * @throws TypeError for a value that is not a field list, or has an invalid field name (RFC 9110 §5.1)
- */
-export function headersToSend(headers: Headers, own: LazyHeaders): Headers {
-  return headers === own ? own : new Headers([...headers]);
 }
 
 /** A request header for the program. The exchange is private, because the program must not write to the exchange. */

@@ -55,11 +55,11 @@ class BodyCall implements AnyCall, BodyReader {
   /** Opens the call if the function that `admit` has returned accepts the procedure. */
   #admit(target: CallTarget): void {
     const { request } = this;
-    const { name } = target.rpc;
+    const { name, method } = target.rpc;
     // Hooks that run later see the procedure.
     request.procedure = name;
     request.stream = target.kind === "stream";
-    const checked = this.#check?.(name);
+    const checked = this.#check?.(name, method);
     if (checked === undefined) return this.#openCall(request, target);
     Promise.resolve(checked)
       .then(() => this.#openCall(request, target))

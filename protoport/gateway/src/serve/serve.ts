@@ -80,8 +80,8 @@ function admit(request: ServedRequest): void {
 
 /** Calls the function that `admit` has returned, except if the body names the procedure. */
 function admitProcedure(request: ServedRequest, check: AdmitProcedure): void {
-  const { procedure } = request;
-  const checked = procedure === undefined ? undefined : check(procedure);
+  const { procedure, descriptor } = request;
+  const checked = procedure === undefined ? undefined : check(procedure, descriptor);
   if (checked === undefined) return open(request, check);
   Promise.resolve(checked)
     .then(() => (ServedRequest.exchangeOf(request).aborted ? request.settle(clientGoneError()) : open(request)))

@@ -9,7 +9,8 @@ import {
   startInterval,
 } from "../http/index.ts";
 import type { Content, Rpc, StreamWire } from "../protocols/index.ts";
-import { headersToSend, type ServedCall, ServedRequest } from "./request.ts";
+import { headersToSend } from "./call-view.ts";
+import { type ServedCall, ServedRequest } from "./request.ts";
 import { explainUnwritable } from "./wrong-value.ts";
 
 /** Bytes of messages per event-loop turn after which the handler is paused. */

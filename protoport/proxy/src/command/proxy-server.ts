@@ -30,7 +30,7 @@ import { requireServable, requireServableFiles } from "./servable-settings.ts";
 import { shownNames } from "./shown-names.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
-import { describeUncheckedScopes, refuseUncheckedRpcs } from "./unchecked-scopes.ts";
+import { describeUncheckedScopes } from "./unchecked-scopes.ts";
 import { describeUnusedNames } from "./unused-names.ts";
 
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
@@ -209,7 +209,7 @@ class ProxyServer {
       ...(mcp && { mcp }),
       ...(visibility && { visibility }),
       ...(validation && { validation }),
-      ...(accessChecks.admit && { admit: refuseUncheckedRpcs(accessChecks.admit, parts, () => this.#proxy?.services) }),
+      ...(accessChecks.admit && { admit: accessChecks.admit }),
       onResponse: (request) => {
         this.#count(request);
         this.#notices.failure(request);

@@ -1,6 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@protoport/auth";
-import type { Admit } from "@protoport/gateway";
 import { NamePatterns } from "@protoport/gateway/options";
 import { procedureOf, selectorOf } from "@protoport/gateway/rest";
 import { SettingsProblem } from "../settings/index.ts";
@@ -27,7 +26,7 @@ interface UncheckedRpcs {
 
 /**
  * Checks that the settings require the scopes in descriptor files. For upstreams with reflection, which may add RPCs,
- * {@link refuseUncheckedRpcs} fails the calls instead.
+ * `createBearerAuth` fails the calls instead.
  *
  * @param previous - the settings that a reload replaces. RPCs whose scopes they require must keep their scopes, also
  * with reflection. A file that is read while it is written may lack entries, so entries of served RPCs must be kept,
@@ -80,48 +79,6 @@ export function describeUncheckedScopes(services: readonly DescService[], parts:
     (problem) => `authentication.scopes ${problem}; until then, calls of these RPCs fail`,
   );
 }
-
-/**
- * Returns an `admit` that also fails calls of RPCs whose scopes the settings do not require.
- *
- * @param served - returns the current services. Called for each request, so that RPCs in new descriptors are refused
- * too
- */
-export function refuseUncheckedRpcs(
-  admit: Admit,
-  parts: CheckedScopes,
-  served: () => readonly DescService[] | undefined,
-): Admit {
-  let services: readonly DescService[] | undefined;
-  let unchecked: ReadonlySet<string> = new Set();
-  const check = (procedure: string): void => {
-    const current = served();
-    if (current !== services) {
-      services = current;
-      const found = findUncheckedRpcs(current ?? [], parts);
-      unchecked = new Set([...found.restricted, ...found.undefined].map(procedureOf));
-    }
-    if (!unchecked.has(procedure)) return;
-    throw new TypeError(`authentication.scopes lacks required_scopes of ${procedure}`);
-  };
-  const checkNamed = (procedure: string | undefined, authorize: Admitted): Admitted => {
-    if (procedure !== undefined) {
-      check(procedure);
-      return authorize;
-    }
-    return (named) => {
-      check(named);
-      return authorize?.(named);
-    };
-  };
-  return (request) => {
-    const admitted = admit(request);
-    if (admitted instanceof Promise) return admitted.then((authorize) => checkNamed(request.procedure, authorize));
-    return checkNamed(request.procedure, admitted);
-  };
-}
-
-type Admitted = Awaited<ReturnType<Admit>>;
 
 /** Returns the problems with `authentication.scopes`, each without the setting's name at the beginning. */
 function problemsOf(unchecked: UncheckedRpcs): readonly string[] {

@@ -96,6 +96,7 @@ type Values = ReturnType<typeof createContextValues>;
 
 const admitRequest = {
   procedure: undefined,
+  descriptor: undefined,
   protocol: "rest",
   httpMethod: "GET",
   path: "/",

@@ -154,7 +154,7 @@ test("with reflection, RPCs with unchecked scopes are logged, and their calls fa
   expect(upstream.calls.map((each) => each.split(" ")[0])).toEqual(["WaterBed", "GetReading"]);
   await expect
     .poll(proxy.command.stderr)
-    .toContain(`authentication.scopes lacks required_scopes of /${served}/WatchReadings`);
+    .toContain(`the option required_scopes of ${served}.WatchReadings is not checked: `);
 });
 
 test("calls fail if reloaded descriptors require unchecked scopes", async () => {
