@@ -25,6 +25,8 @@ interface InstanceWrapper {
 interface NestModule {
   readonly providers: ReadonlyMap<unknown, InstanceWrapper>;
   readonly injectables: ReadonlyMap<unknown, InstanceWrapper>;
+  /** The middleware that the module configures, by class. */
+  readonly middlewares: Map<object, unknown>;
 }
 
 /** Nest's module container. */

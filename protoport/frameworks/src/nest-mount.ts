@@ -2,7 +2,7 @@
 import type { EventEmitter } from "node:events";
 import type { Gateway, GatewayRoute, NodeHandler } from "@protoport/gateway";
 import type { CallCloser } from "./call-closer.ts";
-import { applicationOf, type NestConfiguration } from "./nest-enhancers.ts";
+import { applicationOf, type NestApplication, type NestConfiguration } from "./nest-enhancers.ts";
 
 export { CallCloser } from "./call-closer.ts";
 export { fromHttpException } from "./http-exception.ts";
@@ -17,6 +17,9 @@ type Register = (path: string, middleware: Handler) => unknown;
 export interface MountableApplication {
   use(middleware: Handler): unknown;
 }
+
+/** A middleware class. `never` accepts classes with any dependencies. */
+export type MiddlewareClass = new (...dependencies: never[]) => object;
 
 /** A gateway that is mounted in a Nest application. */
 export interface MountedGateway extends Pick<Gateway, "matches" | "routes">, Pick<CallCloser, "followConnections"> {
@@ -37,13 +40,18 @@ export interface HttpAdapter {
  * first, for the same paths as in the application. Returns a function to call when the application has started, which
  * throws if a global prefix keeps that middleware from running for a route.
  *
+ * @param ignored - the middleware classes that need not run
  * @throws TypeError if `app` is not the application that `NestFactory.create` returns
  */
-export function mountInNest(app: MountableApplication, gateway: MountedGateway): () => void {
-  const { configuration } = applicationOf(app);
+export function mountInNest(
+  app: MountableApplication,
+  gateway: MountedGateway,
+  ignored: readonly MiddlewareClass[] = [],
+): () => void {
+  const application = applicationOf(app);
   const adapter: HttpAdapter = Reflect.get(app, "getHttpAdapter").call(app);
   gateway.followConnections(adapter.getHttpServer());
-  const { runOf, paths } = followModuleMiddleware(adapter);
+  const { runOf, configured } = followModuleMiddleware(adapter, application);
   app.use((request, response, next) => {
     const run = runOf();
     if (run === undefined) return gateway.serve(request, response, next);
@@ -54,35 +62,62 @@ export function mountInNest(app: MountableApplication, gateway: MountedGateway):
       else if (!response.writableEnded) gateway.serve(request, response, next);
     });
   });
-  return () => refuseSkippedMiddleware(configuration, gateway.routes, paths);
+  return () => {
+    const enforced = configured.filter(({ type }) => !ignored.some((each) => isClass(type, each)));
+    refuseSkippedMiddleware(application.configuration, gateway.routes, enforced);
+  };
+}
+
+/** Middleware that a module configures for a path. */
+interface ModuleMiddleware {
+  readonly path: string;
+  /** The class. Nest creates a class for a function. */
+  readonly type: object;
+}
+
+/** Returns whether a type is a class, or the subclass that Nest creates to exclude paths. */
+function isClass(type: object, expected: MiddlewareClass): boolean {
+  return type === expected || (Object.getPrototypeOf(type) === expected && Reflect.get(type, "name") === expected.name);
 }
 
 /** Throws if middleware of modules would run for a route, but has the global prefix, which the route lacks. */
 function refuseSkippedMiddleware(
   { config }: NestConfiguration,
   routes: readonly GatewayRoute[],
-  middlewarePaths: readonly string[],
+  configured: readonly ModuleMiddleware[],
 ): void {
   const name = String(Reflect.get(config, "getGlobalPrefix").call(config)).replaceAll(/^\/+|\/+$/g, "");
   if (name === "") return;
   const prefix = `/${name}`;
-  const options: { readonly exclude?: readonly { readonly pathRegex: RegExp }[] } = Reflect.get(
-    config,
-    "getGlobalPrefixOptions",
-  ).call(config);
   for (const { path } of routes) {
     // Clients expect these paths at the root (RFC 8615 §3), also if the gateway has the prefix.
-    if (path.startsWith("/.well-known/")) continue;
-    if (path.startsWith(`${prefix}/`) || options.exclude?.some(({ pathRegex }) => pathRegex.test(path))) continue;
-    const skipped = middlewarePaths.find(
-      (each) => each.startsWith(`${prefix}/`) && overlap(each.slice(prefix.length), path),
+    if (path.startsWith("/.well-known/") || path.startsWith(`${prefix}/`)) continue;
+    const skipped = configured.find(
+      (each) =>
+        each.path.startsWith(`${prefix}/`) &&
+        overlap(each.path.slice(prefix.length), path) &&
+        // Nest also registers middleware for the paths in `exclude` of `setGlobalPrefix`.
+        !configured.some(({ type, path: pattern }) => type === each.type && covers(pattern, path)),
     );
     if (skipped === undefined) continue;
     throw new Error(
-      `${path} would skip middleware of modules for ${skipped}, because the global prefix does not apply to RPCs. ` +
-        `Set the gateway's option requestPathPrefix to "${prefix}", or add the path to exclude of app.setGlobalPrefix`,
+      `${path} would skip middleware of modules for ${skipped.path}, because the global prefix does not apply to ` +
+        `RPCs. Set the gateway's option requestPathPrefix to "${prefix}", add the path to exclude of ` +
+        "app.setGlobalPrefix, or list the middleware's class in ignoredMiddleware",
     );
   }
+}
+
+/** Returns whether a pattern matches every path of a route. May return `false` for patterns that do. */
+function covers(pattern: string, path: string): boolean {
+  const segments = path.split("/");
+  const parts = pattern.split("/");
+  const wildcardAt = parts.findIndex((part) => /^(\{?\*|\(\.\*\))/.test(part));
+  if (wildcardAt < 0 && parts.length !== segments.length) return false;
+  return parts.slice(0, wildcardAt < 0 ? undefined : wildcardAt).every((part, at) => {
+    const segment = segments[at] ?? "";
+    return part === segment || (/^:\w+$/.test(part) && segment !== "" && !segment.includes("**"));
+  });
 }
 
 /** Returns whether two paths or patterns may match the same path, judged by the texts before their first variables. */
@@ -93,16 +128,26 @@ function overlap(one: string, other: string): boolean {
   return (start !== one && other.startsWith(start ?? "")) || (otherStart !== other && one.startsWith(otherStart ?? ""));
 }
 
-/** Returns what runs the middleware of modules, or `undefined` if modules configure none, and the middleware's paths. */
-function followModuleMiddleware(adapter: HttpAdapter): {
-  readonly runOf: () => Handler | undefined;
-  readonly paths: readonly string[];
-} {
+/** Returns what runs the middleware of modules, or `undefined` if modules configure none, and the middleware itself. */
+function followModuleMiddleware(
+  adapter: HttpAdapter,
+  { container }: NestApplication,
+): { readonly runOf: () => Handler | undefined; readonly configured: readonly ModuleMiddleware[] } {
   let chain: Chain | undefined;
-  const paths: string[] = [];
+  const configured: ModuleMiddleware[] = [];
+  let type: object = {};
+  // Nest finds a class among its module's middleware, and then registers the class for a path.
+  for (const { middlewares } of container.getModules().values()) {
+    const get = middlewares.get.bind(middlewares);
+    middlewares.get = (key) => {
+      type = key;
+      return get(key);
+    };
+  }
   const createRegister = adapter.createMiddlewareFactory.bind(adapter);
   const { createMiddlewareFactory }: HttpAdapter = Object.getPrototypeOf(adapter);
   adapter.createMiddlewareFactory = async (httpMethod) => {
+    const registered = type;
     const { instance } = (chain ??= createChain(adapter));
     // The adapter itself registers in the chain, so that paths match as in the application. `middieContexts` are the
     // child contexts in which the Fastify adapter also registers.
@@ -110,12 +155,12 @@ function followModuleMiddleware(adapter: HttpAdapter): {
     const register = await createRegister(httpMethod);
     const registerInChain: Register = await Reflect.apply(createMiddlewareFactory, copy, [httpMethod]);
     return (path, middleware) => {
-      paths.push(path);
+      configured.push({ path, type: registered });
       register(path, middleware);
       registerInChain(path, middleware);
     };
   };
-  return { runOf: () => chain?.run, paths };
+  return { runOf: () => chain?.run, configured };
 }
 
 /** The middleware of modules, apart from the application's own chain. */

@@ -8,7 +8,7 @@ import { fromHttpException } from "./http-exception.ts";
 import { createMount } from "./mount.ts";
 import { applicationOf, type Enhancer, enhancersOf, type NestApplication, type RpcProvider } from "./nest-enhancers.ts";
 import { createGuardChecks, type GuardCheck } from "./nest-guards.ts";
-import { type MountableApplication, type MountedGateway, mountInNest } from "./nest-mount.ts";
+import { type MiddlewareClass, type MountableApplication, type MountedGateway, mountInNest } from "./nest-mount.ts";
 
 // oxlint-disable-next-line typescript/no-explicit-any -- Nest's type for classes
 type Class<Instance extends object> = new (...dependencies: any[]) => Instance;
@@ -35,6 +35,8 @@ export interface ConnectModuleOptions extends Omit<ExpressConnectOptions, "route
   readonly services: readonly ConnectProvider[];
   /** The modules that export the providers' dependencies. */
   readonly imports?: readonly ImportedModule[];
+  /** The middleware classes that RPCs may skip where a global prefix keeps the middleware from their paths. */
+  readonly ignoredMiddleware?: readonly MiddlewareClass[];
 }
 
 /** A module class, or a dynamic module such as the `ConfigModule.forRoot` result, which may be a promise. */
@@ -62,6 +64,7 @@ interface ClosableMount extends MountedGateway {
 interface ConnectGatewayParts {
   readonly mount: ClosableMount;
   readonly providers: readonly RpcProvider[];
+  readonly ignoredMiddleware: readonly MiddlewareClass[] | undefined;
   /** The RPCs' guard checks by procedure. The map is filled when the application starts. */
   readonly checks: Map<string, GuardCheck>;
 }
@@ -85,7 +88,7 @@ export class ConnectGateway {
    */
   mount(app: MountableApplication): void {
     this.#application = applicationOf(app);
-    this.#refuseSkippedMiddleware = mountInNest(app, this.#parts.mount);
+    this.#refuseSkippedMiddleware = mountInNest(app, this.#parts.mount, this.#parts.ignoredMiddleware);
   }
 
   /**
@@ -127,11 +130,11 @@ export class ConnectModule {
    * @throws as `createGateway` does. When Nest creates a provider without a method for an RPC, throws a TypeError
    */
   static forRoot(moduleOptions: ConnectModuleOptions): ConnectDynamicModule {
-    const { services, imports = [], ...options } = moduleOptions;
+    const { services, imports = [], ignoredMiddleware, ...options } = moduleOptions;
     refuseIgnoredOptions(options, { routes: "list the providers in services" }, "ConnectModule.forRoot");
     refuseUnknownOptions(
-      { services },
-      { services: arrayOf({ service: required, provider: required }, required) },
+      { services, ignoredMiddleware },
+      { services: arrayOf({ service: required, provider: required }, required), ignoredMiddleware: arrayOf() },
       "ConnectModule.forRoot",
     );
     const inject = services.map(({ provider }) => provider);
@@ -142,7 +145,7 @@ export class ConnectModule {
       };
       const checks = new Map<string, GuardCheck>();
       const mount = createGuardedMount({ ...options, routes }, checks);
-      return new ConnectGateway({ mount, providers, checks });
+      return new ConnectGateway({ mount, providers, ignoredMiddleware, checks });
     };
     const gateway = { provide: ConnectGateway, inject, useFactory };
     const providers = [...inject, gateway];

@@ -73,6 +73,7 @@ function createApplication(guard: unknown, wrappers: readonly Wrapper[], canActi
   const modules = wrappers.map((wrapper): NestModule => ({
     providers: new Map(),
     injectables: new Map([[guard, wrapper]]),
+    middlewares: new Map(),
   }));
   return {
     configuration: { config: { ...Object.fromEntries(getters), getGlobalPrefix: () => "" } },
@@ -80,6 +81,7 @@ function createApplication(guard: unknown, wrappers: readonly Wrapper[], canActi
       getInternalCoreModuleRef: () => ({
         providers: new Map([[ExternalContextCreator, creator]]),
         injectables: new Map(),
+        middlewares: new Map(),
       }),
       getModules: () => new Map(modules.map((module, at) => [String(at), module])),
     },

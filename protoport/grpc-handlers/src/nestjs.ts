@@ -1,10 +1,17 @@
 /** Serves NestJS controllers with `@GrpcMethod`, `@GrpcStreamMethod` and `@GrpcStreamCall`. */
 import type { ServiceDefinition, UntypedServiceImplementation } from "@grpc/grpc-js";
 import { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "@protoport/gateway";
-import { CallCloser, ipOf, type MountableApplication } from "@protoport/frameworks/nest-mount";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@protoport/gateway/options";
+import { CallCloser, ipOf, type MiddlewareClass, type MountableApplication } from "@protoport/frameworks/nest-mount";
+import { arrayOf, type OptionNames, refuseIgnoredOptions, refuseUnknownOptions } from "@protoport/gateway/options";
 import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
-import { type GrpcServer, holdRequests, ignoredGrpcOptions, mountStrategy, withStatuses } from "./nestjs/index.ts";
+import {
+  type GrpcServer,
+  holdRequests,
+  ignoredGrpcOptions,
+  mountStrategy,
+  requireStarted,
+  withStatuses,
+} from "./nestjs/index.ts";
 
 export type { MountableApplication } from "@protoport/frameworks/nest-mount";
 export type { GrpcServer } from "./nestjs/index.ts";
@@ -18,6 +25,8 @@ export interface GatewayStrategyOptions extends GrpcJsOptions {
   readonly listen?: ListenOptions;
   /** When Nest closes, milliseconds after which calls in flight are aborted. Defaults to 10,000. */
   readonly closeTimeoutMs?: number;
+  /** The middleware classes that RPCs may skip where a global prefix keeps the middleware from their paths. */
+  readonly ignoredMiddleware?: readonly MiddlewareClass[];
 }
 
 const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
@@ -28,6 +37,7 @@ const strategyOptionNames: OptionNames<GatewayStrategyOptions> = {
   gateway: true,
   listen: true,
   closeTimeoutMs: true,
+  ignoredMiddleware: arrayOf(),
 };
 
 /** The members that a strategy adds to Nest's server. */
@@ -41,7 +51,11 @@ export interface GatewayStrategy {
    * @throws TypeError if `app` is not the application that `NestFactory.create` returns
    */
   mount(app: MountableApplication): void;
-  /** Returns the gateway. @throws Error before Nest has started the microservice */
+  /**
+   * Returns the gateway that listens, or else the mounted gateway.
+   *
+   * @throws Error before Nest has started the microservice
+   */
   unwrap(): Gateway;
 }
 
@@ -60,18 +74,26 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
 ): GatewayStrategy & Omit<Base, keyof GatewayStrategy> {
   refuseIgnoredOptions(grpcOptions, ignoredGrpcOptions, "createGatewayStrategy");
   refuseUnknownOptions(options, strategyOptionNames, "createGatewayStrategy");
-  const { gateway: gatewayOptions = {}, listen, closeTimeoutMs, ...handlerOptions } = options;
+  const { gateway: gatewayOptions = {}, listen, closeTimeoutMs, ignoredMiddleware, ...handlerOptions } = options;
   const services: (readonly [ServiceDefinition, UntypedServiceImplementation])[] = [];
   const closer = new CallCloser(closeTimeoutMs, gatewayOptions.shutdownSignal);
-  let gateway: Gateway | undefined;
+  // Only the mounted gateway gets clients from the framework, because the framework's requests do not reach `listen`.
+  let listening: Gateway | undefined;
+  let mounted: Gateway | undefined;
   let refuseSkippedMiddleware: (() => void) | undefined;
   let isClosed = false;
   const server = new ServerGrpc(grpcOptions);
   const getMessageHandler = server.getMessageHandler.bind(server);
-  const started = (): Gateway => {
-    if (gateway !== undefined) return gateway;
-    throw new Error("the gateway has not started: call app.startAllMicroservices() before app.listen()");
-  };
+  const create = (more: Partial<GatewayOptions>): Gateway =>
+    createGateway({
+      ...more,
+      ...gatewayOptions,
+      shutdownSignal: closer.signal,
+      routes: (router) => {
+        for (const [definition, handlers] of services) addGrpcJsService(router, definition, handlers, handlerOptions);
+        gatewayOptions.routes?.(router);
+      },
+    });
   return Object.assign(server, {
     // Nest adds its controllers' services to the returned object, as to a grpc-js server.
     createClient: async () => ({
@@ -87,28 +109,21 @@ export function createGatewayStrategy<Options extends object, Base extends GrpcS
         throw new Error(`no client can reach the RPCs: ${howToServe}`);
       await server.bindEvents();
       if (isClosed) throw new Error("the strategy was closed before it had started");
-      gateway = createGateway({
-        clientAddress: ipOf,
-        ...gatewayOptions,
-        shutdownSignal: closer.signal,
-        routes: (router) => {
-          for (const [definition, handlers] of services) addGrpcJsService(router, definition, handlers, handlerOptions);
-          gatewayOptions.routes?.(router);
-        },
-      });
+      if (listen !== undefined) listening = create({});
+      if (refuseSkippedMiddleware !== undefined) mounted = create({ clientAddress: ipOf });
       refuseSkippedMiddleware?.();
-      if (listen !== undefined) await gateway.listen(listen);
+      await listening?.listen(listen);
       callback?.();
     },
     async close(): Promise<void> {
       isClosed = true;
-      if (listen !== undefined) return await gateway?.drain(closer.timeoutMs);
+      if (listen !== undefined) return await listening?.drain(closer.timeoutMs);
       closer.close();
     },
-    unwrap: started,
+    unwrap: () => requireStarted(listening ?? mounted),
     mount: (app: MountableApplication): void => {
-      if (gateway !== undefined || isInitialized(app)) throw new Error(howToMount);
-      refuseSkippedMiddleware = mountStrategy(app, server, closer, started, () => gateway?.routes ?? []);
+      if ((listening ?? mounted) !== undefined || isInitialized(app)) throw new Error(howToMount);
+      refuseSkippedMiddleware = mountStrategy(app, { server, closer, ignoredMiddleware, gateway: () => mounted });
     },
   });
 }

@@ -85,9 +85,9 @@ function createApplication(server: Server): MountableApplication {
   const config = { getGlobalGuards: () => [], getGlobalRequestGuards: () => [], getGlobalPrefix: () => "" };
   const application = {
     config,
-    container: { getModules: () => new Map([["app", { addProvider: () => undefined }]]) },
+    container: { getModules: () => new Map([["app", { addProvider: () => undefined, middlewares: new Map() }]]) },
     getMicroservices: () => [],
-    getHttpAdapter: () => ({ getHttpServer: () => server, createMiddlewareFactory: () => undefined }),
+    getHttpAdapter: () => ({ getHttpServer: () => server, createMiddlewareFactory() {}, listen() {} }),
     use: (middleware: Parameters<MountableApplication["use"]>[0]) =>
       server.on("request", (request, response) => middleware(request, response, () => undefined)),
   };

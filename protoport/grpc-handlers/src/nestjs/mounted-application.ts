@@ -3,36 +3,63 @@ import {
   type CallCloser,
   type Enhancer,
   enhancersOf,
+  type MiddlewareClass,
   type MountableApplication,
+  type MountedGateway,
   mountInNest,
 } from "@protoport/frameworks/nest-mount";
 import type { Gateway } from "@protoport/gateway";
 import type { GrpcServer } from "./grpc-server.ts";
 
+/** The member of Nest's HTTP adapters that `app.listen` calls. */
+interface ListeningAdapter {
+  listen(...to: readonly unknown[]): unknown;
+}
+
+/** A strategy to mount. */
+interface MountedStrategy {
+  readonly server: GrpcServer;
+  readonly closer: CallCloser;
+  /** The middleware classes that need not run. */
+  readonly ignoredMiddleware: readonly MiddlewareClass[] | undefined;
+  /** Returns the gateway, or `undefined` if the strategy has not started. */
+  readonly gateway: () => Gateway | undefined;
+}
+
+/** Returns a strategy's gateway. @throws Error if the strategy has not started */
+export function requireStarted(gateway: Gateway | undefined): Gateway {
+  if (gateway !== undefined) return gateway;
+  throw new Error("the gateway has not started: call app.startAllMicroservices() before app.listen()");
+}
+
 /**
- * Mounts a strategy's gateway in an application, whose close also closes the strategy's calls. Returns a function to
- * call when the gateway has started, which throws if RPCs would skip middleware of modules.
+ * Mounts a strategy's gateway in an application, whose close also closes the strategy's calls. The application cannot
+ * listen before the strategy has started. Returns a function to call when the gateway has started, which throws if RPCs
+ * would skip middleware of modules.
  *
- * @param started - returns the gateway, or throws if the strategy has not started
- * @param routes - returns the gateway's routes, or none if the strategy has not started
  * @throws Error for global guards that would not run
  */
 export function mountStrategy(
   app: MountableApplication,
-  strategy: GrpcServer,
-  closer: CallCloser,
-  started: () => Gateway,
-  routes: () => Gateway["routes"],
+  { server, closer, ignoredMiddleware, gateway }: MountedStrategy,
 ): () => void {
-  const refuseGuards = refuseSkippedGuards(app, strategy);
-  const refuseMiddleware = mountInNest(app, {
+  const refuseGuards = refuseSkippedGuards(app, server);
+  const started = (): Gateway => requireStarted(gateway());
+  const mounted: MountedGateway = {
     get routes() {
-      return routes();
+      return gateway()?.routes ?? [];
     },
     matches: (request) => started().matches(request),
     followConnections: (httpServer) => closer.followConnections(httpServer),
     serve: (...exchange) => closer.serve(started().handler, ...exchange),
-  });
+  };
+  const refuseMiddleware = mountInNest(app, mounted, ignoredMiddleware);
+  const adapter: ListeningAdapter = Reflect.get(app, "getHttpAdapter").call(app);
+  const listen = adapter.listen.bind(adapter);
+  adapter.listen = (...to) => {
+    started();
+    return listen(...to);
+  };
   // Nest calls the hooks of providers. Nest closes microservices only when all requests of the application have ended.
   const hooks = {
     onApplicationBootstrap: () => {

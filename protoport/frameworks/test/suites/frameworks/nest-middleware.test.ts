@@ -92,6 +92,17 @@ const refusals: readonly { name: string; create: (version: NestVersion) => unkno
   },
 ];
 
+/** Returns a middleware class that refuses all callers. */
+function createClass(name: string): new () => object {
+  const created = class {
+    use(_request: Request, response: Response): void {
+      response.statusCode = 401;
+      response.end("{}");
+    }
+  };
+  return Object.defineProperty(created, "name", { value: name });
+}
+
 describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) => {
   const { RequestMethod } = version.require("@nestjs/common");
 
@@ -205,7 +216,7 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
       "for %s prevents the start if its RPCs are outside the prefix",
       async (route) => {
         await expect(startPrefixed("/api/", [route])).rejects.toThrow(
-          /^\/\S+ would skip middleware of modules for \/api\/\S+, because the global prefix does not apply to RPCs. Set the gateway's option requestPathPrefix to "\/api", or add the path to exclude of app.setGlobalPrefix$/,
+          /^\/\S+ would skip middleware of modules for \/api\/\S+, because the global prefix does not apply to RPCs. Set the gateway's option requestPathPrefix to "\/api", add the path to exclude of app.setGlobalPrefix, or list the middleware's class in ignoredMiddleware$/,
         );
       },
     );
@@ -222,6 +233,40 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
       const url = await startPrefixed("api", ["*path"], options, exclude);
       expect(await statusOf(url + prefix + reading)).toBe(401);
       expect(await statusOf(url + prefix + reading, { "x-key": "1" })).toBe(200);
+    });
+
+    test("prevents the start if exclude lists an RPC's path, but the middleware has the prefix", async () => {
+      const exclude = ["sensors/:id/reading", "sensors/:id/readings"];
+      await expect(startPrefixed("api", ["sensors/*path"], {}, exclude)).rejects.toThrow(
+        /^\/sensors\S+ would skip middleware of modules for \/api\/sensors\/\*path,/,
+      );
+    });
+
+    test.each<{ name: string; apply: (consumer: Consumer, ...middleware: readonly unknown[]) => Consumer }>([
+      { name: "all paths", apply: (consumer, ...middleware) => consumer.apply(...middleware) },
+      {
+        name: "all paths except one",
+        apply: (consumer, ...middleware) => consumer.apply(...middleware).exclude("none"),
+      },
+    ])("for $name runs only for own routes if ignoredMiddleware lists its class", async ({ apply }) => {
+      const [ignored, Other] = [createClass("Ignored"), createClass("Other")];
+      class Derived extends ignored {}
+      class PassOn {
+        use(...[, , next]: Parameters<Middleware>): void {
+          next();
+        }
+      }
+      const startWith = async (...middleware: readonly unknown[]): Promise<string> => {
+        const configured = moduleWith(version, (consumer) => apply(consumer, ...middleware).forRoutes("*path"));
+        const ignoredMiddleware = [ignored, PassOn];
+        const app = await version.create({ imports: [SensorModule, configured], ignoredMiddleware });
+        app.setGlobalPrefix("api");
+        return await listen(app);
+      };
+      const url = await startWith(PassOn, ignored);
+      expect([await statusOf(`${url}/api/echo`, {}, "{}"), await statusOf(url + reading)]).toEqual([401, 200]);
+      for (const other of [Other, Derived, (...[, , next]: Parameters<Middleware>) => next()])
+        await expect(startWith(ignored, other)).rejects.toThrow("or list the middleware's class in ignoredMiddleware");
     });
 
     test("for own routes does not run for its RPCs", async () => {

@@ -3,6 +3,7 @@ import { get } from "node:http";
 import { connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../../../testing/src/process/free-port.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import { type ApplicationParts, type NestGarden, nestVersions, type NestVersion } from "./nest-garden.ts";
 
@@ -170,6 +171,28 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     await expect(start()).rejects.toThrow("would skip middleware of modules for /api/*path, because the global prefix");
   });
 
+  test("starts with a global prefix if ignoredMiddleware lists all classes that would run", async () => {
+    class Ignored {
+      use(_request: unknown, response: { statusCode: number; end(): void }): void {
+        response.statusCode = 401;
+        response.end();
+      }
+    }
+    class Other extends Ignored {}
+    const start = async (...middleware: readonly object[]): Promise<string> => {
+      const configure = (consumer: object): unknown =>
+        Reflect.get(consumer, "apply")
+          .call(consumer, ...middleware)
+          .forRoutes("*path");
+      const garden = await create({ ignoredMiddleware: [Ignored] }, {}, { configure });
+      garden.app.setGlobalPrefix("api");
+      return await listen(garden);
+    };
+    const url = await start(Ignored);
+    expect([await statusOf(`${url}/api/page`), await statusOf(url + tree)]).toEqual([401, 200]);
+    await expect(start(Ignored, Other)).rejects.toThrow("would skip middleware of modules for /api/*path");
+  });
+
   test("admit gets the client that the framework finds behind trusted proxies", async () => {
     const peers: string[] = [];
     const gateway = { admit: ({ peer }: { peer: { address: string } }) => void peers.push(peer.address) };
@@ -180,6 +203,23 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
     for (const address of ["192.0.2.1", "2001:db8::7"])
       await statusOf(url + tree, { ...open, "x-forwarded-for": address });
     expect(peers).toEqual(["192.0.2.1", "2001:db8::7"]);
+  });
+
+  test("admit of a mounted strategy that also listens gets each port's clients", async () => {
+    const peers: string[] = [];
+    const port = await freePort();
+    const gateway = { admit: ({ peer }: { peer: { address: string } }) => void peers.push(peer.address) };
+    const listening = { host: "127.0.0.1", port };
+    const garden = await create({ gateway, listen: listening }, {}, { fastify: { trustProxy: ["127.0.0.1"] } });
+    Reflect.get(garden.app, "set")?.call(garden.app, "trust proxy", ["127.0.0.1"]);
+    const header = { ...open, "x-forwarded-for": "192.0.2.1" };
+    for (const url of [await listen(garden), `http://127.0.0.1:${port}`])
+      expect(await statusOf(url + tree, header)).toBe(200);
+    expect(peers).toEqual(["192.0.2.1", "127.0.0.1"]);
+    const { app } = await create({ gateway: { clientAddress: () => "192.0.2.2" }, listen: listening });
+    await expect(app.startAllMicroservices()).rejects.toThrow(
+      'listen() would ignore the option "clientAddress": set trustedProxies, or pass gateway.handler to a server',
+    );
   });
 
   test.each(["/v1/trees?pageSize=-1", "/garden.v1.Garden/ListTrees"])(
