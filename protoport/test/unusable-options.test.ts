@@ -34,6 +34,11 @@ describe("an unusable option", () => {
   const endpoint = (more: object): unknown => call(createGateway, { routes, endpoints: [{ path: "/a", ...more }] });
   test.each<[name: string, give: () => unknown, message: string]>([
     [
+      "clientAddress with listen()",
+      () => listening({ clientAddress: () => undefined }),
+      'listen() would ignore the option "clientAddress": set trustedProxies, or pass gateway.handler to a server',
+    ],
+    [
       "contextValues with listen()",
       () => listening({ contextValues: () => undefined }),
       'listen() would ignore the option "contextValues": set the values in admit, or pass gateway.handler to a server',

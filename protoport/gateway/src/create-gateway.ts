@@ -105,7 +105,7 @@ export interface Gateway extends FetchGateway {
   /**
    * Listens for HTTP/1.1 and HTTP/2 on one port or Unix socket. May be called once. Rejects with the errors of
    * `net.Server`, such as EADDRINUSE. Also rejects if the gateway is drained before it listens, and with a TypeError
-   * for the options `contextValues` and `fallback`, which only {@link handler} uses.
+   * for the options `clientAddress`, `contextValues` and `fallback`, which only {@link handler} uses.
    */
   listen(options?: ListenOptions): Promise<BoundAddress>;
   /** The current load on the port, counted at each read. All numbers are 0 before {@link listen} is called. */
@@ -160,6 +160,7 @@ export function createNodeServer(
 
 /** The options that only {@link Gateway.handler} uses, and hints on what to use instead. */
 export const ignoredByListen = {
+  clientAddress: "set trustedProxies, or pass gateway.handler to a server of node",
   contextValues: "set the values in admit, or pass gateway.handler to a server of node",
   fallback: "add endpoints, or pass gateway.handler to a server of node",
 };

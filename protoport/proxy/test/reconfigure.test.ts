@@ -312,6 +312,7 @@ test("drain after reconfigure serves a call that has not reached its upstream", 
 });
 
 test.each([
+  { name: "clientAddress", ignored: { clientAddress: () => undefined } },
   { name: "fallback", ignored: { fallback: () => undefined } },
   { name: "contextValues", ignored: { contextValues: () => createContextValues() } },
 ])("reconfigure refuses $name after listen was called", async ({ name, ignored }) => {
