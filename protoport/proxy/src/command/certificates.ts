@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { validityProblem } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/errors";
+import type { Notices } from "./notices.ts";
 import type { CertificateFiles, CertificatePair } from "./pem-files.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
@@ -24,11 +25,25 @@ export class ServedCertificate {
 
   /** Why the last reload failed, or why clients now reject the certificate in use. */
   get problem(): string | undefined {
-    if (this.#reloadProblem !== undefined)
-      return `cannot reload the certificate: ${this.#reloadProblem}; the previous one stays in use`;
-    // Computed on each access, because a certificate may expire while it is in use.
+    return this.#failedReload ?? this.#invalidity;
+  }
+
+  get #failedReload(): string | undefined {
+    const problem = this.#reloadProblem;
+    return problem && `cannot reload the certificate: ${problem}; the previous one stays in use`;
+  }
+
+  /** Computed on each access, because a certificate may expire or become valid while it is in use. */
+  get #invalidity(): string | undefined {
     const invalid = validityProblem(leafOf(this.current));
     return invalid && `the certificate in use ${invalid}`;
+  }
+
+  /** Logs a failed reload as long as it lasts, and an invalid certificate once, because it may become valid. */
+  report(notices: Pick<Notices, "problem" | "state">): void {
+    notices.problem("certificate", this.#failedReload);
+    const invalidity = this.#invalidity;
+    notices.state("certificate in use", invalidity === undefined ? [] : [invalidity], "");
   }
 
   /**

@@ -233,7 +233,7 @@ class ProxyServer {
     const bound = await proxy.listen({ host, port, ...(tls && { tls }) });
     const names = proxy.services.map(({ typeName }) => typeName).join(", ");
     this.#terminal.out(`${toUrl(tls ? "https" : "http", bound)} serves ${names}`);
-    this.#notices.problem("certificate", this.#certificate?.problem);
+    this.#certificate?.report(this.#notices);
   }
 
   /** Reads configuration, descriptors and certificates again. */
@@ -241,7 +241,7 @@ class ProxyServer {
     void this.#reloadConfiguration();
     const certificate = this.#certificate;
     if (certificate?.reload() === true) this.#proxy?.setSecureContext(certificate.current);
-    this.#notices.problem("certificate", certificate?.problem);
+    certificate?.report(this.#notices);
   }
 
   async #reloadConfiguration(): Promise<void> {

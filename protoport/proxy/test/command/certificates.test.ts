@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { requireCertificates, ServedCertificate } from "../../src/command/certificates.ts";
+import { Notices } from "../../src/command/notices.ts";
 import { toProxySettings } from "../../src/command/proxy-settings.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { type Certificate, createCertificate } from "../../../testing/src/http/certificate.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // The certificate in use after reloads, the problem that is reported, and the certificates that --check refuses.
@@ -43,6 +44,35 @@ test("an invalid certificate does not replace the previous one", () => {
     [false, "first", refused("expired at 2021-01-01T00:00:00.000Z"), 3],
     [true, "second", undefined, 5],
   ]);
+});
+
+function invalid(year: number): unknown {
+  return expect.stringMatching(`^the certificate in use expired at ${year}`);
+}
+
+test("report() logs an invalid certificate once, and a failed reload every ten minutes", () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const logged: string[] = [];
+  const notices = new Notices({ out: () => undefined, err: (line) => void logged.push(line) });
+  onTestFinished(() => notices.close());
+  let pair: Certificate = expired;
+  const served = new ServedCertificate({ path: "cert.pem, key.pem", read: () => pair });
+  const steps: readonly (readonly [next: Certificate, lines: readonly unknown[]])[] = [
+    [expired, [invalid(2021)]],
+    [expired, []],
+    [createCertificate("expired later", new Date("2022-01-01T00:00:00Z")), [invalid(2022)]],
+    [pairs["a certificate with another key"], Array(3).fill(refused(""))],
+    [first, []],
+    [expired, Array(3).fill(refused("expired at 2021"))],
+  ];
+  for (const [next, lines] of steps) {
+    pair = next;
+    served.reload();
+    served.report(notices);
+    vi.advanceTimersByTime(1_200_000);
+    expect(logged.splice(0)).toEqual(lines);
+  }
 });
 
 test.each([
