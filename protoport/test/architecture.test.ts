@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { moduleNames, privateAccessIn } from "../testing/src/source-tree.ts";
-import { allowedEverywhere, allowedImports } from "./support/allowed-imports.ts";
+import { allowedEverywhere, allowedImports, entryImporters } from "./support/allowed-imports.ts";
 import { protoportFolder, protoportPackageNames, protoportTree as tree } from "./support/source-files.ts";
 
 const architecture = "docs/explanation/architecture.md";
@@ -44,6 +44,10 @@ test.each(protoportPackageNames)("%s depends only on packages in lower lines of 
 test("source files import only entry points of allowed modules", () => {
   const fences = { allowed: allowedImports, everywhere: allowedEverywhere, entries: ["gateway/http/node-entry.ts"] };
   expect(tree.wrongImports(fences)).toEqual([]);
+});
+
+test("packages import only the listed entries of other packages", () => {
+  expect(tree.importersOfEntries()).toEqual(entryImporters);
 });
 
 test("source files use only documented members of Node.js", () => {

@@ -129,3 +129,43 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
 
 /** The modules that every module may import, for error identifiers and option checks. */
 export const allowedEverywhere: readonly string[] = ["gateway/http", ...inHttp("errors", "options")];
+
+/** The packages that import each entry of another package. */
+export const entryImporters: Readonly<Record<string, readonly string[]>> = {
+  auth: ["proxy"],
+  "auth/inputs": ["proxy"],
+  "command-line": ["auth", "proxy"],
+  "command-line/settings": ["proxy"],
+  "docs-page": ["proxy"],
+  "frameworks/nest-mount": ["grpc-handlers"],
+  gateway: ["auth", "docs-page", "frameworks", "grpc-handlers", "proxy", "telemetry"],
+  "gateway/descriptors": ["grpc-handlers", "proxy"],
+  "gateway/engine": ["proxy"],
+  "gateway/errors": ["auth", "command-line", "grpc-handlers", "proxy", "rest-client"],
+  "gateway/exchange": ["docs-page", "frameworks", "grpc-handlers", "proxy", "rest-client"],
+  "gateway/fetch": ["telemetry"],
+  "gateway/forward": ["frameworks", "grpc-handlers", "proxy"],
+  "gateway/gen/google/api/annotations_pb.js": ["grpc-handlers"],
+  "gateway/gen/grpc/health/v1/health_pb.js": ["proxy"],
+  "gateway/gen/grpc/reflection/v1/reflection_pb.js": ["proxy"],
+  "gateway/gen/grpc/reflection/v1alpha/reflection_pb.js": ["proxy"],
+  "gateway/health": ["auth", "proxy", "telemetry"],
+  "gateway/http2-client": ["proxy"],
+  "gateway/mcp": ["proxy"],
+  "gateway/messages": ["grpc-handlers", "proxy", "rest-client", "telemetry"],
+  "gateway/openapi": ["auth", "proxy"],
+  "gateway/options": [
+    "auth",
+    "command-line",
+    "docs-page",
+    "frameworks",
+    "grpc-handlers",
+    "proxy",
+    "rest-client",
+    "telemetry",
+  ],
+  "gateway/rest": ["proxy", "rest-client"],
+  "gateway/validation": ["proxy"],
+  "telemetry/logs": ["proxy"],
+  "telemetry/metrics": ["proxy"],
+};

@@ -189,6 +189,20 @@ export class SourceTree {
     });
   }
 
+  /** Returns the packages that import each entry of another package, by specifier without the scope, such as `shop/cart`. */
+  importersOfEntries(): Readonly<Record<string, readonly string[]>> {
+    const found = new Map<string, Set<string>>();
+    for (const file of this.files) {
+      const [importer = ""] = file.split("/");
+      for (const [, specifier = ""] of this.textOf(file).matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)) {
+        const entry = specifier.slice(this.#scope.length);
+        if (!specifier.startsWith(this.#scope) || entry.split("/")[0] === importer) continue;
+        found.set(entry, (found.get(entry) ?? new Set()).add(importer));
+      }
+    }
+    return Object.fromEntries([...found].map(([entry, importers]) => [entry, [...importers].toSorted()]));
+  }
+
   /** Returns the lines and files of a package, and its exports per 1,000 lines. */
   sizeOf(name: string): { readonly lines: number; readonly files: number; readonly exports: number } {
     const texts = this.files.filter((file) => file.startsWith(`${name}/`)).map((file) => this.textOf(file));
