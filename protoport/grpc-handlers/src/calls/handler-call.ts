@@ -1,3 +1,4 @@
+import { captureRejectionSymbol } from "node:events";
 import { Duplex } from "node:stream";
 import { type Metadata, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
 import type { AnyDefinition } from "./base-call.ts";
@@ -40,6 +41,15 @@ export class HandlerCall extends Duplex {
   #trailer: Metadata | undefined;
   #isReleased = false;
 
+  static {
+    // Without this function, the rejection of an async listener would exit the process.
+    Object.defineProperty(this.prototype, captureRejectionSymbol, {
+      value(this: HandlerCall, error: unknown, event: string | symbol): void {
+        this.#owner.failListener(event, error);
+      },
+    });
+  }
+
   constructor({ definition, call, owner, request, exposesMessages }: HandlerCallInit) {
     const options = {
       objectMode: true,
@@ -48,6 +58,7 @@ export class HandlerCall extends Duplex {
       readableHighWaterMark: 1,
       // Destroyed when the call ends. With autoDestroy, the end of a `for await` loop would prevent a response.
       autoDestroy: false,
+      captureRejections: true,
     };
     super(options);
     this.#owner = owner;

@@ -1,4 +1,4 @@
-import { EventEmitter } from "node:events";
+import { captureRejectionSymbol, EventEmitter } from "node:events";
 import type { Metadata, ServerInterceptingCallInterface } from "@grpc/grpc-js";
 import type { HandlerCallInit } from "./handler-call.ts";
 import { statusOf } from "./status.ts";
@@ -13,8 +13,17 @@ export class UnaryHandlerCall extends EventEmitter {
   readonly request: unknown;
   readonly #init: HandlerCallInit;
 
+  static {
+    // Without this function, the rejection of an async listener would exit the process.
+    Object.defineProperty(this.prototype, captureRejectionSymbol, {
+      value(this: UnaryHandlerCall, error: unknown, event: string | symbol): void {
+        this.#init.owner.failListener(event, error);
+      },
+    });
+  }
+
   constructor(init: HandlerCallInit) {
-    super();
+    super({ captureRejections: true });
     this.request = init.request;
     this.#init = init;
   }

@@ -338,13 +338,18 @@ test.each(["AddTrees", "TradeTrees"] as const)("a paused %s handler buffers only
   expect([held, received]).toEqual([1, []]);
 });
 
+/** Listeners that fail, by what they do. */
+const failingListeners: Readonly<Record<string, () => unknown>> = { throws: failing, rejects: async () => failing() };
+
 test.each(
   (["AddTrees", "TradeTrees"] as const).flatMap((method) =>
-    ["data", "end", "readable"].map((event) => ({ method, event })),
+    ["data", "end", "readable"].flatMap((event) =>
+      Object.keys(failingListeners).map((fails) => ({ method, event, fails })),
+    ),
   ),
-)('a "$event" listener that throws ends $method with UNKNOWN', async ({ method, event }) => {
+)('a "$event" listener that $fails ends $method with UNKNOWN', async ({ method, event, fails }) => {
   const handlers = allHandlers((call) => {
-    call.on(event, failing);
+    call.on(event, failingListeners[fails] ?? failing);
     if (event === "end") call.resume();
   });
   await using garden = await startGarden(handlers);
@@ -355,20 +360,21 @@ test.each(
   await expect.poll(() => garden.openRequests()).toBe(0);
 });
 
-test.each(["AddTrees", "ListTrees", "TradeTrees"] as const)(
-  'a "close" listener that throws in %s is reported to onFault',
-  async (method) => {
-    const handlers = allHandlers((call, callback) => {
-      call.on("close", failing);
-      if (callback === undefined) call.end();
-      else callback(null, {});
-    });
-    await using garden = await startGarden(handlers);
-    for (const _ of [1, 2]) {
-      expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.OK });
-    }
-    await expect
-      .poll(() => garden.faults.map(({ error, what }) => [messageOf(error), what]))
-      .toEqual([1, 2].map(() => ["index out of range", 'a listener of "close" failed']));
-  },
-);
+test.each(
+  (["AddTrees", "ListTrees", "TradeTrees"] as const).flatMap((method) =>
+    Object.keys(failingListeners).map((fails) => ({ method, fails })),
+  ),
+)('a "close" listener that $fails in $method is reported to onFault', async ({ method, fails }) => {
+  const handlers = allHandlers((call, callback) => {
+    call.on("close", failingListeners[fails] ?? failing);
+    if (callback === undefined) call.end();
+    else callback(null, {});
+  });
+  await using garden = await startGarden(handlers);
+  for (const _ of [1, 2]) {
+    expect(await callGarden(garden.address.port, { method })).toMatchObject({ code: status.OK });
+  }
+  await expect
+    .poll(() => garden.faults.map(({ error, what }) => [messageOf(error), what]))
+    .toEqual([1, 2].map(() => ["index out of range", 'a listener of "close" failed']));
+});

@@ -9,6 +9,9 @@ import { callGarden } from "../../grpc-js-client.ts";
 const throwsWhenCancelled: ServerInterceptor = (_definition, call) =>
   new ServerInterceptingCall(call, { start: (next) => next({ onCancel: () => failing() }) });
 
+/** Typed like a listener that returns nothing, as TypeScript accepts async listeners. */
+const rejecting: () => unknown = async () => failing();
+
 test.each(
   methods.flatMap((method) => [
     {
@@ -22,6 +25,13 @@ test.each(
       method,
       name: "a listener of the handler",
       handlers: allHandlers((call) => void call.on("cancelled", () => failing())),
+      interceptors: [],
+      what: 'a listener of "cancelled" failed',
+    },
+    {
+      method,
+      name: "an async listener of the handler",
+      handlers: allHandlers((call) => void call.on("cancelled", rejecting)),
       interceptors: [],
       what: 'a listener of "cancelled" failed',
     },
