@@ -1,33 +1,56 @@
-import { movePlants, openLockedStore, plantLocationOf, type StoreCounts } from "../server/index.ts";
-import { exitCode, type Command, UsageError } from "./command.ts";
+import { movePlants, openMovableStore, plantLocationOf, reopenPlants, type StoreCounts } from "../server/index.ts";
+import { exitCode, type Command, type Terminal, UsageError } from "./command.ts";
 import { formatInteger } from "./import-progress.ts";
 import { startClock } from "./start-clock.ts";
 
-/** The `move` command, which copies everything in a store to an empty store. No server may use either store. */
+/** The `move` command, which moves everything in a store to an empty store. */
 export const moveCommand: Command = {
   name: "move",
-  summary: "copy plants, deletion records and idempotency keys to another store; no server may use either",
+  summary: "move plants, deletion records and idempotency keys to another store; servers of both fail meanwhile",
   operands: [
-    { name: "FROM", about: "the store to read: sqlite:<file> or postgres://…; it is not changed" },
+    { name: "FROM", about: "the store to read: sqlite:<file> or postgres://…; no server can use it afterwards" },
     { name: "TO", about: "an empty store, which `migrate` has created" },
   ],
   notes: [
-    "Adds everything or nothing. After an interruption, run it again.",
-    "With PostgreSQL, it first watches for 11 s whether a server uses the store.",
+    "Moves everything or nothing. After an interruption, run it again, or undo it with `migrate --reopen FROM TO`.",
+    "`export`, `deletions`, `backup` and `check` still work on FROM.",
   ],
   run: async (_flags, [from = "", to = ""], terminal) => {
-    const [source, target] = [locationOf("FROM", from), locationOf("TO", to)];
     const elapsed = startClock();
-    await using reading = await openLockedStore(source, { isReadOnly: true });
-    await using writing = await openLockedStore(target, { isReadOnly: false, refused: reading.identity });
-    const counts = await movePlants(reading, writing, (what, rows) =>
+    await using stores = await openStores(from, to);
+    const { source, target } = stores;
+    const counts = await movePlants(source, target, (what, rows) =>
       terminal.progress?.(`${formatInteger(rows)} ${what}`),
     ).finally(() => terminal.progress?.(""));
+    if (counts === undefined) {
+      terminal.err(`nothing to move: an earlier run has moved ${source.name} to ${target.name}`);
+      return exitCode.ok;
+    }
     for (const line of describe(counts)) terminal.out(line);
-    terminal.err(`moved ${reading.name} to ${writing.name} in ${elapsed()}; do not serve ${reading.name} any more`);
+    terminal.err(`moved ${source.name} to ${target.name} in ${elapsed()}`);
     return exitCode.ok;
   },
 };
+
+/** Undoes an interrupted move, for the flag `--reopen` of the command `migrate`. Returns the exit code. */
+export async function reopenStores([from, to]: readonly string[], terminal: Terminal): Promise<number> {
+  // The source alone must not be reopened, because only the target knows whether the move has finished.
+  if (from === undefined || to === undefined)
+    throw new UsageError("--reopen requires FROM and TO of the interrupted move");
+  await using stores = await openStores(from, to);
+  await reopenPlants(stores.source, stores.target);
+  terminal.err(`reopened ${stores.target.name} and ${stores.source.name}`);
+  return exitCode.ok;
+}
+
+async function openStores(from: string, to: string) {
+  const [sourceLocation, targetLocation] = [locationOf("FROM", from), locationOf("TO", to)];
+  await using opening = new AsyncDisposableStack();
+  const source = opening.use(await openMovableStore(sourceLocation, "source"));
+  const target = opening.use(await openMovableStore(targetLocation, "target"));
+  const opened = opening.move();
+  return { source, target, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
 
 function locationOf(operand: string, url: string): ReturnType<typeof plantLocationOf> {
   try {

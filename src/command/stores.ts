@@ -15,6 +15,7 @@ import { formatted } from "@protoport/command-line/settings";
 import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 import { formatInteger, showProgress } from "./import-progress.ts";
+import { reopenStores } from "./move.ts";
 import { startClock } from "./start-clock.ts";
 
 const { variable } = settings.database;
@@ -170,10 +171,19 @@ export const restoreCommand: Command = {
 /** The `migrate` command, which creates a store's schema or migrates the schema to this release's version. */
 export const migrateCommand: Command = {
   name: "migrate",
-  summary: "create the schema of a store, or migrate it to this release",
-  flags: databaseFlag,
+  summary: "create the schema of a store, or migrate it to this release; with --reopen, undo an interrupted move",
+  operands: [
+    { name: "FROM", about: "with --reopen, the source of the interrupted move", optional: true },
+    { name: "TO", about: "with --reopen, its target, which the move has not filled", optional: true },
+  ],
+  flags: {
+    reopen: { about: "make both stores of an interrupted `move` usable again, and migrate nothing" },
+    ...databaseFlag,
+  },
   notes: ["Servers of the previous release keep running meanwhile, and can be replaced one by one afterwards."],
-  run: async (flags, _operands, terminal) => {
+  run: async (flags, operands, terminal) => {
+    if (flags["reopen"] === true) return await reopenStores(operands, terminal);
+    if (operands.length > 0) throw new UsageError("FROM and TO require --reopen");
     const elapsed = startClock();
     const { from, to } = await migratePlants(databaseOf(flags, terminal), (what) =>
       terminal.err(`waiting for ${what}`),

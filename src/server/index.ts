@@ -12,9 +12,10 @@ export {
   importPlants,
   migratePlants,
   movePlants,
-  openLockedStore,
+  openMovableStore,
   openPlantDatabase,
   parseId,
+  reopenPlants,
   restore,
   type StoreCounts,
 } from "../stores/index.ts";

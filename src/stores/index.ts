@@ -9,11 +9,11 @@ import {
   requireName,
   requireObject,
 } from "@protoport/gateway/options";
-import type { LockedStore, LockOptions } from "./contract/locked-store.ts";
+import type { MovableStore } from "./contract/movable-store.ts";
 import type { Versions } from "./contract/schema-version.ts";
 import { checkSqliteStore } from "./sqlite/check-store.ts";
-import { openLockedSqlite } from "./sqlite/locked-store.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
+import { openMovableSqlite } from "./sqlite/movable-store.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
 import { openSqliteStore } from "./sqlite/sqlite-store.ts";
 import type { PlantDatabase } from "./contract/plant-database.ts";
@@ -21,10 +21,10 @@ import type { PlantStore } from "../service/index.ts";
 import type { DurableStoreOptions } from "./contract/durable-store-options.ts";
 
 export { StoreOpenError } from "./contract/store-open-error.ts";
-export type { StoreCounts } from "./contract/locked-store.ts";
+export type { MovableStore, StoreCounts } from "./contract/movable-store.ts";
 export type { ImportCounts, PlantDatabase } from "./contract/plant-database.ts";
 export { importPlants } from "./records/import-plants.ts";
-export { movePlants } from "./records/move-plants.ts";
+export { movePlants, reopenPlants } from "./records/move-plants.ts";
 export { openMemoryStore } from "./queue/memory-store.ts";
 export type { OnBatch } from "./contract/durable-store-options.ts";
 export { parseId } from "./records/read-ids.ts";
@@ -55,6 +55,9 @@ export interface StoreOptions extends DurableStoreOptions {
   readonly plantsWhenCreated?: IdRange;
 }
 
+/** What a store is in a move. */
+export type MoveRole = "source" | "target";
+
 /** What a kind of store does at its location. The functions below describe the members. */
 interface StoreKind<Location> {
   readonly names: OptionNames<Location>;
@@ -62,7 +65,7 @@ interface StoreKind<Location> {
   openDatabase(location: Location): Promise<PlantDatabase>;
   check(location: Location): Promise<readonly string[]>;
   migrate(location: Location, onWaiting?: (what: string) => void): Promise<Versions>;
-  lock(location: Location, options: LockOptions): Promise<LockedStore>;
+  openMovable(location: Location, role: MoveRole): Promise<MovableStore>;
 }
 
 // Imports the PostgreSQL modules on demand. A server on SQLite then starts a third sooner.
@@ -75,7 +78,7 @@ const kinds: {
     openDatabase: ({ path }) => openSqliteDatabase(path),
     check: async ({ path }) => checkSqliteStore(path),
     migrate: async ({ path }) => migrateSqlite(path),
-    lock: async ({ path }, { refused }) => openLockedSqlite(path, refused),
+    openMovable: async ({ path }) => openMovableSqlite(path),
   },
   postgres: {
     names: { kind: required, url: required, urlFile: true, currentUrl: true },
@@ -84,8 +87,8 @@ const kinds: {
     openDatabase: async ({ url }) => (await importPlantDatabase()).openPostgresDatabase(url),
     check: async ({ url }) => (await import("./postgres/all-plants/check-store.ts")).checkPostgresStore(url),
     migrate: async ({ url }, onWaiting) => (await importPlantDatabase()).migratePostgres(url, onWaiting),
-    lock: async ({ url }, options) =>
-      (await import("./postgres/all-plants/locked-store.ts")).openLockedPostgres(url, options),
+    openMovable: async ({ url }, role) =>
+      (await import("./postgres/all-plants/movable-store.ts")).openMovablePostgres(url, role === "target"),
   },
 };
 
@@ -136,7 +139,7 @@ export async function migratePlants(location: PlantLocation, onWaiting?: (what: 
   return await kindOf(location).migrate(location, onWaiting);
 }
 
-/** Opens and locks an existing store that no server uses, until disposed of. @throws StoreOpenError for the operator */
-export async function openLockedStore(location: PlantLocation, options: LockOptions): Promise<LockedStore> {
-  return await kindOf(location).lock(location, options);
+/** Opens an existing store to move its plants, even while servers use it. @throws StoreOpenError for the operator */
+export async function openMovableStore(location: PlantLocation, role: MoveRole): Promise<MovableStore> {
+  return await kindOf(location).openMovable(location, role);
 }

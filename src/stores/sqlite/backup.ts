@@ -17,7 +17,7 @@ export function backUp(file: string, copy: string): void {
   // SQLite would write a leftover log or journal into the copy.
   const existing = ["", "-wal", "-journal"].map((end) => `${copy}${end}`).find((path) => existsSync(path));
   if (existing !== undefined) throw new StoreOpenError(`cannot write ${existing}: the file already exists`);
-  using db = openDatabase({ file });
+  using db = openDatabase({ file, isAside: true });
   let hasCopy = false;
   try {
     using unfinished = openUnfinishedCopy(copy);

@@ -7,7 +7,15 @@ import { inChunks } from "../records/in-chunks.ts";
 import { assertNotMoved, assertSingleName } from "./file-names.ts";
 import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
-import { assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
+import {
+  asideProblemIn,
+  assertNotAside,
+  assertUsable,
+  type IdRange,
+  migrate,
+  type OnMigrated,
+  versionOf,
+} from "./migrate.ts";
 import { isClaimed } from "./open-once.ts";
 import { assertUndamaged, storeErrorOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, retryWhileLocked } from "./transaction.ts";
@@ -15,7 +23,7 @@ import { lockPollMs, lockTimeoutMsDefault, retryWhileLocked } from "./transactio
 // Maximum size of the write-ahead log after a checkpoint, in bytes. Twice the usual size of a log.
 const walKeptBytes = 16 * 2 ** 20;
 
-/** Options for {@link openDatabase}. All values are cloneable, because the storage thread gets the options. */
+/** Options for a server's file. All values are cloneable, because the storage thread gets the options. */
 export interface DatabaseOptions {
   readonly file: string;
   /** Timeout for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
@@ -28,6 +36,12 @@ export interface DatabaseOptions {
   readonly migrates?: boolean;
 }
 
+/** Options for {@link openDatabase}. */
+interface OpenOptions extends DatabaseOptions {
+  /** Whether a store that a move has set aside may be opened, to read or move it. Default false. */
+  readonly isAside?: boolean;
+}
+
 /**
  * Opens a plant store's file for reading and writing. Commits on the connection are durable.
  *
@@ -35,7 +49,7 @@ export interface DatabaseOptions {
  * @param onCheck - called before the whole file is checked after a crash
  * @throws StoreOpenError that names the file and describes the problem
  */
-export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
+export function openDatabase(options: OpenOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
   const creates = options.migrates === true || options.plantsWhenCreated !== undefined;
   return withUsablePath(options.file, (path) => {
     if (!creates) assertFileExists(path);
@@ -50,7 +64,7 @@ export function openDatabase(options: DatabaseOptions, onMigrated?: OnMigrated, 
   });
 }
 
-function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated): DatabaseSync {
+function connect(path: string, options: OpenOptions, onMigrated?: OnMigrated): DatabaseSync {
   const { migrates = false, plantsWhenCreated, lockTimeoutMs = lockTimeoutMsDefault } = options;
   // Without readBigInts, run() throws for a rowid above 2^53 after the row has been deleted.
   const db = new DatabaseSync(path, { readBigInts: true, timeout: lockTimeoutMs });
@@ -59,6 +73,7 @@ function connect(path: string, options: DatabaseOptions, onMigrated?: OnMigrated
     const isNew = plantsWhenCreated !== undefined && versionOf(db).version === 0;
     if (migrates || isNew) migrate(db, { ...options, onMigrated });
     assertUsable(db);
+    if (options.isAside !== true) assertNotAside(db);
     retryWhileLocked(() => makeDurable(db), lockTimeoutMs);
     // The log grows during a long read, such as an export. Without a size limit, the log would not shrink again. The
     // busy timeout is now short, because beginWrite() retries by itself.
@@ -82,12 +97,18 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
   }
 }
 
-/** @throws StoreOpenError if a server could not open the file, or if the file or its log is damaged. Only reads */
-export function checkDatabaseFile(file: string): void {
-  readDatabaseFile(file, (db, path) => {
+/**
+ * Checks that the file and its log are undamaged, and usable by this release. Only reads. Returns why a move has set the
+ * store aside, if one has.
+ *
+ * @throws StoreOpenError if a check fails
+ */
+export function checkDatabaseFile(file: string): string | undefined {
+  return readDatabaseFile(file, (db, path) => {
     assertSingleName(path);
     assertUsable(db);
     assertUndamaged(db);
+    return asideProblemIn(db);
   });
 }
 
@@ -146,8 +167,8 @@ export function makeDurable(db: DatabaseSync): void {
 }
 
 /** Reads all plant ids in ascending order. All ids are from one snapshot, because one statement reads the ids. */
-export function idsIn(db: DatabaseSync): Generator<readonly bigint[]> {
-  const ids = db.prepare("SELECT id FROM plants ORDER BY id");
+export function idsIn(db: DatabaseSync, table: "plants" | "moved_plants"): Generator<readonly bigint[]> {
+  const ids = db.prepare(`SELECT id FROM ${table} ORDER BY id`);
   // Reads each row as an array, because creating an object would cost more than reading the row.
   ids.setReturnArrays(true);
   return inChunks(ids.iterate(), (row) => toBigInt(row[0]));

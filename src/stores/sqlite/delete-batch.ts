@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Outcome } from "../contract/backend.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { toBigInt } from "./database.ts";
+import { schemaProblemOf } from "./migrate.ts";
 import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
@@ -46,7 +47,8 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (r
       if (db.isTransaction) db.exec("ROLLBACK");
       const isRefused = fault instanceof RecordRefused || isConstraintFault(fault);
       // equivalent mutant: SQLite never refuses a commit after it has closed the transaction.
-      if (isUnknown || !isRefused) return failAll(rows, isUnknown ? "unknown" : "unavailable", fileProblemOf(fault));
+      if (isUnknown || !isRefused)
+        return failAll(rows, isUnknown ? "unknown" : "unavailable", schemaProblemOf(db) ?? fileProblemOf(fault));
       if (rows.length === 1) return { outcomes: ["protected"] };
       return deleteHalves(rows);
     }

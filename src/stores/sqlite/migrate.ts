@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { asideProblemOf } from "../contract/move-marks.ts";
 import {
   assertUsableSchema,
   noSchema,
@@ -6,6 +7,7 @@ import {
   schemaAfter,
   type SchemaVersion,
 } from "../contract/schema-version.ts";
+import type { StoreProblem } from "../contract/store-health.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { type Migration, migrations, ownSchema, tablesSql } from "./migrations.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -78,8 +80,39 @@ export function versionOf(db: DatabaseSync): SchemaVersion {
   if (db.prepare("PRAGMA application_id").get()?.["application_id"] !== applicationId) {
     throw new StoreOpenError("the file is an SQLite database of another program");
   }
-  if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'plantstore_schema'").get() === undefined)
+  if (db.prepare("SELECT 1 FROM pragma_table_info('plantstore_schema') WHERE name = 'undone'").get() === undefined)
     throw preReleaseStore();
   const found = db.prepare("SELECT user_version, oldest_server FROM pragma_user_version, plantstore_schema").get();
   return { version: Number(found?.["user_version"]), oldestServer: Number(found?.["oldest_server"]) };
+}
+
+/** Returns why a move has set the store aside, if one has. */
+export function asideProblemIn(db: DatabaseSync): string | undefined {
+  const { moved_to: movedTo, moved_from: movedFrom } =
+    db.prepare("SELECT moved_to, moved_from FROM plantstore_schema").get() ?? {};
+  return asideProblemOf({ movedTo: textOrNull(movedTo), movedFrom: textOrNull(movedFrom) });
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+/** @throws StoreOpenError if a move has set the store aside */
+export function assertNotAside(db: DatabaseSync): void {
+  const problem = asideProblemIn(db);
+  if (problem !== undefined) throw new StoreOpenError(problem);
+}
+
+/**
+ * Returns why an open store is no longer usable by this release, if it is not. The problem is temporary, because an
+ * operator may undo a move, restore the schema or start a newer release.
+ */
+export function schemaProblemOf(db: DatabaseSync): StoreProblem | undefined {
+  try {
+    assertUsable(db);
+    assertNotAside(db);
+  } catch (fault) {
+    if (fault instanceof StoreOpenError) return { text: fault.message, isTemporary: true };
+  }
+  return undefined;
 }

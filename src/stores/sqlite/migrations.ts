@@ -12,7 +12,8 @@ export interface Migration extends SchemaStep {
  * - `plants` is a rowid table. The id is the key of the b-tree, and every int64 is a valid rowid.
  * - In `deletions`, plant_id is not unique, because a restored plant can be deleted again. deleted_at is in
  *   milliseconds since 1970-01-01 UTC. batch is a number that counts commits.
- * - `plantstore_schema` contains the oldest release that can use the schema. `user_version` is the schema version.
+ * - `plantstore_schema` contains the oldest release that can use the schema, and the marks of moves
+ *   ({@link MoveMarks}). `user_version` is the schema version.
  * - Idempotency keys are in a separate table, and are dropped later, a page at a time. Keys are random, so an index on
  *   the records would cost a page write per dropped record. `swept_keys` contains the last checked key.
  */
@@ -34,8 +35,13 @@ export const tablesSql = `
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE swept_keys (up_to TEXT NOT NULL) STRICT;
   INSERT INTO swept_keys VALUES ('');
-  CREATE TABLE plantstore_schema (oldest_server INTEGER NOT NULL) STRICT;
-  INSERT INTO plantstore_schema VALUES (1);`;
+  CREATE TABLE plantstore_schema (
+    oldest_server INTEGER NOT NULL,
+    moved_to TEXT,
+    moved_from TEXT,
+    undone TEXT NOT NULL DEFAULT ''
+  ) STRICT;
+  INSERT INTO plantstore_schema (oldest_server) VALUES (1);`;
 
 /** The steps from schema version 1. Step `i` leads to version `i + 2`. Add steps at the end, never edit old ones. */
 export const migrations: readonly Migration[] = [];

@@ -5,19 +5,19 @@ import type { Deletion, DeletionFilter, PlantDatabase } from "../contract/plant-
 import type { Versions } from "../contract/schema-version.ts";
 import { idsIn, openDatabase, toBigInt } from "./database.ts";
 import { startImport } from "./import.ts";
-import { versionOf } from "./migrate.ts";
+import { asideProblemIn, schemaProblemOf, versionOf } from "./migrate.ts";
 import { claimFile } from "./open-once.ts";
 import { fileProblemOf } from "./problem.ts";
 
 /** Opens a store's file for commands, even while a server uses it. @throws StoreOpenError if it is not a store */
 export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
   const opened = new DisposableStack();
-  const db = opened.use(openDatabase({ file }));
+  const db = opened.use(openDatabase({ file, isAside: true }));
   opened.use(claimFile(file));
-  return wrapErrors(file, (fault) => fileProblemOf(fault).text, {
+  return wrapErrors(file, (fault) => (schemaProblemOf(db) ?? fileProblemOf(fault)).text, {
     startImport: async (options = {}) => startImport(openDatabase({ file }), options),
     exportPlants: async function* () {
-      yield* idsIn(db);
+      yield* idsIn(db, asideProblemIn(db) === undefined ? "plants" : "moved_plants");
     },
     listDeletions: (filter = {}) => listDeletions(db, filter),
     [Symbol.asyncDispose]: async () => opened.dispose(),

@@ -6,14 +6,13 @@ import type { DatabaseSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
 import { deletionsKeptMsDefault, retentionIntervalMs } from "../contract/retention.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
 import { elapsedMsSince, type Upkeep } from "../contract/upkeep.ts";
 import { CheckpointWatch } from "./checkpoint-watch.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { prepareDeleteBatch } from "./delete-batch.ts";
 import { FileIdentity, withIdentityChecks } from "./file-identity.ts";
 import { prepareNameCheck } from "./file-names.ts";
-import { assertUsable } from "./migrate.ts";
+import { schemaProblemOf } from "./migrate.ts";
 import { fileProblemOf } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import type { StorageMessage, StorageReply, StorageRequest } from "./storage-thread.ts";
@@ -85,16 +84,13 @@ function open(options: DatabaseOptions): (request: StorageRequest) => StorageRep
 /** Checks whether this release can use the schema, and whether commits work. The commit changes nothing. */
 function findWriteProblem(db: DatabaseSync, lockTimeoutMs?: number): StoreProblem | undefined {
   const writeVersion = (): void => {
-    assertUsable(db);
     const version = db.prepare("PRAGMA user_version").get()?.["user_version"];
     db.exec(`PRAGMA user_version = ${String(version)}`);
   };
   try {
     runInTransaction(db, writeVersion, lockTimeoutMs);
-    return undefined;
+    return schemaProblemOf(db);
   } catch (fault) {
-    // A schema problem is temporary. The operator may restore the schema or start a newer release.
-    if (fault instanceof StoreOpenError) return { text: fault.message, isTemporary: true };
     return fileProblemOf(fault);
   }
 }

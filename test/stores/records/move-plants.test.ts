@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
-import { movePlants } from "../../../src/stores/records/move-plants.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { openLockedSqlite } from "../../../src/stores/sqlite/locked-store.ts";
-import { createMissingStore, plantsIn, runSqlite } from "../../support/plants/sqlite-file.ts";
+import { move, plantsOf } from "../../support/plants/moved-stores.ts";
+import { createMissingStore, runSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 test("a move leaves the target empty when the stores' counts differ", async () => {
@@ -12,12 +11,7 @@ test("a move leaves the target empty when the stores' counts differ", async () =
   createMissingStore(to);
   // SQLite does not count rows that a trigger adds as rows of the statement.
   runSqlite(to, "CREATE TRIGGER extra AFTER INSERT ON plants WHEN new.id = 1 BEGIN INSERT INTO plants VALUES (9); END");
-  {
-    await using source = openLockedSqlite(from, undefined);
-    await using target = openLockedSqlite(to, undefined);
-    await expect(movePlants(source, target)).rejects.toThrow(
-      / has 4 plants, .* expected 3 plants, .*; nothing was moved$/,
-    );
-  }
-  expect(plantsIn(to)).toEqual([]);
+  const moving = move({ kind: "sqlite", path: from }, { kind: "sqlite", path: to });
+  await expect(moving).rejects.toThrow(/ has 4 plants, .* expected 3 plants, .*; nothing was moved; run the same/);
+  expect(await plantsOf({ kind: "sqlite", path: to })).toEqual([]);
 });

@@ -1,14 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { collect } from "../../../protoport/testing/src/collect.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
-import {
-  checkPlantStore,
-  migratePlants,
-  movePlants,
-  openLockedStore,
-  openPlantDatabase,
-  type PlantLocation,
-} from "../../../src/stores/index.ts";
+import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { checkPlantStore, migratePlants, type PlantLocation } from "../../../src/stores/index.ts";
 import type { PlantImport } from "../../../src/stores/contract/plant-database.ts";
 import { deleteCall } from "./delete-call.ts";
 import {
@@ -24,6 +17,7 @@ import {
   withImport,
   withRetention,
 } from "./job-steps.ts";
+import { importInto, move, plantsOf } from "./moved-stores.ts";
 import type { OpenWithDatabase } from "./opened-store.ts";
 import { createMissingStore } from "./sqlite-file.ts";
 
@@ -217,52 +211,46 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
   ],
   move: [
     {
-      fact: "is refused when the source deletes a plant, which stays deleted",
-      plants: [1n, 2n],
-      run: async (opened, pauses) => {
-        const { moving, pending } = await moveDuring(opened, pauses, () => opened.store.delete(1n, deleteCall()));
-        expect(moving).toMatch(/another (session writes to it|process has .* open)/);
-        await expect(pending).resolves.toBe(true);
-        expect(await opened.plants()).toEqual([2n]);
+      fact: "moves every plant that the source's server does not delete, and the server deletes nothing afterwards",
+      plants: upTo(40),
+      run: async (opened) => {
+        using folder = createTempFolder();
+        const target = emptyFile(folder);
+        const deleting = Promise.allSettled(upTo(20).map((id) => opened.store.delete(id, deleteCall())));
+        await move(opened.database.location, target);
+        const settled = await deleting;
+        const deleted = upTo(20).filter((_, i) => {
+          const one = settled[i];
+          return one?.status === "fulfilled" && one.value;
+        });
+        expect(await plantsOf(target)).toEqual(upTo(40).filter((id) => !deleted.includes(id)));
+        await expect(opened.store.delete(30n, deleteCall())).rejects.toThrow();
+        expect(await plantsOf(target)).toContain(30n);
       },
     },
     {
-      fact: "is refused when the source imports a plant, which is kept",
+      fact: "stops an import into the source, which reports the move",
       plants: [1n],
-      run: (opened, pauses) =>
+      run: (opened) =>
         withImport(opened, async (running) => {
-          await opened.store.close();
-          const { moving, pending } = await moveDuring(opened, pauses, () => running.add([2n]));
-          expect(moving).toMatch(/another (session writes to it|process has .* open)/);
-          await expect(pending).resolves.toMatchObject({ added: 1 });
-          expect(await opened.plants()).toEqual([1n, 2n]);
+          using folder = createTempFolder();
+          const target = emptyFile(folder);
+          await running.add([2n]);
+          await move(opened.database.location, target);
+          await expect(running.add([3n])).rejects.toThrow(/it was moved to .+other\.db at .+--reopen FROM TO/);
+          expect(await plantsOf(target)).toEqual([1n, 2n]);
         }),
     },
     {
-      fact: "does not restore a plant that the target deletes before the commit",
+      fact: "lets the target's server delete plants as soon as they are moved",
       plants: [],
-      run: async (opened, { untilBlocked }) => {
-        const { location } = opened.database;
+      run: async (opened) => {
         using folder = createTempFolder();
-        const from = folder.file("from.db");
-        createMissingStore(from);
-        const source: PlantLocation = { kind: "sqlite", path: from };
-        const filling = await openPlantDatabase(source);
-        const running = await filling.startImport();
-        await running.add([1n, 2n]);
-        await running[Symbol.asyncDispose]();
-        await filling[Symbol.asyncDispose]();
-        await using reading = await openLockedStore(source, { isReadOnly: true });
-        if (untilBlocked === undefined) {
-          await expect(openLockedStore(location, { isReadOnly: false })).rejects.toThrow(/another process has .* open/);
-          return;
-        }
-        await using writing = await openLockedStore(location, { isReadOnly: false, watchMs: 0 });
-        const deleting = opened.store.delete(1n, deleteCall());
-        await untilBlocked(location);
-        await movePlants(reading, writing);
-        await writing[Symbol.asyncDispose]();
-        await expect(deleting).resolves.toBe(true);
+        const source = emptyFile(folder);
+        await importInto(source, [1n, 2n]);
+        await expect(opened.store.delete(1n, deleteCall())).resolves.toBe(false);
+        await move(source, opened.database.location);
+        await expect.poll(() => opened.store.delete(1n, deleteCall()).catch(String), { timeout: 10_000 }).toBe(true);
         expect(await opened.plants()).toEqual([2n]);
       },
     },
@@ -283,19 +271,11 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
   ],
 };
 
-/** Locks a store for a move, and writes to it as soon as it is locked. Returns the error of the move. */
-async function moveDuring<Result>(
-  { database: { location } }: Opened,
-  { untilLocked }: Pauses,
-  write: () => Promise<Result>,
-): Promise<{ moving: string; pending: Promise<Result> }> {
-  const locking = openLockedStore(location, { isReadOnly: true, watchMs: 10_000 }).then(
-    () => "the store was locked",
-    (fault: unknown) => String(fault),
-  );
-  await untilLocked?.(location);
-  const pending = write();
-  return { moving: await locking, pending };
+/** Creates a store without plants in a folder. */
+function emptyFile(folder: TempFolder): PlantLocation {
+  const path = folder.file("other.db");
+  createMissingStore(path);
+  return { kind: "sqlite", path };
 }
 
 /** Deletes and imports plants while `job` runs, and compares the plants with the outcomes. */

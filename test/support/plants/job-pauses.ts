@@ -1,5 +1,4 @@
 import { expect } from "vitest";
-import type { PlantLocation } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { fileOf } from "./concurrent-file-jobs.ts";
 import type { Held, Opened, Pauses } from "./job-steps.ts";
@@ -35,12 +34,6 @@ async function hold({ database: { location } }: Opened, triggerSql: string): Pro
   return { reached: () => expect.poll(() => runSql(url, sleeping)).not.toEqual([]), release: () => holder.end() };
 }
 
-/** Waits until the table of plants has a lock that `condition` describes. */
-async function untilLock(location: PlantLocation, condition: string): Promise<void> {
-  const sql = `SELECT FROM pg_locks WHERE relation = 'plants'::regclass AND ${condition}`;
-  await expect.poll(() => runSql(urlOf(location), sql), { interval: 5 }).not.toEqual([]);
-}
-
 /** How jobs on PostgreSQL are stopped. */
 export const postgresPauses: Pauses = {
   holdImports: (opened) =>
@@ -50,8 +43,6 @@ export const postgresPauses: Pauses = {
        FOR EACH ROW EXECUTE FUNCTION pause()`,
     ),
   holdRetention: (opened) => hold(opened, "CREATE TRIGGER pause BEFORE DELETE ON deletions EXECUTE FUNCTION pause()"),
-  untilLocked: (location) => untilLock(location, "granted AND mode = 'ExclusiveLock'"),
-  untilBlocked: (location) => untilLock(location, "NOT granted"),
   oldRecordsSql: `
     INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch)
     SELECT id, now() - interval '3 days', '', '', gen_random_uuid() FROM generate_series(1, 10001) AS id`,

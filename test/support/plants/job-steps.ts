@@ -1,4 +1,4 @@
-import { openPlantDatabase, type PlantLocation } from "../../../src/stores/index.ts";
+import { openPlantDatabase } from "../../../src/stores/index.ts";
 import type { ImportOptions, PlantDatabase, PlantImport } from "../../../src/stores/contract/plant-database.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 import { deleteCall } from "./delete-call.ts";
@@ -13,10 +13,6 @@ export interface Pauses {
   readonly holdImports?: (opened: Opened) => Promise<Held>;
   /** Makes every drop of deletion records wait. */
   readonly holdRetention: (opened: Opened) => Promise<Held>;
-  /** Waits until a move has locked the store; missing if a move refuses every store that is open. */
-  readonly untilLocked?: (location: PlantLocation) => Promise<void>;
-  /** Waits until a session waits for the lock of a move; missing like `untilLocked`. */
-  readonly untilBlocked?: (location: PlantLocation) => Promise<void>;
   /** SQL that adds a record, which is three days old, for each plant from 1 to 10,001. */
   readonly oldRecordsSql: string;
 }

@@ -1,6 +1,14 @@
-import type { StoreCounts } from "../../../src/stores/contract/locked-store.ts";
-import { movePlants } from "../../../src/stores/records/move-plants.ts";
-import { openLockedStore, openPlantDatabase, openPlantStore, type PlantLocation } from "../../../src/stores/index.ts";
+import { expect } from "vitest";
+import {
+  type MovableStore,
+  movePlants,
+  openMovableStore,
+  openPlantDatabase,
+  openPlantStore,
+  type PlantLocation,
+  reopenPlants,
+  type StoreCounts,
+} from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { collect } from "../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "./delete-call.ts";
@@ -47,16 +55,43 @@ export function kindsOf(folder: TempFolder, server: PostgresServer): Readonly<Re
   };
 }
 
-/** Moves a store. By default, does not wait for servers' writes. */
-export async function move(
+/** Runs `work` with a move's source and target. */
+export async function withMovable<Result>(
   from: PlantLocation,
   to: PlantLocation,
-  { sourceMs = 0, targetMs = 0 }: { readonly sourceMs?: number; readonly targetMs?: number } = {},
-): Promise<StoreCounts> {
-  await using source = await openLockedStore(from, { isReadOnly: true, watchMs: sourceMs });
-  const { identity: refused } = source;
-  await using target = await openLockedStore(to, { isReadOnly: false, refused, watchMs: targetMs });
-  return await movePlants(source, target);
+  work: (source: MovableStore, target: MovableStore) => Promise<Result>,
+): Promise<Result> {
+  await using source = await openMovableStore(from, "source");
+  await using target = await openMovableStore(to, "target");
+  return await work(source, target);
+}
+
+/** Moves a store. */
+export function move(from: PlantLocation, to: PlantLocation): Promise<StoreCounts | undefined> {
+  return withMovable(from, to, (source, target) => movePlants(source, target));
+}
+
+/** Undoes an interrupted move. */
+export function reopen(from: PlantLocation, to: PlantLocation): Promise<void> {
+  return withMovable(from, to, reopenPlants);
+}
+
+/** Interrupts a move in the copy, after both stores were set aside. */
+export async function interruptMove(from: PlantLocation, to: PlantLocation): Promise<void> {
+  const moving = withMovable(from, to, (source, target) =>
+    movePlants(source, { ...target, insertPlants: () => Promise.reject(new Error("interrupted")) }),
+  );
+  await expect(moving).rejects.toThrow(/interrupted; run the same command again/);
+}
+
+/** Returns whether a server can use a store. */
+export async function isUsable(location: PlantLocation): Promise<boolean> {
+  const store = await openPlantStore(location).catch(() => undefined);
+  // A killed process leaves a log, for which the file is checked.
+  if (store !== undefined) await expect.poll(() => store.isChecking ?? false).toBe(false);
+  const isReady = store !== undefined && store.problem === undefined;
+  await store?.close();
+  return isReady;
 }
 
 /** Adds plants to a store. */

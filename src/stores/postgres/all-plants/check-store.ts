@@ -1,5 +1,7 @@
 import { consequences, verdictOn } from "../delete/fault-table.ts";
 import { deleteTimeouts } from "../delete/run-batch.ts";
+import { asideProblemIn } from "../schema/aside.ts";
+import { checkDatabase } from "../schema/check-database.ts";
 import { checkRequestedSettings } from "../schema/check-requested-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl } from "../server/server-url.ts";
@@ -15,7 +17,7 @@ const isBusy = (fault: unknown): boolean => consequences[verdictOn(fault)].serve
  * Checks whether a server could use a database: its schema, settings, privileges and a write. Changes no data, because
  * the write rolls back to a savepoint. The final commit waits for the disk and for synchronous standbys.
  *
- * @returns warnings for the operator
+ * @returns warnings for the operator. If a move has set the store aside, the only warning, without further checks
  * @throws StoreOpenError that names the server and the problem
  */
 export async function checkPostgresStore(url: string): Promise<readonly string[]> {
@@ -23,6 +25,10 @@ export async function checkPostgresStore(url: string): Promise<readonly string[]
   // Uses the same timeouts as a server. The session's timeouts override the URL's timeouts.
   return await withSession(server, deleteTimeouts, async (session, location) => {
     const check = async (): Promise<readonly string[]> => {
+      const schema = await location.schemaOn(session);
+      await checkDatabase(session, schema, "read");
+      const aside = await asideProblemIn(session, schema);
+      if (aside !== undefined) return [aside];
       await location.check(session);
       await checkRequestedSettings(session);
       await location.placement.checkWrite(session);

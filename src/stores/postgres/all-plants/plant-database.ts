@@ -6,6 +6,7 @@ import { wrapErrors } from "../../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
 import { problemOf } from "../delete/problem.ts";
 import { toId } from "../delete/single-server.ts";
+import { asideProblemIn, assertNotAside } from "../schema/aside.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
 import { migrate, type OnWaiting } from "../schema/migrate.ts";
@@ -15,6 +16,7 @@ import { namePrefix } from "../server/named-statements.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
 import { distribute, refuseDistributedSchema, TableLocation } from "../table-location.ts";
 import { startImport } from "./import.ts";
 
@@ -39,9 +41,23 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
       await withSession(server, undefined, (session) =>
         retryTransientErrors(session, () => checkDatabase(session, schema)),
       );
-      return startImport(openSession(), schema, options);
+      const running = startImport(openSession(), schema, options);
+      return {
+        ...running,
+        add: (ids) =>
+          running.add(ids).catch(async (fault: unknown) => {
+            // A move may have set the store aside since the last batch. Then the table does not exist.
+            if (sqlStateOf(fault) === "42P01")
+              await withSession(server, undefined, (session) => assertNotAside(session, schema));
+            throw fault;
+          }),
+      };
     },
-    exportPlants: () => readAll(openSession(), `SELECT id FROM ${schema.plants} ORDER BY id`, ([id]) => toId(id)),
+    exportPlants: async function* () {
+      const aside = await withSession(server, undefined, (session) => asideProblemIn(session, schema));
+      const plants = aside === undefined ? schema.plants : schema.movedPlants;
+      yield* readAll(openSession(), `SELECT id FROM ${plants} ORDER BY id`, ([id]) => toId(id));
+    },
     listDeletions: (filter = {}) => readAll(openSession(), deletionsSql(schema, filter), toDeletion),
     // Has nothing to close, because each operation opens and closes its own session.
     [Symbol.asyncDispose]: () => Promise.resolve(),

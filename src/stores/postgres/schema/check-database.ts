@@ -1,23 +1,26 @@
 import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import type { Session } from "../server/session.ts";
+import { assertNotAside } from "./aside.ts";
 import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
 /**
- * Checks that this release can use the database's schema, and that row security hides no rows from the user. For
- * writing, also runs {@link checkSettings}, and checks that no rule replaces statements.
+ * Checks that this release can use the database's schema, and that row security hides no rows from the user. For a
+ * move's target and for writing, also runs {@link checkSettings}, and checks that no rule replaces statements. For
+ * writing, also checks that no move has set the store aside.
  *
  * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */
 export async function checkDatabase(
   session: Session,
   schema: StoreSchema,
-  access: "read" | "write" = "write",
+  access: "read" | "move" | "write" = "write",
 ): Promise<void> {
   const found = await versionOf(session, schema);
-  if (access === "write") await checkSettings(session, schema);
+  if (access !== "read") await checkSettings(session, schema);
   assertUsableSchema(found, ownSchema.version);
+  if (access === "write") await assertNotAside(session, schema);
   // The separate transaction resets the role to the URL's user.
   for (const [table, isRowSecurityActive, rule] of await session.queryInTransaction(effectsSql, [schema.name])) {
     if (isRowSecurityActive === "t") {
@@ -26,7 +29,7 @@ export async function checkDatabase(
           `run ALTER ROLE … BYPASSRLS, or ALTER TABLE ${table} DISABLE ROW LEVEL SECURITY`,
       );
     }
-    if (access === "write" && rule)
+    if (access !== "read" && rule)
       throw new StoreOpenError(`the rule ${rule} replaces statements on the table ${table}: drop or disable the rule`);
   }
 }
@@ -37,7 +40,7 @@ const effectsSql = `
     SELECT pg_catalog.min(rulename::pg_catalog.text) FROM pg_catalog.pg_rewrite
     WHERE ev_class = pg_class.oid AND ev_type <> '1' AND ev_enabled NOT IN ('D', 'R'))
   FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-  WHERE nspname = $1 AND relname IN ('plants', 'deletions') ORDER BY relname`;
+  WHERE nspname = $1 AND relname IN ('plants', 'moved_plants', 'deletions') ORDER BY relname`;
 
 // Finds the missing privileges.
 const lackingSql = `
@@ -63,7 +66,7 @@ const settingsSql = `
     CASE pg_catalog.current_setting('synchronous_standby_names', true) WHEN 'walproposer' THEN 'on'
       ELSE pg_catalog.current_setting('fsync', true) END,
     (SELECT relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-     WHERE nspname = $1 AND relpersistence <> 'p' AND relname IN ('plants', 'deletions') ORDER BY relname LIMIT 1)`;
+     WHERE nspname = $1 AND relpersistence <> 'p' AND relname IN ('plants', 'moved_plants', 'deletions') ORDER BY relname LIMIT 1)`;
 
 /**
  * Checks that the database is writable, makes commits durable and accepts any text. Does not check the settings that
@@ -106,7 +109,7 @@ async function describeReadOnly(session: Session): Promise<string> {
 // Reads the catalog directly, because the cache of to_regclass may be older than the lock. Builds before release 0.1.0
 // had no oldest version, or partitioned the records by day.
 const hasVersionSql = `
-  SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_class.oid AND attname = 'oldest_server')
+  SELECT EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE attrelid = pg_class.oid AND attname = 'undone')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_class AS records
       WHERE records.relnamespace = pg_class.relnamespace AND relname = 'deletions' AND relkind = 'p')
   FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace

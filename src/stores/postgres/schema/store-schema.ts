@@ -14,6 +14,8 @@ export interface StoreSchema {
   /** The schema's name as an SQL identifier, to qualify functions. */
   readonly quoted: string;
   readonly plants: string;
+  /** The plants of a store that a move has set aside. */
+  readonly movedPlants: string;
   readonly deletions: string;
   readonly versionTable: string;
 }
@@ -25,6 +27,7 @@ export function storeSchema(name: string): StoreSchema {
     name,
     quoted,
     plants: `${quoted}.plants`,
+    movedPlants: `${quoted}.moved_plants`,
     deletions: `${quoted}.deletions`,
     versionTable: `${quoted}.plantstore_schema`,
   };

@@ -11,7 +11,7 @@ const server = await startPostgresOfFile();
 const earlierBuilds = [
   {
     build: "no oldest release",
-    sql: "ALTER TABLE plantstore_schema DROP COLUMN oldest_server; UPDATE plantstore_schema SET version = 7",
+    sql: "ALTER TABLE plantstore_schema DROP COLUMN undone; UPDATE plantstore_schema SET version = 7",
   },
   {
     build: "daily partitions",
