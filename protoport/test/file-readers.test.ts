@@ -6,7 +6,7 @@ const readers: Readonly<Record<string, string>> = {
   "command-line/files/regular-file.ts": "opens files without waiting",
   "docs-page/docs-page.ts": "reads a file of the package",
   "docs-page/page-script.ts": "reads a file of the package",
-  "proxy/check/read-services.ts": "checks the output of buf from a pipe too, and handles no signals",
+  "proxy/definitions/definition.ts": "checks the output of buf from a pipe too, and handles no signals",
 };
 
 test("only the listed source files read files with node:fs", () => {

@@ -2,13 +2,14 @@ import { type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createGrpcTransport, createUpstream } from "../proxy/src/client/entry.ts";
 import { createProxy } from "../proxy/src/create-proxy.ts";
+import { checkDefinition, compareDefinitions, parseDefinition, writeOpenApi } from "../proxy/src/definitions/entry.ts";
 import { createDocsPage } from "../docs-page/src/index.ts";
 import { createFetchGateway } from "../gateway/src/fetch/entry.ts";
 import { expressConnectMiddleware } from "../frameworks/src/express.ts";
 import { type FastifyLike, fastifyConnectPlugin } from "../frameworks/src/fastify.ts";
 import { createHealthService, drainGracefully, Readiness } from "../gateway/src/health/index.ts";
 import { createGateway } from "../gateway/src/index.ts";
-import { createOpenApi } from "../gateway/src/openapi/index.ts";
+import { createOpenApi, documentBaseOf } from "../gateway/src/openapi/entry.ts";
 import { createMcp } from "../gateway/src/mcp/index.ts";
 import { openValidation } from "../gateway/src/validation/index.ts";
 import { createRequestMetrics, Metrics } from "../telemetry/src/metrics/index.ts";
@@ -60,6 +61,7 @@ const fastify: FastifyLike = {
 };
 const address = { host: "127.0.0.1", port: 0 };
 const kitchenSink = descriptorSetOf(KitchenSink.file);
+const definition = parseDefinition("sink", kitchenSink);
 
 /** Passes an object with unknown names to the API, for each type. */
 const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
@@ -84,6 +86,10 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
   McpToolHints: (hints) => createGateway({ routes: sink, mcp: createMcp({ tools: () => ({ hints }) }) }),
   OpenApiOptions: (wrong) => createOpenApi([], { info, ...wrong }),
   SecurityOptions: (wrong) => createOpenApi([], { info, ...wrong }),
+  OpenApiBase: (wrong) => createOpenApi([], documentBaseOf([], wrong)),
+  DocumentOptions: (wrong) => writeOpenApi(definition, wrong),
+  CheckOptions: (wrong) => checkDefinition(definition, wrong),
+  ComparisonOptions: (wrong) => compareDefinitions(definition, definition, wrong),
   OpenApiError: (wrong) =>
     createOpenApi([], { info, errors: [{ status: "4XX", description: "d", record: SinkSchema, ...wrong }] }),
   GrpcTransportOptions: (wrong) => createGrpcTransport({ baseUrl: "http://127.0.0.1:1", ...wrong }),
@@ -123,6 +129,7 @@ const gives: Readonly<Record<string, (wrong: object) => unknown>> = {
 /** The API's other parameters, and why they may have any names. */
 const others: Readonly<Record<string, string>> = {
   AdmitRequest: "an argument of hooks",
+  Definition: "created by readDefinition",
   GatewayStrategyOptions: "tested with Nest",
   FastifyLike: "an object of Fastify",
   FastifyReplyLike: "an object of Fastify",

@@ -48,7 +48,7 @@ export type {
   UpstreamCallObserver,
   VisibilityOptions,
 } from "./forward/index.ts";
-export { parseServiceRules } from "./service-config/index.ts";
+export { parseServiceRules } from "./definitions/service-config/index.ts";
 export {
   createUpstream,
   type Upstream,

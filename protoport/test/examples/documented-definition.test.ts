@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { runOpenApi } from "../../proxy/test/suites/long/openapi/run-openapi.ts";
+import { runOpenApi } from "../../proxy/test/suites/long/definitions/openapi/run-openapi.ts";
 import { descriptorSetOf } from "../../testing/src/gateway/descriptor-set.ts";
 import { file_orders_v1_orders } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../testing/src/process/temp-folder.ts";

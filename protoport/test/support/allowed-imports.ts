@@ -3,11 +3,10 @@ const inHandlers = (...modules: readonly string[]): string[] => modules.map((nam
 
 /** The modules that a module, or part of one, may import. Any module may list a `gen` folder. */
 export const allowedImports: Readonly<Record<string, readonly string[]>> = {
-  proxy: ["proxy/forward", "proxy/service-config", "proxy/upstreams", "gateway/engine", "gateway"],
+  proxy: ["proxy/definitions/service-config", "proxy/forward", "proxy/upstreams", "gateway/engine", "gateway"],
   "proxy/command": [
     "proxy",
-    "proxy/check",
-    "proxy/openapi",
+    "proxy/definitions",
     "proxy/settings",
     "proxy/upstreams",
     "auth",
@@ -27,25 +26,15 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "auth/inputs",
     "command-line",
     "command-line/settings",
-    "proxy/check",
-    "proxy/service-config",
+    "proxy/definitions",
+    "proxy/definitions/service-config",
     "proxy/upstreams",
     "gateway/health",
     "gateway",
   ],
-  "proxy/check": [
-    "proxy/compare",
-    "proxy/service-config",
-    "command-line",
-    "command-line/settings",
-    "gateway/mcp",
-    "gateway",
-    "gateway/openapi",
-  ],
-  "proxy/compare": ["gateway"],
-  "proxy/openapi": [
-    "proxy/check",
-    "proxy/service-config",
+  "proxy/definitions": [
+    "proxy/definitions/compare",
+    "proxy/definitions/service-config",
     "command-line",
     "command-line/settings",
     "docs-page",
@@ -54,10 +43,11 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "gateway",
     "gateway/openapi",
   ],
+  "proxy/definitions/compare": ["gateway"],
+  "proxy/definitions/service-config": ["gateway"],
   "proxy/forward": ["proxy/client", "proxy/upstreams", "command-line", "gateway/protobuf/gen", "gateway"],
   "proxy/client": ["proxy/upstreams", "gateway/engine/http2-client", "gateway"],
   "proxy/upstreams": ["gateway/engine/http2-client", "gateway/protobuf/gen", "gateway"],
-  "proxy/service-config": ["gateway"],
 
   "rest-client": ["gateway"],
   "docs-page": ["gateway"],

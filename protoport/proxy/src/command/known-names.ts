@@ -4,7 +4,7 @@ import { noBytes } from "@protoport/gateway/exchange";
 import { messageOf } from "@protoport/gateway/errors";
 import { type DeclaredNames, declaredNames } from "@protoport/gateway/descriptors";
 import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/rest";
-import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../check/index.ts";
+import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../definitions/index.ts";
 import type { ProxiedUpstreamOptions } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";

@@ -1,6 +1,6 @@
 import { messageOf } from "@protoport/gateway/errors";
 import { pemBytesMax, readRegularFileSync } from "@protoport/command-line";
-import { InputError } from "../check/index.ts";
+import { InputError } from "../definitions/index.ts";
 
 /** The PEM files for a certificate chain and its private key. */
 export interface CertificateFiles {

@@ -1,7 +1,6 @@
 import { type CommandOf, type Program, runProgram, textOf } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/errors";
-import { checkCommand, InputError } from "../check/index.ts";
-import { openApiCommand, pluginCommand } from "../openapi/index.ts";
+import { checkCommand, InputError, openApiCommand, pluginCommand } from "../definitions/index.ts";
 import { proxyConfigurationSchema, SettingsProblem } from "../settings/index.ts";
 import { ConfigurationFile } from "./configuration-file.ts";
 import { packageVersion } from "./package-version.ts";

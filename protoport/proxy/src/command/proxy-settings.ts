@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { CorsOptions, GatewayOptions } from "@protoport/gateway";
 import type { DrainTimes } from "@protoport/gateway/health";
 import { createNameFilter, type ExternalHttpRule, type RestOptions } from "@protoport/gateway/rest";
-import { readRules, toRestOptions } from "../check/index.ts";
+import { readRules, toRestOptions } from "../definitions/index.ts";
 import type {
   AuthenticationSection,
   MethodNameSection,

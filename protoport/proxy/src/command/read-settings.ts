@@ -8,7 +8,7 @@ import {
   textsOf,
   UsageError,
 } from "@protoport/command-line";
-import { readInput } from "../check/index.ts";
+import { readInput } from "../definitions/index.ts";
 import {
   flagsOfSettings,
   parseServiceFlag,

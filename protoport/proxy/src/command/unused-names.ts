@@ -1,5 +1,6 @@
+import { describeUnusedLabels } from "@protoport/gateway/descriptors";
 import { procedureOf, selectorOf, unmatchedPatterns } from "@protoport/gateway/rest";
-import { createDescriber, describeUnusedLabels, describeUnusedRules, findUnknownNames } from "../check/index.ts";
+import { createDescriber, describeUnusedRules, findUnknownNames } from "../definitions/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 

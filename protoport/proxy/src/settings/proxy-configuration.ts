@@ -1,5 +1,5 @@
 import type { RestOptions, RestProfile } from "@protoport/gateway/rest";
-import type { SwitchName } from "../check/index.ts";
+import type { SwitchName } from "../definitions/index.ts";
 import type { AuthenticationSection } from "./authentication-table.ts";
 import type { MethodConfigSection } from "./method-config-table.ts";
 import type { UpstreamSection } from "./upstream-table.ts";

@@ -2,7 +2,7 @@ import type { SettingType } from "@protoport/command-line/settings";
 import { boolean, integer, list, mapping, number, ofSource, oneOf, text } from "@protoport/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { defaultReadMaxBytes } from "@protoport/gateway/exchange";
-import { profileNames, splitSwitches, switchNames } from "../check/index.ts";
+import { profileNames, splitSwitches, switchNames } from "../definitions/index.ts";
 import { authenticationType } from "./authentication-table.ts";
 import { fieldName, originOrAny } from "./field-types.ts";
 import { methodConfigType } from "./method-config-table.ts";

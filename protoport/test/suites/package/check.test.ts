@@ -1,11 +1,11 @@
-import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { buf, createUserProject, packed, type UserProject } from "../../support/package/user-project.ts";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 
-// The command `check`, installed by npm.
+// The command `check` and the entry `@protoport/proxy/definitions`, installed by npm.
 
 let user: UserProject;
 // A separate project, because npx would use the package's command `node`.
@@ -28,9 +28,11 @@ afterAll(() => {
   for (const folder of [user.path, old.path]) rmSync(folder, { recursive: true });
 });
 
+const blocks = blocksRunBy("protoport/test/suites/package/check.test.ts");
+const textOf = (language: string): string => blocks.find((block) => block.language === language)?.text ?? "";
+
 test("the documented check command exits with 0 on a valid definition", () => {
-  const [block] = blocksRunBy("protoport/test/suites/package/check.test.ts");
-  const printed = user.run("bash", "-ec", block?.text ?? "");
+  const printed = user.run("bash", "-ec", textOf("sh"));
   expect(printed).toContain("\nThe gateway would start: 4 services with 1 REST binding.\n");
 });
 
@@ -66,4 +68,22 @@ test.each([
 test("check on Node 20 prints the required Node versions", () => {
   const sentence = "@protoport/proxy needs Node ^22.15 || >=23.8, and this is 20.20.2\n2\n";
   expect(check("definition.binpb", join(old.path, "node_modules/node20/bin/node"))).toBe(sentence);
+});
+
+test("the documented program reports a removed route, and writes the OpenAPI description", () => {
+  user.write("review.ts", textOf("ts"));
+  const build = (file: string): void => void user.run("buf", "build", "-o", file);
+  const review = (): string => user.tryToRun("bash", "-c", "exec 2>&1; node review.ts; echo $?");
+  build("published.binpb");
+  build("definition.binpb");
+  expect(review()).toBe("0\n");
+  const file = join(user.path, "proto/orders/v1/orders.proto");
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, text.replace("/orders/", "/v2/orders/"));
+  build("definition.binpb");
+  expect(review()).toMatch(/^error: route-removed orders\.v1\.OrderService\.DeleteOrder DELETE \/orders\/\S+\n1\n$/);
+  expect(JSON.parse(readFileSync(join(user.path, "openapi.json"), "utf8"))).toMatchObject({
+    info: { title: "Orders" },
+    paths: { "/v2/orders/{id}": {} },
+  });
 });

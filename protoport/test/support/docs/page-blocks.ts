@@ -58,6 +58,11 @@ export const blockRules: readonly BlockRule[] = [
   },
   {
     page: "protoport/docs/how-to/review-changes.md",
+    language: "ts",
+    run: { by: "protoport/test/suites/package/check.test.ts" },
+  },
+  {
+    page: "protoport/docs/how-to/review-changes.md",
     run: { by: "protoport/test/suites/long/examples/documented-review.test.ts" },
   },
   {

@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { severities } from "../../../../proxy/src/compare/index.ts";
+import { severities } from "../../../../proxy/src/definitions/compare/index.ts";
 import { projectFolder, type ProgramResult, runProgram } from "../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { pageBlocks } from "../../../support/docs/page-blocks.ts";

@@ -1,0 +1,384 @@
+import { mkdirSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { proxyCommand } from "../../../../../src/command/program.ts";
+import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { file_files_v1_files } from "../../../../../../testing/src/gen/files/v1/files_pb.ts";
+import { file_kitchensink_v1_kitchen_sink } from "../../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { projectFolder, type ProgramResult, runProgram } from "../../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+import { buildCases } from "../compare/build-cases.ts";
+
+// npx @protoport/proxy check SET --against OLD
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
+const search = 'rpc Search(Res) returns (Res) { option (google.api.http) = { get: "/items/search" }; }';
+
+const visibleTo = (labels: string): string => `option (google.api.method_visibility).restriction = "${labels}";`;
+
+/** Returns the options of a field or an enum value that only some callers see. */
+const fieldFor = (labels: string, kind = "field"): string =>
+  `[(google.api.${kind}_visibility).restriction = "${labels}"]`;
+
+let old: string;
+let now: string;
+beforeAll(async () => {
+  const built = await buildCases([
+    {
+      name: "a route and a rule change, and another route is shadowed",
+      reports: [],
+      old: { http: 'post: "/call" body: "*" additional_bindings { get: "/items/{id}" }' },
+      now: {
+        http: 'post: "/calls" body: "*" additional_bindings { get: "/items/{id}" }',
+        req: "string id = 1 [(buf.validate.field).string.max_len = 1];",
+        methods: search,
+      },
+    },
+    {
+      name: "a route is shadowed",
+      reports: [],
+      old: { http: 'get: "/items/{id}"' },
+      now: { methods: search },
+    },
+    {
+      name: "an RPC keeps one of its labels",
+      reports: [],
+      old: { options: visibleTo("INTERNAL, PARTNER") },
+      now: { options: visibleTo("PARTNER") },
+    },
+    { name: "a rule is not valid", reports: [], old: {}, now: { http: 'get: "/{nope}"' } },
+    {
+      name: "an RPC, a field and an enum value become internal, and others are removed",
+      reports: [],
+      old: {
+        methods: "rpc Ask(Req) returns (Res); rpc Removed(Req) returns (Res);",
+        req: "string id = 1; string name = 2; Color color = 3;",
+        types: "enum Color { NONE = 0; RED = 1; }",
+      },
+      now: {
+        methods: `rpc Ask(Req) returns (Res) { ${visibleTo("INTERNAL")} }`,
+        req: `string id = 1 ${fieldFor("INTERNAL")}; string name = 2 ${fieldFor("PARTNER")}; Color color = 3;`,
+        types: `enum Color { NONE = 0; RED = 1 ${fieldFor("INTERNAL", "value")}; }`,
+      },
+    },
+  ]);
+  old = folder.write("old.binpb", built.old);
+  now = folder.write("now.binpb", built.now);
+}, 60_000);
+
+async function check(...args: readonly string[]): Promise<ProgramResult> {
+  const output: string[] = [];
+  const errors: string[] = [];
+  const exitCode = await proxyCommand(["check", ...args], {
+    stopRequested: () => new Promise<never>(() => undefined),
+    onHangup: () => undefined,
+    out: (text) => void output.push(text),
+    err: (text) => void errors.push(text),
+  });
+  return { exitCode, stdout: output.join("\n"), stderr: errors.join("\n") };
+}
+
+const inFirst = ["--service", "c0.*"];
+
+describe("check --against", () => {
+  test("reports each change with its location and its effect on clients", async () => {
+    expect(await check(now, "--against", old, ...inFirst)).toEqual({
+      exitCode: 1,
+      stderr: "",
+      stdout: `${now}: 1 service, 2 RPCs
+
+The gateway would start: 1 service with 3 REST bindings.
+
+2 changes break clients, 1 may; 0 accepted.
+
+c0.proto:13: error: route-removed c0.S.Call POST /call
+  changed: the RPC has POST /calls and GET /items/{id}
+  before:  POST /call called c0.S.Call
+  now:     404
+
+c0.proto:20: error: rules-narrowed c0.Req.id
+  changed: buf.validate is narrower: string.maxLen
+  before:  GET /items/{id} with id outside of the new rules
+  now:     400, if the server validates requests
+
+c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
+  changed: c0.S.Search: GET /items/search is more specific than GET /items/{id}
+  before:  GET /items/search called c0.S.Call
+  now:     c0.S.Search is called`,
+    });
+  });
+
+  test("with --github, prints GitHub Actions annotations with paths below --source-root", async () => {
+    const args = ["--against", old, "--github", "--source-root", "some proto:s/"];
+    expect(await check(now, ...args, ...inFirst)).toEqual({
+      exitCode: 1,
+      stderr: "",
+      stdout: [
+        "::error file=some proto%3As/c0.proto,line=13,title=route-removed::c0.S.Call POST /call: the RPC has POST /calls and GET /items/{id}%0A" +
+          "Before: POST /call called c0.S.Call%0ANow: 404",
+        "::error file=some proto%3As/c0.proto,line=20,title=rules-narrowed::c0.Req.id: buf.validate is narrower: " +
+          "string.maxLen%0ABefore: GET /items/{id} with id outside of the new rules%0A" +
+          "Now: 400, if the server validates requests",
+        "::warning file=some proto%3As/c0.proto,line=17,title=route-shadowed::c0.S.Call GET /items/{id}: " +
+          "c0.S.Search: GET /items/search is more specific than GET /items/{id}%0A" +
+          "Before: GET /items/search called c0.S.Call%0ANow: c0.S.Search is called",
+        "2 changes break clients, 1 may; 0 accepted.",
+      ].join("\n"),
+    });
+  });
+
+  test("with --github, prints the reason why the gateway would not start", async () => {
+    const { exitCode, stdout } = await check(now, "--against", old, "--github", "--service", "c3.*");
+    expect([exitCode, stdout]).toEqual([
+      1,
+      expect.stringMatching(
+        /^::error title=The gateway would not start::c3\.S\.Call.*nope.*\n::error .*title=route-removed::c3\.S\.Call POST \/call/,
+      ),
+    ]);
+  });
+
+  test("with --json, prints changes and accepted changes as JSON", async () => {
+    const accept = folder.write("one.txt", "route-removed c0.S.Call POST /call");
+    const { stdout } = await check(now, "--against", old, "--accept", accept, "--json", ...inFirst);
+    expect(JSON.parse(stdout)).toMatchObject({
+      services: ["c0.S"],
+      problems: [],
+      changes: [
+        {
+          rule: "rules-narrowed",
+          severity: "error",
+          subject: "c0.Req.id",
+          change: "buf.validate is narrower: string.maxLen",
+          before: "GET /items/{id} with id outside of the new rules",
+          now: "400, if the server validates requests",
+          file: "c0.proto",
+          line: 20,
+        },
+        { rule: "route-shadowed", severity: "warning" },
+      ],
+      accepted: [{ rule: "route-removed", subject: "c0.S.Call POST /call" }],
+    });
+  });
+
+  test("accepts the changes listed in a file, and reports unused lines", async () => {
+    const accept = folder.write(
+      "all.txt",
+      "# Version 2\nroute-removed c0.S.Call POST /call\r\n\n  rules-narrowed c0.Req.id # a typo\nrules-narrowed c0.Req.x\n",
+    );
+    const { exitCode, stdout, stderr } = await check(now, "--against", old, "--accept", accept, ...inFirst);
+    expect([exitCode, stderr]).toEqual([0, '--accept: "rules-narrowed c0.Req.x" accepts no change']);
+    expect(stdout).toContain("\n0 changes break clients, 1 may; 2 accepted.\n\nc0.proto:17: warning: ");
+  });
+
+  test("accepts an empty file of accepted changes", async () => {
+    const accept = folder.write("empty.txt", "");
+    expect(await check(now, "--against", now, "--accept", accept, ...inFirst)).toMatchObject({
+      exitCode: 0,
+      stderr: "",
+    });
+  });
+
+  test.for(["strict", "grpc-gateway", "google"])(
+    "with the profile %s, reports no change for an unchanged definition",
+    async (profile) => {
+      const set = folder.write("same.binpb", descriptorSetOf(file_kitchensink_v1_kitchen_sink, file_files_v1_files));
+      const { exitCode, stdout } = await check(set, "--against", set, "--rest-profile", profile);
+      expect([exitCode, stdout]).toEqual([
+        0,
+        expect.stringMatching(/\n\n0 changes break clients, 0 may; 0 accepted\.$/),
+      ]);
+    },
+  );
+
+  test("exits with 0 if all changes are warnings", async () => {
+    const { exitCode, stdout } = await check(now, "--against", old, "--service", "c1.*");
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 1 may; 0 accepted.\n")]);
+  });
+
+  test("with --visibility, reports an RPC that lost the given label", async () => {
+    const args = ["--against", old, "--service", "c2.*"];
+    const reported = "error: visibility-narrowed c2.S.Call\n";
+    expect(await check(now, ...args)).toMatchObject({ exitCode: 1, stdout: expect.stringContaining(reported) });
+    expect(await check(now, ...args, "--visibility", "PARTNER")).toMatchObject({ exitCode: 0 });
+    const hidden = expect.stringContaining("error: element-hidden c2.S.Call\n");
+    expect(await check(now, ...args, "--visibility", "INTERNAL")).toMatchObject({ exitCode: 1, stdout: hidden });
+  });
+
+  test("reports missing elements only with --visibility", async () => {
+    const rulesIn = async (...flags: readonly string[]): Promise<readonly string[]> => {
+      const { stdout } = await check(now, "--against", old, "--service", "c4.*", "--json", ...flags);
+      const { changes }: { changes: readonly { rule: string; subject: string }[] } = JSON.parse(stdout);
+      return changes.map(({ rule, subject }) => `${rule} ${subject}`).toSorted();
+    };
+    const visible = ["c4.Color.RED", "c4.Req.id", "c4.S.Ask"];
+    const narrowed = [...visible, "c4.Req.name"].toSorted().map((subject) => `visibility-narrowed ${subject}`);
+    expect(await rulesIn()).toEqual(narrowed);
+    const hidden = [...visible, "c4.S.Removed"].map((subject) => `element-hidden ${subject}`);
+    expect(await rulesIn("--visibility", "PARTNER")).toEqual(hidden);
+  });
+
+  test.for([
+    {
+      definition: "warns that buf.validate rules are not compared",
+      set: () => now,
+      service: "c0.*",
+      stderr: "buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them\n",
+    },
+    {
+      definition: "prints no warning for a definition without buf.validate",
+      set: () => folder.write("plain.binpb", descriptorSetOf(file_files_v1_files)),
+      service: "files.v1.*",
+      stderr: "",
+    },
+  ])("without protovalidate, $definition", async ({ set, service, stderr }) => {
+    const hook = `import { registerHooks } from "node:module";
+      registerHooks({ resolve(name, context, next) {
+        if (name.startsWith("@bufbuild/protovalidate")) throw new Error("not installed");
+        return next(name, context);
+      } });`;
+    const args = ["--import", `data:text/javascript,${encodeURIComponent(hook)}`, main, "check", set()];
+    args.push("--against", set(), "--service", service);
+    expect(await runProgram(process.execPath, args)).toMatchObject({ exitCode: 0, stderr });
+  });
+
+  test("applies --rules, --omit and --visibility to both versions", async () => {
+    const rules = folder.write("rules.json", JSON.stringify({ rules: [{ selector: "c3.S.Call", get: "/call" }] }));
+    const { exitCode, stdout } = await check(now, "--against", old, "--rules", rules, "--service", "c3.*");
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("\n0 changes break clients, 0 may; 0 accepted.")]);
+    const omitted = await check(now, "--against", old, "--omit", "c3.S.Call", "--service", "c3.*");
+    const unchanged = { exitCode: 0, stdout: expect.stringContaining("0 changes break clients, 0 may") };
+    expect(omitted).toMatchObject(unchanged);
+    const hidden = await check(old, "--against", old, "--visibility", "OTHER", "--service", "c2.*");
+    expect(hidden).toMatchObject(unchanged);
+  });
+});
+
+describe("check --against with invalid input", () => {
+  const files = folder.write("files.binpb", descriptorSetOf(file_files_v1_files));
+  const text = folder.write("text.binpb", 'syntax = "proto3";');
+  const missing = folder.file("missing.txt");
+
+  test.for<{ name: string; args: () => readonly string[]; problem: string }>([
+    {
+      name: "a descriptor set of another package",
+      args: () => [files, "--against", old],
+      problem: `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, c4, and the definition has files.v1`,
+    },
+    {
+      name: "an old descriptor set without the selected service",
+      args: () => [files, "--against", old, "--service", "files.v1.*"],
+      problem: `${folder.file("old.binpb")} has no service that matches files.v1.*`,
+    },
+    {
+      name: "an old descriptor set that is text",
+      args: () => [files, "--against", text],
+      problem: `${text} is not a binary descriptor set: it is text.`,
+    },
+    {
+      name: "a folder",
+      args: () => [files, "--against", folder.path],
+      problem: `--against must be a descriptor set or a git revision, got "${folder.path}": `,
+    },
+    {
+      name: "a revision that looks like an option",
+      args: () => [files, "--against=--all"],
+      problem: '--against must be a descriptor set or a git revision, got "--all": ',
+    },
+    {
+      name: "an unreadable file of accepted changes",
+      args: () => [now, "--against", old, "--accept", missing],
+      problem: `cannot read ${missing}: `,
+    },
+    {
+      name: "two output formats",
+      args: () => [now, "--against", old, "--json", "--github"],
+      problem: "--json and --github cannot be combined",
+    },
+    {
+      name: "--accept without --against",
+      args: () => [now, "--accept", missing],
+      problem: "--accept requires --against",
+    },
+    { name: "--github without --against", args: () => [now, "--github"], problem: "--github requires --against" },
+    {
+      name: "--source-root without --against",
+      args: () => [now, "--source-root", "."],
+      problem: "--source-root requires --against",
+    },
+  ])("given $name, exits with 2 and the reason", async ({ args, problem }) => {
+    const { exitCode, stdout, stderr } = await check(...args());
+    expect([exitCode, stdout, stderr.slice(0, problem.length)]).toEqual([2, "", problem]);
+  });
+});
+
+/** Returns a definition with an extension that annotates its RPC: with a route (`get`), or with a label. */
+function definition(packageName: string, field: "get" | "restriction", value: string): string {
+  const number = field === "get" ? 72295728 : 72295727;
+  return `syntax = "proto3"; package ${packageName}; import "google/protobuf/descriptor.proto";
+message Rule { string ${field} = 2; } extend google.protobuf.MethodOptions { Rule rule = ${number}; }
+service S { rpc Call(M) returns (M) { option (rule).${field} = "${value}"; } } message M {}
+`;
+}
+
+describe("a git revision for --against", () => {
+  const repository = createTempFolder();
+  afterAll(() => repository[Symbol.dispose]());
+  const programs = { PATH: [join(projectFolder, "node_modules/.bin"), process.env["PATH"]].join(delimiter) };
+
+  async function run(program: string, ...args: readonly string[]): Promise<ProgramResult> {
+    const environment = { ...programs, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_SYSTEM: "/dev/null" };
+    return await runProgram(program, args, { folder: repository.path, environment });
+  }
+
+  beforeAll(async () => {
+    mkdirSync(repository.file("inner"));
+    repository.write("a.proto", definition("a", "get", "/one"));
+    repository.write("inner/b.proto", definition("b", "restriction", "ONE"));
+    await run("git", "init", "-q");
+    await run("git", "add", ".");
+    await run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "One");
+    repository.write("a.proto", definition("a", "get", "/two"));
+    repository.write("inner/b.proto", definition("b", "restriction", "TWO"));
+    expect(await run("buf", "build", "-o", "now.binpb")).toMatchObject({ exitCode: 0 });
+  }, 60_000);
+
+  test("is compiled by buf from the committed files", async () => {
+    const { exitCode, stdout } = await run(process.execPath, main, "check", "now.binpb", "--against", "HEAD");
+    expect([exitCode, stdout]).toEqual([
+      1,
+      expect.stringContaining("a.proto:3: error: route-removed a.S.Call GET /one\n"),
+    ]);
+  });
+
+  test("is compiled in the current folder of the repository", async () => {
+    const inner = { folder: repository.file("inner"), environment: programs };
+    const args = [main, "check", "../now.binpb", "--against", "HEAD", "--service", "b.S"];
+    const { exitCode, stdout } = await runProgram(process.execPath, args, inner);
+    expect([exitCode, stdout]).toEqual([
+      1,
+      expect.stringContaining("b.proto:3: error: visibility-narrowed b.S.Call\n"),
+    ]);
+  });
+
+  test("is refused if buf is not installed", async () => {
+    const environment = { PATH: dirname((await run("which", "git")).stdout) };
+    const args = [main, "check", "now.binpb", "--against", "HEAD"];
+    expect(await runProgram(process.execPath, args, { folder: repository.path, environment })).toMatchObject({
+      exitCode: 2,
+      stderr: 'cannot build the definition of HEAD with buf: the program "buf" is not installed\n',
+    });
+  });
+
+  test("is refused with buf's error if its definition does not compile", async () => {
+    repository.write("a.proto", "no");
+    await run("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qam", "Two");
+    const { exitCode, stderr } = await run(process.execPath, main, "check", "now.binpb", "--against", "HEAD");
+    expect([exitCode, stderr]).toEqual([
+      2,
+      expect.stringMatching(/^cannot build the definition of HEAD with buf: .*a\.proto:1:1:/),
+    ]);
+  });
+});

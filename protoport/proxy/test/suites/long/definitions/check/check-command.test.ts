@@ -1,0 +1,354 @@
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  DescriptorProtoSchema,
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  MethodOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
+import { afterAll, describe, expect, test } from "vitest";
+import { proxyCommand } from "../../../../../src/command/program.ts";
+import { switchNames, toRestOptions } from "../../../../../src/definitions/rest-switches.ts";
+import { createGateway, parseHttpRules } from "../../../../../../gateway/src/index.ts";
+import { file_files_v1_files } from "../../../../../../testing/src/gen/files/v1/files_pb.ts";
+import {
+  file_kitchensink_v1_kitchen_sink,
+  KitchenSink,
+} from "../../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
+import { file_kitchensink_v1_legacy } from "../../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
+import { file_kitchensink_v1_shelves } from "../../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { file_orders_v1_orders } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { file_streams_v1_stream_service } from "../../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
+import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { projectFolder, runProgram } from "../../../../../../testing/src/process/child-program.ts";
+import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+
+// npx @protoport/proxy check
+
+const folder = createTempFolder();
+const { write } = folder;
+afterAll(() => folder[Symbol.dispose]());
+
+const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
+const everything = write(
+  "everything.binpb",
+  descriptorSetOf(
+    file_files_v1_files,
+    file_kitchensink_v1_kitchen_sink,
+    file_kitchensink_v1_legacy,
+    file_kitchensink_v1_shelves,
+    file_streams_v1_stream_service,
+  ),
+);
+
+const unbound = "kitchensink.v1.KitchenSink.Unbound";
+
+/** Writes rules, and returns the arguments that name them. */
+function withRules(...rules: readonly object[]): readonly string[] {
+  return ["--rules", write("rules.json", JSON.stringify({ rules }))];
+}
+
+/** The signals for a command that is never stopped. */
+const neverStopped = { stopRequested: () => new Promise<never>(() => undefined), onHangup: () => undefined };
+
+async function check(...args: readonly string[]): Promise<{ exitCode: number; printed: string; errorOutput: string }> {
+  const output: string[] = [];
+  const errors: string[] = [];
+  const exitCode = await proxyCommand(["check", ...args], {
+    ...neverStopped,
+    out: (text) => void output.push(text),
+    err: (text) => void errors.push(text),
+  });
+  return { exitCode, printed: output.join("\n"), errorOutput: errors.join("\n") };
+}
+
+test("check counts a valid definition's services and bindings", async () => {
+  expect(await check(orders)).toEqual({
+    exitCode: 0,
+    errorOutput: "",
+    printed: `${orders}: 1 service, 1 RPC\n\nThe gateway would start: 1 service with 1 REST binding.`,
+  });
+});
+
+test("check counts the RPCs without an HTTP rule", async () => {
+  const { printed } = await check(everything, "--service", KitchenSink.typeName);
+  expect(printed).toMatch(
+    /\nThe gateway would start: 1 service with \d+ REST bindings\.\n1 RPC without a rule: callable as JSON with POST/,
+  );
+});
+
+test("check lists grpc-gateway options that a description does not use", async () => {
+  const file = structuredClone(file_orders_v1_orders.proto);
+  const responses = { no: 1042, wireType: 2, data: Uint8Array.of(2, 9 * 8 + 2, 0) };
+  for (const { method } of file.service) for (const rpc of method) rpc.options?.$unknown?.push(responses);
+  const set = descriptorSetOf({ ...file_orders_v1_orders, proto: file });
+  expect((await check(write("options.binpb", set))).printed).toMatch(
+    /\nOpenAPI documents of .*:\n\n {2}openapiv2_operation\.responses of orders\.v1\.OrderService\.DeleteOrder$/,
+  );
+});
+
+test("protoport runs check, and prints usage for wrong arguments", async () => {
+  const file = join(projectFolder, "protoport/proxy/src/command/main.ts");
+  expect(await runProgram(process.execPath, [file, "check", orders])).toMatchObject({
+    exitCode: 0,
+    stdout: `${(await check(orders)).printed}\n`,
+  });
+  for (const args of [[], ["check"], ["chekc"]]) {
+    expect(await runProgram(process.execPath, [file, ...args])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringMatching(/^protoport: .*\nTry 'protoport.* --help'\.\n$/),
+    });
+  }
+});
+
+test("toRestOptions enables the options for every service", () => {
+  const { service, ...others } = toRestOptions(new Set(["lenient", "fullyDecodeReservedExpansion"]));
+  const ofAll = { profile: "strict", fullyDecodeReservedExpansion: true };
+  expect([service?.(KitchenSink), others]).toEqual([{ lenient: true }, ofAll]);
+  expect(toRestOptions(new Set(), "google")).toMatchObject({ profile: "google" });
+});
+
+describe("a definition with an invalid HTTP rule", () => {
+  const rules = [
+    { selector: unbound, get: "/a/{nope}" },
+    { selector: "kitchensink.v1.KitchenSink.Root", get: "/b/{ids}" },
+    { selector: "kitchensink.v1.KitchenSink.Close", get: "/b/{" },
+  ];
+
+  test("is refused with one line per problem that createGateway throws", async () => {
+    const { exitCode, printed } = await check(everything, ...withRules(...rules), "--service", KitchenSink.typeName);
+    let thrown = "";
+    try {
+      const httpRules = parseHttpRules(JSON.stringify({ rules }));
+      createGateway({ routes: (router) => router.service(KitchenSink, {}), rest: { rules: httpRules } });
+    } catch (error) {
+      thrown = String(error);
+    }
+    const [, ...problems] = thrown.split("\n");
+    expect(problems).toHaveLength(3);
+    const reasons = [
+      "The gateway would not start, for 3 reasons:",
+      "",
+      ...problems.map((problem) => `  ${problem}`),
+      "",
+    ];
+    expect(printed).toContain(`\n${reasons.join("\n")}\nrest.rules overrides a rule that you cannot change`);
+    expect(printed).not.toContain("without a rule");
+    expect(exitCode).toBe(1);
+  });
+
+  test("is accepted when flags exclude the invalid rule", async () => {
+    const args = withRules(rules[0] ?? {});
+    expect((await check(everything, ...args)).exitCode).toBe(1);
+    expect((await check(everything, ...args, "--omit", unbound)).exitCode).toBe(0);
+    expect((await check(everything, ...args, "--service", "files.*")).exitCode).toBe(0);
+  });
+});
+
+test("--rules accepts JSON and YAML service configs, ignoring other services' rules", async () => {
+  const http = {
+    rules: [
+      { selector: unbound, get: "/x" },
+      { selector: "google.longrunning.Operations.GetOperation", get: "/y" },
+    ],
+  };
+  const config = write("service.json", JSON.stringify({ type: "google.api.Service", configVersion: 3, http }));
+  const yaml = write("service.yaml", `http:\n  rules:\n  - selector: ${unbound}\n    get: /x # for now\n`);
+  for (const file of [config, yaml]) {
+    expect(await check(everything, "--service", KitchenSink.typeName, "--rules", file)).toMatchObject({
+      exitCode: 0,
+      printed: expect.not.stringContaining("without a rule"),
+    });
+  }
+});
+
+test("--rules rejects JSON with duplicate members", async () => {
+  const rules = write("twice.json", `{"rules": [{"selector": "${unbound}", "get": "/a", "get": "/b"}]}`);
+  const { exitCode, errorOutput } = await check(everything, "--rules", rules);
+  expect([exitCode, errorOutput]).toEqual([2, expect.stringContaining("cannot read the HTTP rules of ")]);
+});
+
+describe("protoport check", () => {
+  const set = descriptorSetOf(file_orders_v1_orders);
+  const alone = create(FileDescriptorSetSchema, { file: [file_orders_v1_orders.proto] });
+  const options = create(MethodOptionsSchema);
+  // A google.api.http option whose bytes are not an HttpRule.
+  options.$unknown = [{ no: 72295728, wireType: 2, data: new Uint8Array([2, 0xff, 0xff]) }];
+  const method = { name: "R", inputType: ".a.M", outputType: ".a.M", options };
+  const setWith = (messages: readonly string[]): Uint8Array => {
+    const messageType = messages.map((name) => create(DescriptorProtoSchema, { name }));
+    const file = { name: "a.proto", package: "a", messageType, service: [{ name: "S", method: [method] }] };
+    const proto = create(FileDescriptorProtoSchema, file);
+    return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [proto] }));
+  };
+
+  test.each([
+    { name: "an empty file", content: "", message: 'is empty. Create it with "buf build' },
+    { name: "a .proto file", content: 'syntax = "proto3";', message: "it is text. Create it" },
+    { name: "a descriptor set in JSON", content: '{"file": []}', message: "it is text" },
+    { name: "text that begins with line breaks", content: "\n\n\nhello, world\n", message: "it is text" },
+    {
+      name: "another binary file",
+      content: new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
+      message: "it does not start with a FileDescriptorProto",
+    },
+    { name: "a compressed descriptor set", content: gzipSync(set), message: "it is compressed with gzip" },
+    {
+      name: "a truncated descriptor set",
+      content: set.subarray(0, set.length / 2),
+      message: "it is truncated or not protobuf",
+    },
+    {
+      name: "a file without services",
+      content: descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
+      message: "declares no services",
+    },
+    {
+      name: "a file whose types are missing",
+      content: setWith([]),
+      message: "a.S is omitted: the type a.M is missing. ",
+    },
+    {
+      name: "an annotation that is not an HttpRule",
+      content: setWith(["M"]),
+      message: "cannot check the definition: ",
+    },
+  ])("given $name as the input file, exits with 2", async ({ content, message }) => {
+    const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
+    expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
+    expect(errorOutput).toContain(message);
+    expect(errorOutput).not.toMatch(/\n {4}at /);
+  });
+
+  test("names the missing import and the npm package that contains it", async () => {
+    const date = { name: "date", number: 1, type: 11, label: 1, typeName: ".google.type.Date" };
+    const file = {
+      name: "a.proto",
+      package: "a",
+      dependency: ["google/api/client.proto", "google/type/date.proto"],
+      messageType: [{ name: "M", field: [date] }],
+      service: [{ name: "S", method: [{ name: "R", inputType: ".a.M", outputType: ".a.M" }] }],
+    };
+    const sent = create(FileDescriptorSetSchema, { file: [create(FileDescriptorProtoSchema, file)] });
+    const { exitCode, errorOutput } = await check(write("set.binpb", toBinary(FileDescriptorSetSchema, sent)));
+    expect(exitCode).toBe(2);
+    expect(errorOutput).toBe(
+      "a.S is omitted: the type google.type.Date of a field of a.M is missing; missing import: google/type/date.proto. " +
+        'Create it with "buf build -o set.binpb" or "protoc --include_imports --descriptor_set_out=set.binpb". ' +
+        'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"',
+    );
+  });
+
+  test("accepts a set without well-known imports", async () => {
+    const { exitCode, printed, errorOutput } = await check(
+      write("set.binpb", toBinary(FileDescriptorSetSchema, alone)),
+    );
+    expect([exitCode, errorOutput]).toEqual([0, ""]);
+    expect(printed).toContain("The gateway would start: 1 service with 1 REST binding.");
+  });
+
+  test.each([
+    { name: "a folder", args: ["/"], message: "cannot read /: EISDIR" },
+    { name: "a missing file", args: ["nowhere.binpb"], message: "cannot read nowhere.binpb: ENOENT" },
+    { name: "a missing file argument", args: [], message: "usage: protoport check SET " },
+    { name: "two file arguments", args: [orders, orders], message: "usage: protoport check SET " },
+    { name: "an unknown flag", args: [orders, "--strict"], message: 'unknown flag "--strict" of "check"' },
+    {
+      name: "an unknown --rest option",
+      args: [orders, "--rest", "loose"],
+      message: "protoport: --rest must be one of lenient, ",
+    },
+    {
+      name: "an unknown --rest-profile",
+      args: [orders, "--rest-profile", "gogle"],
+      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"',
+    },
+    {
+      name: "a --service that matches nothing",
+      args: [orders, "--service", "a.B"],
+      message: `${orders} has no service that matches a.B`,
+    },
+    {
+      name: "a rules file larger than 4 MiB",
+      args: [orders, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
+      message: "large.yaml is larger than 4194304 bytes",
+    },
+    {
+      name: "YAML rules with an alias",
+      args: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
+      message: "/a.yaml: line 2, column 10: *a is an alias",
+    },
+  ])("given $name, exits with 2", async ({ args, message }) => {
+    const { exitCode, printed, errorOutput } = await check(...args);
+    expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
+    expect(errorOutput).toContain(message);
+  });
+
+  test("reports a file larger than 200 MiB, without reading it completely", async () => {
+    expect((await check("/dev/zero")).errorOutput).toBe("/dev/zero is larger than 209715200 bytes");
+  });
+});
+
+/** Returns a definition with services `a.b.C` and `a.B_C`, whose RPCs have the same tool names. */
+function sameNames(): string {
+  const message = { name: "M" };
+  const files = ["a.b", "a"].map((name, at) => {
+    const type = `.${name}.M`;
+    const method = [false, true].map((clientStreaming) => ({
+      name: clientStreaming ? "Send" : "Get",
+      inputType: type,
+      outputType: type,
+      clientStreaming,
+    }));
+    const service = [{ name: at === 0 ? "C" : "b_C", method }];
+    return create(FileDescriptorProtoSchema, {
+      name: `${at}.proto`,
+      package: name,
+      syntax: "proto3",
+      messageType: [message],
+      service,
+    });
+  });
+  return write("same.binpb", toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: files })));
+}
+
+test("--mcp lists RPCs that cannot be tools, and tools with a hash", async () => {
+  const { exitCode, printed } = await check(sameNames(), "--mcp", "a.*", "--mcp", "c.*");
+  expect([exitCode, printed.split("\n\n").at(-1)?.split("\n")]).toEqual([
+    0,
+    [
+      "2 RPCs would be tools of AI agents.",
+      "  a.b.C.Send is not a tool: its client sends a stream",
+      "  a.b_C.Send is not a tool: its client sends a stream",
+      expect.stringMatching(/^  a\.b_C\.Get is the tool a_b_C_Get_[0-9a-f]{8}$/),
+      "  --mcp c.* matches no RPC",
+    ],
+  ]);
+  const { printed: json } = await check(everything, "--mcp", "streams.*", "--json");
+  expect(JSON.parse(json)).toMatchObject({
+    tools: {
+      names: { "streams.v1.StreamService.Count": "streams_v1_StreamService_Count" },
+      clientStreams: ["streams.v1.StreamService.Echo"],
+      unmatched: [],
+    },
+  });
+});
+
+test("--help lists every --rest switch", async () => {
+  const { exitCode, printed } = await check("--help");
+  expect(exitCode).toBe(0);
+  expect(switchNames.filter((name) => !printed.includes(name))).toEqual([]);
+});
+
+test("--json prints services, routes and problems", async () => {
+  const { exitCode, printed } = await check(orders, "--json");
+  expect([exitCode, JSON.parse(printed)]).toEqual([
+    0,
+    {
+      services: ["orders.v1.OrderService"],
+      routes: [expect.stringContaining("orders.v1.OrderService.")],
+      problems: [],
+    },
+  ]);
+});

@@ -1,0 +1,173 @@
+import { readFileSync } from "node:fs";
+import { afterAll, describe, expect, test } from "vitest";
+import { parseHttpRules } from "../../../../../../gateway/src/index.ts";
+import { createOpenApi } from "../../../../../../gateway/src/openapi/index.ts";
+import { createMcp } from "../../../../../../gateway/src/mcp/index.ts";
+import { descriptorSetOf } from "../../../../../../testing/src/gateway/descriptor-set.ts";
+import { startProxyProcess } from "../../../../../../testing/src/gateway/proxy-process.ts";
+import { file_library_v1_library, LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
+import { file_orders_v1_orders, OrderService } from "../../../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { restrictedGreenhouse } from "../../../../../../testing/src/gateway/restricted.ts";
+import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
+import { runOpenApi } from "./run-openapi.ts";
+
+// npx @protoport/proxy openapi
+
+const folder = createTempFolder();
+const { write } = folder;
+afterAll(() => folder[Symbol.dispose]());
+
+const orders = write("orders.binpb", descriptorSetOf(file_orders_v1_orders));
+const both = write("both.binpb", descriptorSetOf(file_orders_v1_orders, file_library_v1_library));
+
+const info = { title: OrderService.typeName, version: "1.0.0" };
+const server = { url: "https://orders.example/v1" };
+const key = { type: "apiKey", name: "x-key", in: "header" } as const;
+const rules = { rules: [{ selector: `${OrderService.typeName}.DeleteOrder`, delete: "/gone/{id}" }] };
+const base = { info: { title: "Orders", version: "2", contact: { name: "Ada" } }, securitySchemes: { key } };
+
+/** What `createOpenApi` returns for the same options, as the file contains it. */
+describe("the openapi command", () => {
+  test.each([
+    { name: "without flags", args: [], options: { info } },
+    { name: "with --version 3.2", args: ["--version", "3.2"], options: { info, openapi: "3.2.0" } },
+    {
+      name: "with --title, --api-version and --server",
+      args: ["--title", "T", "--api-version", "9", "--server", server.url],
+      options: { info: { title: "T", version: "9" }, servers: [server] },
+    },
+    { name: "with --base", args: ["--base", write("base.json", JSON.stringify(base))], options: base },
+    {
+      name: "with --title and a base file in YAML",
+      args: ["--title", "T", "--base", write("base.yaml", "info: {title: A, version: '3'}\nservers: [{url: /a}]\n")],
+      options: { info: { title: "T", version: "3" }, servers: [{ url: "/a" }] },
+    },
+    {
+      name: "with --rules",
+      args: ["--rules", write("rules.json", JSON.stringify(rules))],
+      options: { info, rest: { rules: parseHttpRules(JSON.stringify(rules)) } },
+    },
+    {
+      name: "with --rest",
+      args: ["--rest", "lenient"],
+      options: { info, rest: { service: () => ({ lenient: true }) } },
+    },
+    {
+      name: "with --mcp",
+      args: ["--mcp", "orders.*"],
+      options: { info, mcp: createMcp({ tools: ["orders.*"] }) },
+    },
+  ] as const)("$name writes createOpenApi's document", async ({ args, options }) => {
+    const document = JSON.stringify(createOpenApi([OrderService], options));
+    expect(await runOpenApi(orders, ...args)).toEqual({ exitCode: 0, printed: document, errors: "" });
+  });
+
+  test("omits RPCs and fields that --visibility hides", async () => {
+    const set = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
+    expect(JSON.parse((await runOpenApi(set, "--visibility", "INTERNAL")).printed).paths).toHaveProperty(
+      "/sensors/{sensor}/reading",
+    );
+    const { printed, errors } = await runOpenApi(set, "--visibility", "PUBLIC");
+    expect(Object.keys(JSON.parse(printed).paths)).toEqual(["/beds/{bed}:water"]);
+    expect(printed).not.toContain("note");
+    expect(errors).toBe('the visibility label "PUBLIC" has no effect: the definitions use INTERNAL');
+  });
+
+  test("ignores rules and omissions of RPCs that --visibility hides", async () => {
+    const set = write("restricted.binpb", descriptorSetOf(restrictedGreenhouse()));
+    const selector = "greenhouse.v1.GreenhouseService.GetReading";
+    const ofHidden = write("hidden.yaml", `rules:\n- { selector: ${selector}, get: "/moved/{sensor}" }\n`);
+    const pathsFor = async (...args: readonly string[]): Promise<readonly string[]> =>
+      Object.keys(JSON.parse((await runOpenApi(set, "--rules", ofHidden, ...args)).printed).paths);
+    expect(await pathsFor("--visibility", "PUBLIC", "--omit", selector)).toEqual(["/beds/{bed}:water"]);
+    expect(await pathsFor("--visibility", "INTERNAL")).toContain("/moved/{sensor}");
+  });
+
+  test("writes the services that --service selects", async () => {
+    const document = createOpenApi([LibraryService], { info: { title: LibraryService.typeName, version: "1.0.0" } });
+    const { printed } = await runOpenApi(both, "--service", LibraryService.typeName);
+    expect(printed).toBe(JSON.stringify(document));
+  });
+});
+
+describe("the openapi command's output file", () => {
+  test.each([
+    { name: "openapi.json", args: [] },
+    { name: "openapi.yaml", args: ["--rest", "lenient", "--mcp", "orders.*"] },
+  ])("$name equals the document of a running proxy", async ({ name, args }) => {
+    const flags = ["--upstream", "http://127.0.0.1:1", "--descriptors", orders, "--port", "0", ...args];
+    await using proxy = await startProxyProcess(flags);
+    const sent = await fetch(`${proxy.baseUrl}/${name}`);
+    const out = folder.file(name);
+    expect(await runOpenApi(orders, "--out", out, ...args)).toEqual({ exitCode: 0, printed: "", errors: "" });
+    expect(readFileSync(out, "utf8")).toBe(await sent.text());
+  });
+});
+
+describe("the openapi command", () => {
+  test.each([
+    { name: "an unknown format", args: ["--format", "xml"], code: 2, says: '--format must be json or yaml, got "xml"' },
+    {
+      name: "an unknown version",
+      args: ["--version", "3.0"],
+      code: 2,
+      says: '--version must be 3.1 or 3.2, got "3.0"',
+    },
+    {
+      name: "the version toString",
+      args: ["--version", "toString"],
+      code: 2,
+      says: "--version must be 3.1 or 3.2",
+    },
+    {
+      name: "a service that does not exist",
+      args: ["--service", "a.B"],
+      code: 2,
+      says: "has no service that matches a.B",
+    },
+    { name: "a base file that does not exist", args: ["--base", folder.file("none")], code: 2, says: "cannot read" },
+    {
+      name: "a misspelled member of the base file",
+      args: ["--base", write("bad.yaml", "info: {titel: A}\n")],
+      code: 2,
+      says: 'unknown option "info.titel", did you mean "info.title"?',
+    },
+    {
+      name: "a version in the base file that is a number",
+      args: ["--base", write("number.yaml", "info: {version: 1}\n")],
+      code: 2,
+      says: "info.version must be a string, got 1",
+    },
+    {
+      name: "an unknown type of a security scheme",
+      args: ["--base", write("scheme.yaml", "securitySchemes: {a: {type: basic}}\n")],
+      code: 2,
+      says: "securitySchemes.a.type must be one of http, apiKey",
+    },
+    {
+      name: "a folder that does not exist",
+      args: ["--out", folder.file("none/openapi.json")],
+      code: 2,
+      says: "cannot write",
+    },
+    {
+      name: "an invalid HTTP rule",
+      args: ["--rules", write("r.json", JSON.stringify({ rules: [{ ...rules.rules[0], delete: "/{nope}" }] }))],
+      code: 1,
+      says: "nope",
+    },
+  ])("reports $name as an error", async ({ args, code, says }) => {
+    const { exitCode, errors } = await runOpenApi(orders, ...args);
+    expect([exitCode, errors]).toEqual([code, expect.stringContaining(says)]);
+  });
+
+  test("reports a binding that OpenAPI 3.1 cannot describe", async () => {
+    const custom = { ...rules.rules[0], delete: undefined, custom: { kind: "PROPFIND", path: "/{id}" } };
+    const file = write("custom.json", JSON.stringify({ rules: [custom] }));
+    const { exitCode, errors } = await runOpenApi(both, "--rules", file);
+    expect([exitCode, errors]).toEqual([
+      0,
+      expect.stringMatching(/^orders\.v1\.OrderService\.DeleteOrder is omitted: /),
+    ]);
+  });
+});
