@@ -145,7 +145,7 @@ test("conformance imports only its own files and Node.js modules", () => {
 
 /** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
 const limits = [
-  { name: "auth", lines: 3400, files: 51, exports: 40 },
+  { name: "auth", lines: 3470, files: 51, exports: 40 },
   { name: "command-line", lines: 820, files: 15, exports: 69 },
   { name: "docs-page", lines: 2180, files: 33, exports: 40 },
   { name: "frameworks", lines: 1050, files: 10, exports: 41 },

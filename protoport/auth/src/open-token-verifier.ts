@@ -41,6 +41,7 @@ export type SourceNames = Readonly<Partial<Record<"tokenHashesFile" | "jwt" | "i
 const keyTimingNames: OptionNames<Partial<KeyTiming>> = {
   refreshMs: true,
   usableMs: true,
+  unknownKeyGapMs: true,
   coolDownMs: true,
   fetchMs: true,
   backOffMs: true,

@@ -9,14 +9,15 @@ import { introspectionTimeoutMs } from "../src/introspection/open-introspection-
 import { defaultKeyTiming } from "../src/jwt/fetched-keys.ts";
 
 const page = readFileSync(new URL("../../docs/reference/tokens.md", import.meta.url), "utf8").replaceAll("\n", " ");
-const { refreshMs, usableMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = defaultKeyTiming;
+const { refreshMs, usableMs, unknownKeyGapMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = defaultKeyTiming;
 
 test.each([
   `every ${refreshMs / 60_000} minutes, in the background`,
   `within ${fetchMs / 1000} seconds and ${providerResponseLimitBytes / 1024} KiB, without redirects`,
   `after ${backOffMs / 1000} s, ${(2 * backOffMs) / 1000} s, ${(4 * backOffMs) / 1000} s … ${backOffMaxMs / 1000} s`,
   `${usableMs / 3_600_000} hours after the last successful fetch`,
-  `none within ${coolDownMs / 1000} seconds of the last`,
+  `no fetch in the second (${unknownKeyGapMs / 1000} s) after another`,
+  `one in ${coolDownMs / 1000} seconds for the same`,
   `several tokens, and more than ${tokenLimitChars / 1024} KiB are malformed`,
   `is cached for ${activeTtlMs / 1000} seconds, or until an earlier \`exp\``,
   `with \`active: false\` is cached for ${inactiveTtlMs / 1000} seconds`,

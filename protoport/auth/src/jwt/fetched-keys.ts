@@ -1,4 +1,12 @@
-import { createRemoteJWKSet, customFetch, type JSONWebKeySet, jwksCache, type RemoteJWKSet } from "jose";
+import {
+  createRemoteJWKSet,
+  customFetch,
+  errors,
+  type JSONWebKeySet,
+  jwksCache,
+  type JWTVerifyGetKey,
+  type RemoteJWKSet,
+} from "jose";
 
 import { type OperatorLog, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
 import { digestOf } from "../token-verifier.ts";
@@ -24,7 +32,9 @@ export interface KeyTiming {
   readonly refreshMs: number;
   /** How long keys are used after the last successful fetch. jose measures this time with the wall clock. */
   readonly usableMs: number;
-  /** Minimum time by the wall clock between a successful fetch and a fetch for a token with an unknown key. */
+  /** The minimum time between a successful fetch and a fetch for a token with an unknown key. */
+  readonly unknownKeyGapMs: number;
+  /** The minimum time between two fetches for tokens with the same unknown key. */
   readonly coolDownMs: number;
   /** Timeout for one fetch, including discovery. */
   readonly fetchMs: number;
@@ -38,22 +48,29 @@ export interface KeyTiming {
  *
  * With 5 minutes for `refreshMs`, a withdrawn key is removed soon, and the provider gets 300 requests a day. With 24
  * hours for `usableMs`, keys outlast a provider outage, but a stolen key does not stay valid forever. Providers publish
- * keys before they sign tokens with them. With 10 seconds for `coolDownMs`, a client that sends unknown keys causes at
- * most six fetches a minute. `fetchMs` is 5 seconds, because a call that waits for an unknown key should not wait
+ * keys before they sign tokens with them, so a set that is a second old (`unknownKeyGapMs`) has them. With 20 seconds for `coolDownMs`, a client that repeats an unknown key leaves
+ * two of three fetches to a new key. `fetchMs` is 5 seconds, because a call that waits for an unknown key should not wait
  * longer than its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,
   usableMs: 24 * 3_600_000,
-  coolDownMs: 10_000,
+  unknownKeyGapMs: 1_000,
+  coolDownMs: 20_000,
   fetchMs: 5_000,
   backOffMs: 1_000,
   backOffMaxMs: 60_000,
 };
 
 /**
- * Fetches an issuer's keys, and keeps them up to date. Resolves after the first fetch, even if that failed. jose's remote key set
- * stores the keys, and fetches them for unknown keys. This module adds the refresh and the back-off.
+ * Fetches for unknown keys: three at once, then one in 20 seconds. So whoever sends unknown keys causes six a minute, and
+ * delays a new key by 20 seconds.
+ */
+const unknownKeyFetches = { atOnce: 3, refillMs: 20_000 };
+
+/**
+ * Fetches an issuer's keys, and keeps them up to date. Resolves after the first fetch, even if that failed. jose's
+ * remote key set stores the keys. This module adds the refresh, the back-off, and fetches for unknown keys.
  */
 export async function openFetchedKeys(options: FetchedKeysOptions): Promise<IssuerKeys> {
   const keys = new FetchedKeys(options);
@@ -62,7 +79,7 @@ export async function openFetchedKeys(options: FetchedKeysOptions): Promise<Issu
 }
 
 class FetchedKeys implements IssuerKeys {
-  readonly find: RemoteJWKSet;
+  readonly #remote: RemoteJWKSet;
   readonly #options: FetchedKeysOptions;
   readonly #timing: KeyTiming;
   readonly #closed = new AbortController();
@@ -74,21 +91,34 @@ class FetchedKeys implements IssuerKeys {
   #failures = 0;
   #lastProblem = "";
   #timer: NodeJS.Timeout | undefined;
+  /** When a fetch for each unknown key began, in `performance.now()` milliseconds. */
+  readonly #unknown = new Map<string, number>();
+  /** The time by which all fetches for unknown keys are available again. */
+  #refilledAtMs = 0;
 
   constructor(options: FetchedKeysOptions) {
     this.#options = options;
     this.#timing = { ...defaultKeyTiming, ...options.timing };
-    this.find = createRemoteJWKSet(options.url, {
+    this.#remote = createRemoteJWKSet(options.url, {
       [customFetch]: (_url, { signal }) => this.#fetch(signal),
       [jwksCache]: this.#cache,
       cacheMaxAge: this.#timing.usableMs,
-      cooldownDuration: this.#timing.coolDownMs,
+      cooldownDuration: Infinity,
       timeoutDuration: this.#timing.fetchMs,
     });
   }
 
+  readonly find: JWTVerifyGetKey = async (header, jws) => {
+    try {
+      return await this.#remote(header, jws);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || !(await this.#fetchUnknown(header?.kid ?? ""))) throw error;
+      return this.#remote(header, jws);
+    }
+  };
+
   get current(): JSONWebKeySet | undefined {
-    return this.find.fresh ? this.#cache.jwks : undefined;
+    return this.#remote.fresh ? this.#cache.jwks : undefined;
   }
 
   get fetchedAtMs(): number | undefined {
@@ -109,7 +139,30 @@ class FetchedKeys implements IssuerKeys {
   async reload(): Promise<void> {
     this.#nextAtMs = 0;
     // The rejection is ignored, because `#fail` has already logged the problem.
-    await this.find.reload().catch(() => undefined);
+    await this.#remote.reload().catch(() => undefined);
+  }
+
+  /**
+   * Fetches the keys for a token with an unknown key. Resolves to whether newer keys are in use.
+   *
+   * @throws KeysUnavailableError if no fetch is allowed now, or if it fails
+   */
+  async #fetchUnknown(kid: string): Promise<boolean> {
+    const nowMs = performance.now();
+    // A fetch that runs is shared. After a failure, the back-off is the limit.
+    if (!this.#remote.reloading && this.#failures === 0) {
+      const { unknownKeyGapMs, coolDownMs } = this.#timing;
+      if (nowMs - (this.#fetchedAtMs ?? -Infinity) < unknownKeyGapMs) return false;
+      if (nowMs - (this.#unknown.get(kid) ?? -Infinity) < coolDownMs) return false;
+      const { atOnce, refillMs } = unknownKeyFetches;
+      const waitMs = this.#refilledAtMs - nowMs - (atOnce - 1) * refillMs;
+      if (waitMs > 0) throw new KeysUnavailableError(Math.ceil(waitMs / 1000));
+      this.#refilledAtMs = Math.max(nowMs, this.#refilledAtMs) + refillMs;
+      for (const [other, atMs] of this.#unknown) if (nowMs - atMs >= coolDownMs) this.#unknown.delete(other);
+      this.#unknown.set(kid, nowMs);
+    }
+    await this.#remote.reload();
+    return true;
   }
 
   close(): void {

@@ -33,4 +33,12 @@ export interface IssuerKeys {
 }
 
 /** Thrown when the keys are needed but cannot be fetched. The reason is logged, and is in `IssuerKeys.problem`. */
-export class KeysUnavailableError extends Error {}
+export class KeysUnavailableError extends Error {
+  /** Seconds until the keys may be fetched for a token with an unknown key, if that is why. */
+  readonly retryAfterS: number | undefined;
+
+  constructor(retryAfterS?: number) {
+    super("the keys cannot be fetched now");
+    this.retryAfterS = retryAfterS;
+  }
+}

@@ -99,14 +99,18 @@ function outcomeOfError(error: unknown, keys: IssuerKeys): ExpiringOutcome {
   if (error instanceof errors.JWTExpired) return rejectedOutcome(reason, "expired");
   if (error instanceof errors.JWKSMultipleMatchingKeys)
     return rejectedOutcome("several keys match the token, which has no kid");
-  if (error instanceof errors.JWKSNoMatchingKey || error instanceof KeysUnavailableError)
-    return uncachedOutcome(missingKeyOutcome(keys));
+  if (error instanceof errors.JWKSNoMatchingKey) return uncachedOutcome(missingKeyOutcome(keys, undefined));
+  if (error instanceof KeysUnavailableError) return uncachedOutcome(missingKeyOutcome(keys, error.retryAfterS));
   const isEarly = error instanceof errors.JWTClaimValidationFailed && error.claim === "nbf";
   return isEarly ? uncachedOutcome({ kind: "invalid", reason }) : rejectedOutcome(reason);
 }
 
 // If the keys may be outdated, the token is not invalid, but cannot be verified right now.
-function missingKeyOutcome({ problem, retryAfterS }: IssuerKeys): TokenOutcome {
+function missingKeyOutcome(
+  { problem, retryAfterS: backOffS }: IssuerKeys,
+  fetchableAfterS: number | undefined,
+): TokenOutcome {
+  const retryAfterS = fetchableAfterS ?? backOffS;
   if (problem === undefined && retryAfterS === undefined)
     return { kind: "invalid", reason: "the issuer has no key that matches the token" };
   return {

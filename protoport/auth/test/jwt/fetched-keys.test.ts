@@ -159,7 +159,7 @@ test("close() during a key fetch prevents the next fetch", async () => {
 describe("a token that names an unknown key", () => {
   test("is accepted once the provider publishes the key", async () => {
     using provider = await startProvider();
-    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    using verifier = await openVerifierAt(provider);
     const second = await createSigningKey("ES256", "second");
     provider.keys = [...provider.keys, second];
     expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
@@ -167,7 +167,7 @@ describe("a token that names an unknown key", () => {
 
   test("causes a single fetch even with 200 concurrent tokens", async () => {
     using provider = await startProvider();
-    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    using verifier = await openVerifierAt(provider);
     const stranger = await createSigningKey("ES256", "stranger");
     const tokens = await Promise.all(
       Array.from({ length: 200 }, (_, n) => provider.sign({ jti: String(n) }, {}, stranger)),
@@ -177,12 +177,46 @@ describe("a token that names an unknown key", () => {
     expect(provider.requests).toEqual(["/keys", "/keys"]);
   });
 
-  test("causes no fetch within the cool-down", async () => {
+  test.each([
+    { name: "a set of the last second", timing: { unknownKeyGapMs: hourMs }, fetches: 0 },
+    { name: "a fetch for the same key", timing: { coolDownMs: hourMs }, fetches: 1 },
+  ])("causes no fetch after $name", async ({ timing, fetches }) => {
     using provider = await startProvider();
-    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: hourMs });
-    const token = await provider.sign({}, { kid: "stranger" });
-    expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
-    expect(provider.requests).toEqual(["/keys"]);
+    using verifier = await openVerifierAt(provider, { ...byDemand, ...timing });
+    for (const jti of ["1", "2"]) {
+      const token = await provider.sign({ jti }, { kid: "stranger" });
+      expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "invalid" });
+    }
+    expect(provider.requests).toHaveLength(1 + fetches);
+  });
+
+  test("is accepted at once although strangers repeat an unknown key", async () => {
+    using provider = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    const stranger = async (): Promise<TokenOutcome> =>
+      outcomeOf(verifier, await provider.sign({ jti: String(Math.random()) }, { kid: "stranger" }));
+    for (let call = 0; call < 20; call++) expect(await stranger()).toMatchObject({ kind: "invalid" });
+    const second = await createSigningKey("ES256", "second");
+    provider.keys = [...provider.keys, second];
+    expect(await outcomeOf(verifier, await provider.sign({}, {}, second))).toMatchObject({ kind: "principal" });
+    expect(await stranger()).toMatchObject({ kind: "invalid" });
+    expect(provider.requests).toHaveLength(3);
+  });
+
+  test("is unavailable, not invalid, when strangers with random keys have used up the fetches", async () => {
+    using provider = await startProvider();
+    using other = await startProvider();
+    using verifier = await openVerifierAt(provider);
+    using otherVerifier = await openVerifierAt(other);
+    for (const kid of ["a", "b", "c"])
+      expect(await outcomeOf(verifier, await provider.sign({}, { kid }))).toMatchObject({ kind: "invalid" });
+    const second = await createSigningKey("ES256", "second");
+    for (const each of [provider, other]) each.keys = [...each.keys, second];
+    const outcome = await outcomeOf(verifier, await provider.sign({}, {}, second));
+    expect(outcome).toMatchObject({ kind: "unavailable", retryAfterS: 20 });
+    expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
+    expect(await outcomeOf(otherVerifier, await other.sign({}, {}, second))).toMatchObject({ kind: "principal" });
+    expect([provider.requests.length, other.requests.length]).toEqual([4, 2]);
   });
 
   test("gets the outcome unavailable while the provider fails", async () => {
@@ -243,9 +277,9 @@ describe("withdrawn keys", () => {
 
   test("do not invalidate tokens of other keys during a rotation", async () => {
     using provider = await startProvider("key-0");
-    using verifier = await openVerifierAt(provider, { ...byDemand, coolDownMs: 0 });
+    using verifier = await openVerifierAt(provider);
     const outcomes: Promise<TokenOutcome>[] = [];
-    for (const n of [1, 2, 3, 4]) {
+    for (const n of [1, 2, 3]) {
       const fresh = await createSigningKey("ES256", `key-${n}`);
       // During a rotation, a provider publishes the next key together with the last one.
       provider.keys = [...provider.keys.slice(-1), fresh];
