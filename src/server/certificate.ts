@@ -1,22 +1,8 @@
-import { X509Certificate } from "node:crypto";
-import {
-  withProblems,
-  type OperatorLog,
-  parsed,
-  type ParseResult,
-  type WatchedFile,
-  watchFile,
-} from "@protoport/auth/inputs";
-import { type CertificateValidity, pemBytesMax, validityProblem } from "@protoport/command-line";
+import { withProblems, type OperatorLog, parsed, type WatchedFile, watchFile } from "@protoport/auth/inputs";
+import { type KeyPair, pemBytesMax, readKeyPair } from "@protoport/command-line";
 import type { PlantErrorCode } from "../service/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
-
-/** A PEM certificate chain and its matching private key. */
-export interface KeyPair extends CertificateValidity {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-}
 
 /** A server's certificate. The certificate's files are watched. */
 export interface Certificate extends WatchedFile {
@@ -43,12 +29,7 @@ export async function openCertificate(
   log: OperatorLog,
 ): Promise<Certificate | undefined> {
   if (tlsCertFile === undefined || tlsKeyFile === undefined) return undefined;
-  let current: KeyPair = {
-    cert: Buffer.of(),
-    key: Buffer.of(),
-    validFromDate: new Date(0),
-    validToDate: new Date(0),
-  };
+  let current: KeyPair = { cert: "", key: "", validFromDate: new Date(0), validToDate: new Date(0) };
   let notify: ((renewed: KeyPair) => void) | undefined;
   const warn = (): void => {
     const isEarly = current.validFromDate.getTime() > Date.now();
@@ -65,12 +46,11 @@ export async function openCertificate(
     limitBytes: pemBytesMax,
     log,
     apply: (cert, key) => {
-      const pair = checkPair(Buffer.from(cert), Buffer.from(key));
-      if (pair.kind === "problems") return pair;
-      const problem = validityProblem(pair.value);
-      if (problem !== undefined && validityProblem(current) === undefined)
-        return withProblems(`the certificate ${problem}`);
-      current = pair.value;
+      try {
+        current = readKeyPair(cert, key, current);
+      } catch (reason) {
+        return withProblems(reason instanceof Error ? reason.message : String(reason));
+      }
       notify?.(current);
       warn();
       return parsed({ certFile: tlsCertFile });
@@ -92,25 +72,4 @@ export async function openCertificate(
       files.close();
     },
   };
-}
-
-function checkPair(cert: Buffer, key: Buffer): ParseResult<KeyPair> {
-  try {
-    // Loads node:tls on demand, because loading takes 10 ms.
-    process.getBuiltinModule("node:tls").createSecureContext({ cert, key });
-    // Reads only the first certificate. The rest of the chain may belong to an older certificate, and have expired.
-    const { validFromDate, validToDate } = new X509Certificate(cert);
-    return parsed({ cert, key, validFromDate, validToDate });
-  } catch (reason) {
-    return withProblems(explainPairError(reason));
-  }
-}
-
-/** Returns a problem that describes an OpenSSL error for an operator. */
-function explainPairError(reason: unknown): string {
-  const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
-  if (code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH") return "the private key does not belong to the certificate";
-  const message = reason instanceof Error ? reason.message : String(reason);
-  if (!/^ERR_OSSL_(PEM|UNSUPPORTED)/.test(code)) return message;
-  return `the files must be a PEM certificate and its PEM private key, in this order (${message})`;
 }

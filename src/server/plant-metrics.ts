@@ -14,7 +14,8 @@ import {
   type MetricFamily,
   Metrics,
 } from "@protoport/telemetry/metrics";
-import type { Certificate, KeyPair } from "./certificate.ts";
+import type { KeyPair } from "@protoport/command-line";
+import type { Certificate } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
 import type { Database } from "./database-url.ts";
 

@@ -17,7 +17,10 @@ export { type CommandOutput, runProgram } from "./program.ts";
 export { firstStopSignal } from "./stop-signals.ts";
 export {
   type CertificateValidity,
+  type KeyPair,
+  parseCertificates,
   pemBytesMax,
+  readKeyPair,
   readRegularFile,
   readRegularFileSync,
   validityProblem,

@@ -1,3 +1,10 @@
 /** Reads files that an operator configures, such as keys and certificates, without blocking on a named pipe. */
-export { type CertificateValidity, pemBytesMax, validityProblem } from "./certificates.ts";
+export {
+  type CertificateValidity,
+  type KeyPair,
+  parseCertificates,
+  pemBytesMax,
+  readKeyPair,
+  validityProblem,
+} from "./certificates.ts";
 export { readRegularFile, readRegularFileSync } from "./regular-file.ts";

@@ -1,5 +1,61 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { validityProblem } from "../../src/files/index.ts";
+import { createCertificate } from "../../../testing/src/http/certificate.ts";
+import { parseCertificates, readKeyPair, validityProblem } from "../../src/files/index.ts";
+
+const [first, other, expired] = [
+  createCertificate("first"),
+  createCertificate("other"),
+  createCertificate("expired", new Date("2021-01-01T00:00:00Z")),
+];
+
+test.each([
+  { name: "a pair", pair: first },
+  { name: "an expired pair in place of an expired one", pair: expired, current: expired },
+  { name: "a chain whose second certificate has expired", pair: { cert: first.cert + expired.cert, key: first.key } },
+  { name: "a pair in place of an expired one", pair: first, current: expired },
+])("readKeyPair returns $name", ({ pair, current }) => {
+  const before = current && readKeyPair(current.cert, current.key);
+  expect(readKeyPair(pair.cert, pair.key, before)).toMatchObject(pair);
+});
+
+test.each([
+  {
+    name: "another certificate's key",
+    pair: { cert: first.cert, key: other.key },
+    want: "the private key does not belong to the certificate",
+  },
+  {
+    name: "files in the other order",
+    pair: { cert: first.key, key: first.cert },
+    want: "the files must be a PEM certificate and its PEM private key, in this order (",
+  },
+  {
+    name: "an empty key",
+    pair: { cert: first.cert, key: "" },
+    want: "the files must be a PEM certificate and its PEM private key, in this order (",
+  },
+  {
+    name: "an expired pair in place of a valid one",
+    pair: expired,
+    want: "the certificate expired at 2021-01-01T00:00:00.000Z",
+  },
+])("readKeyPair refuses $name", ({ pair, want }) => {
+  expect(() => readKeyPair(pair.cert, pair.key, readKeyPair(other.cert, other.key))).toThrow(want);
+});
+
+test.each([
+  { name: "nothing for a text without PEM", pem: "first\n", want: 0 },
+  { name: "each certificate next to a key", pem: `first\n${first.cert}${first.key}${other.cert}`, want: 2 },
+])("parseCertificates returns $name", ({ pem, want }) => {
+  expect(parseCertificates(pem)).toHaveLength(want);
+});
+
+test.each([
+  { name: "a file that is still being written", pem: first.cert + other.cert.slice(0, 200), want: "has no end" },
+  { name: "a malformed certificate", pem: first.cert.replace(/\nMI+/, "\nAA"), want: /asn1|ASN1|PEM/ },
+])("parseCertificates refuses $name", ({ pem, want }) => {
+  expect(() => parseCertificates(pem)).toThrow(want);
+});
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

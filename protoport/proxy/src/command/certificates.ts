@@ -1,6 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { createSecureContext } from "node:tls";
-import { validityProblem } from "@protoport/command-line";
+import { parseCertificates, readKeyPair, validityProblem } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/errors";
 import type { Notices } from "./notices.ts";
 import type { CertificateFiles, CertificatePair } from "./pem-files.ts";
@@ -55,11 +54,7 @@ export class ServedCertificate {
   reload(): boolean {
     try {
       const pair = this.#files.read();
-      createSecureContext(pair);
-      const invalid = validityProblem(leafOf(pair));
-      if (invalid !== undefined && validityProblem(leafOf(this.current)) === undefined) {
-        throw new Error(`the certificate ${invalid}`);
-      }
+      readKeyPair(pair.cert, pair.key, leafOf(this.current));
       this.current = pair;
       this.#reloadProblem = undefined;
       this.lastSuccessMs = Date.now();
@@ -84,7 +79,7 @@ function leafOf({ cert }: CertificatePair): X509Certificate {
 export function requireCertificates({ tls: files, upstreams, problemAt }: ProxySettings): void {
   const tls = files?.read();
   try {
-    createSecureContext(tls);
+    if (tls !== undefined) readKeyPair(tls.cert, tls.key);
   } catch (error) {
     throw problemAt("listen.tls.cert", `cannot be used with its key: ${messageOf(error)}`);
   }
@@ -107,10 +102,4 @@ export function requireCertificates({ tls: files, upstreams, problemAt }: ProxyS
     requireValid(`${path}.cert`, certificatesOf(`${path}.cert`, upstream.tls?.cert).slice(0, 1));
     requireValid(`${path}.ca`, certificatesOf(`${path}.ca`, upstream.tls?.ca));
   }
-}
-
-// Parsed here because node silently ignores a malformed authority and all authorities after it.
-function parseCertificates(pem: string): readonly X509Certificate[] {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return blocks.map((block) => new X509Certificate(block));
 }
