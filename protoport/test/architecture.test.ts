@@ -146,14 +146,14 @@ test("conformance imports only its own files and Node.js modules", () => {
 /** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
 const limits = [
   { name: "auth", lines: 3470, files: 51, exports: 40 },
-  { name: "command-line", lines: 820, files: 15, exports: 69 },
+  { name: "command-line", lines: 885, files: 15, exports: 69 },
   { name: "docs-page", lines: 2180, files: 33, exports: 40 },
   { name: "frameworks", lines: 1050, files: 10, exports: 41 },
   { name: "gateway", lines: 35715, files: 404, exports: 32 },
   { name: "grpc-handlers", lines: 2560, files: 32, exports: 25 },
   { name: "proxy", lines: 12290, files: 136, exports: 28 },
   { name: "rest-client", lines: 1890, files: 19, exports: 26 },
-  { name: "telemetry", lines: 2180, files: 29, exports: 41 },
+  { name: "telemetry", lines: 2260, files: 30, exports: 41 },
 ];
 
 test.each(limits)("the sources of $name stay within $lines lines, $files files and $exports exports", (limit) => {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { explainSystemError } from "@protoport/auth/inputs";
-import { requestedSignals } from "./opentelemetry-sdk.ts";
+import { requestedSignals } from "./opentelemetry-variables.ts";
 
 // Timeout for a connection to a collector, in milliseconds.
 const connectTimeoutMs = 3_000;

@@ -6,7 +6,7 @@ import { withDatabaseSetting } from "./database-url.ts";
 import type { OperatorLog } from "@protoport/auth/inputs";
 import { validityProblem } from "@protoport/command-line";
 import { checkPlantStore } from "../stores/index.ts";
-import { requestedSignals, startSdk } from "./opentelemetry-sdk.ts";
+import { requestedSignals } from "./opentelemetry-variables.ts";
 import { openVerifier } from "./plant-tokens.ts";
 import type { Configuration } from "./settings.ts";
 
@@ -43,15 +43,15 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   if (database.kind !== "memory") warnings.push(...(await withDatabaseSetting(database, checkPlantStore(database))));
   warnings.push(...(await findCollectorProblems(process.env)));
   // Checks the SDK last, because the SDK would export telemetry during other checks.
-  return { tokensProblem, telemetryProblems: problemsOfSdk(), warnings };
+  return { tokensProblem, telemetryProblems: await problemsOfSdk(), warnings };
 }
 
-function problemsOfSdk(): readonly string[] {
-  const signals = requestedSignals(process.env);
-  if (signals.size === 0) return [];
+async function problemsOfSdk(): Promise<readonly string[]> {
+  if (requestedSignals(process.env).size === 0) return [];
+  const { startSdk } = await import("./opentelemetry-sdk.ts");
   const problems: string[] = [];
-  const log = { info: (): void => {}, warn: ({ problem }: { problem: string }): void => void problems.push(problem) };
-  startSdk({ signals, serviceVersion: "", collect: () => [], log }).unregister();
+  const log = { warn: ({ problem }: { problem: string }): void => void problems.push(problem) };
+  startSdk("", () => [], log)?.unregister();
   return problems;
 }
 

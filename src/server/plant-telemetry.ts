@@ -2,17 +2,10 @@ import type { Log } from "@protoport/telemetry/logs";
 import type { OnBatch } from "../stores/index.ts";
 import type { Tracing } from "@protoport/telemetry/opentelemetry";
 import type { Database } from "./database-url.ts";
-import { requestedSignals, isSdkRegistered, type Sdk, startSdk } from "./opentelemetry-sdk.ts";
+import { startSdk } from "./opentelemetry-sdk.ts";
+import { isSdkRegistered } from "./opentelemetry-variables.ts";
 import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
-
-/** Options for {@link openPlantTelemetry}. */
-export interface TelemetryOptions {
-  readonly database: Database["kind"];
-  /** The server's version. If undefined, the OpenTelemetry variables are ignored. */
-  readonly serviceVersion: string | undefined;
-  readonly log: Log;
-}
 
 /** A plant server's metrics and traces. Traces require an OpenTelemetry SDK. */
 export interface PlantTelemetry extends AsyncDisposable {
@@ -25,30 +18,27 @@ export interface PlantTelemetry extends AsyncDisposable {
  * Starts collecting metrics and traces. If the OpenTelemetry variables request an export, exports metrics and traces.
  * If an SDK is already registered, the registered SDK gets the traces.
  *
+ * @param serviceVersion - the server's version; if undefined, the OpenTelemetry variables are ignored
  * @throws ConfigurationError if a required SDK cannot be started
  */
-export async function openPlantTelemetry({ database, serviceVersion, log }: TelemetryOptions): Promise<PlantTelemetry> {
+export async function openPlantTelemetry(
+  database: Database["kind"],
+  serviceVersion: string | undefined,
+  log: Log,
+): Promise<PlantTelemetry> {
   await using started = new AsyncDisposableStack();
   const metrics = started.use(new PlantMetrics(database));
-  if (serviceVersion !== undefined) metrics.addBuildInfo(serviceVersion);
-  const sdk = serviceVersion === undefined ? undefined : startRequestedSdk(serviceVersion, metrics, log);
-  started.defer(async () => sdk?.close());
+  if (serviceVersion !== undefined) {
+    metrics.addBuildInfo(serviceVersion);
+    const sdk = startSdk(serviceVersion, () => metrics.collect(), log);
+    started.defer(async () => sdk?.close());
+  }
   const isTraced = serviceVersion !== undefined && isSdkRegistered();
   const hooks = isTraced
     ? tracedHooks(await import("@protoport/telemetry/opentelemetry"), metrics, database)
     : { hooks: { onResponse: metrics.onResponse }, onBatch: metrics.onBatch };
   const toStop = started.move();
-  return {
-    ...hooks,
-    metrics,
-    [Symbol.asyncDispose]: () => toStop.disposeAsync(),
-  };
-}
-
-function startRequestedSdk(serviceVersion: string, metrics: PlantMetrics, log: Log): Sdk | undefined {
-  const signals = requestedSignals(process.env);
-  if (signals.size === 0) return undefined;
-  return startSdk({ signals, serviceVersion, log, collect: () => metrics.collect() });
+  return { ...hooks, metrics, [Symbol.asyncDispose]: () => toStop.disposeAsync() };
 }
 
 function tracedHooks(

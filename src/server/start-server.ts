@@ -11,7 +11,7 @@ import { credentialSourcesOf } from "./credential-settings.ts";
 import { type Database, watchDatabase, withDatabaseSetting } from "./database-url.ts";
 import { explainListenError } from "./explain-listen-error.ts";
 import { logUpkeep } from "./log-upkeep.ts";
-import { requestedSignals, isSdkRegistered } from "./opentelemetry-sdk.ts";
+import { requestedSignals, isSdkRegistered } from "./opentelemetry-variables.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
 import type { PlantTelemetry } from "./plant-telemetry.ts";
 import { openVerifier } from "./plant-tokens.ts";
@@ -167,7 +167,7 @@ async function openTelemetry(
   const hasSdk = serviceVersion !== undefined && (isSdkRegistered() || requestedSignals(process.env).size > 0);
   if (adminAddress === undefined && !collectsMetrics && !hasSdk) return undefined;
   const { openPlantTelemetry } = await import("./plant-telemetry.ts");
-  return await openPlantTelemetry({ database: database.kind, serviceVersion, log });
+  return await openPlantTelemetry(database.kind, serviceVersion, log);
 }
 
 async function openStore(

@@ -26,6 +26,7 @@ export {
   rpcAttributes,
 } from "../conventions/index.ts";
 export type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.ts";
+export { createMetricProducer, type FamilyProducer, type ProducedMetric } from "./metric-producer.ts";
 export { createMetricsEndpoint } from "./metrics-endpoint.ts";
 export { Metrics } from "./metrics.ts";
 export { measureProcess } from "./process-metrics.ts";

@@ -104,7 +104,7 @@ test.each([
   {
     name: "metrics",
     variable: "OTEL_METRICS_EXPORTER",
-    want: "OpenTelemetry: OTEL_METRICS_EXPORTER=nowhere is not supported, and ignored",
+    want: "OpenTelemetry: OTEL_METRICS_EXPORTER must be otlp or none, got nowhere; using otlp",
   },
 ])("check reports an unknown $name exporter, and passes", async ({ variable, want }) => {
   using folder = createTempFolder();

@@ -1,11 +1,11 @@
 import { emptyResource } from "@opentelemetry/resources";
 import { DataPointType } from "@opentelemetry/sdk-metrics";
 import { expect, test } from "vitest";
-import { createMetricProducer } from "../../src/server/metric-producer.ts";
+import { createMetricProducer } from "../../src/metrics/index.ts";
 
 test("createMetricProducer exports counters as sums with start and end times", async () => {
   const about = { name: "calls", unit: "{call}", description: "Calls", points: [{ attributes: {}, value: 1 }] };
-  const producer = createMetricProducer(emptyResource(), () => [
+  const producer = createMetricProducer("greenhouse", emptyResource(), () => [
     { ...about, kind: "counter" },
     { ...about, kind: "gauge" },
   ]);
