@@ -173,7 +173,7 @@ async function dropOldOfPostgres(url: string): Promise<number> {
   const begunMs = performance.now();
   const retention = new Retention(new Session(readServerUrl(url)), {
     keptMs: deletionsKeptMsDefault,
-    placementOn: async (session) => singleServer(await findSchema(session)),
+    tablesOn: async (session) => singleServer(await findSchema(session)),
     onUpkeep: (upkeep) => {
       if (upkeep.kind === "records-dropped") dropped.resolve((upkeep.count / (performance.now() - begunMs)) * 1_000);
       else dropped.reject(new Error(`${upkeep.kind}: nothing was dropped`));

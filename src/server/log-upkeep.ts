@@ -20,8 +20,6 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
         return log.warn(fields, "the write-ahead log is copied into the file again");
       case "prepared-statements-refused":
         return log.warn(fields, "cannot use prepared statements");
-      case "timeouts-refused":
-        return log.warn(fields, "cannot set timeouts");
       case "connections-refused":
         return log.warn(fields, "too few database connections; allow five per process");
       default:

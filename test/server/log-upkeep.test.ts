@@ -38,7 +38,6 @@ test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string;
     level: "warn",
     msg: "cannot use prepared statements",
   },
-  { event: { kind: "timeouts-refused", problem: "x", lastedMs: 9 }, level: "warn", msg: "cannot set timeouts" },
   {
     event: { kind: "connections-refused", problem: "x", lastedMs: 9 },
     level: "warn",

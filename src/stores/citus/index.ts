@@ -1,3 +1,3 @@
-export { citusPlacement } from "./citus-placement.ts";
+export { citusTables } from "./citus-tables.ts";
 export { distribute, refuseDistributedSchema } from "./distribute.ts";
-export { CitusWorkers } from "./workers.ts";
+export { findShards } from "./shards.ts";

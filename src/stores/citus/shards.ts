@@ -1,34 +1,51 @@
-// Maximum number of ids that are tried to find an id for each worker. The maximum is enough for thousands of shards. An
-// isolated tenant's shard has only one of 2^32 hashes, and finding an id for it would take hours.
-const searchedIdsMax = 100_000;
+import { StoreOpenError } from "../contract/store-open-error.ts";
+import type { StoreSchema } from "../postgres/schema/store-schema.ts";
+import type { Row, Session } from "../postgres/server/session.ts";
+import { isCitus, isDistributed, refuseDistributedSchema } from "./distribute.ts";
 
-/** The shards of the tables, and the worker of each shard. */
-export class Shards {
-  /** The largest hash of each shard, in ascending order. */
-  readonly hashMax: readonly number[];
-  /** The worker of each shard, in the order of `hashMax`. */
-  readonly worker: readonly number[];
+/** A shard of the tables: its largest hash, its number, and its worker. */
+export interface Shard {
+  readonly hashMax: number;
+  readonly worker: number;
+}
 
-  constructor(hashMax: readonly number[], worker: readonly number[]) {
-    this.hashMax = hashMax;
-    this.worker = worker;
+const shardsSql = `
+  SELECT shardmaxvalue, groupid FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
+  WHERE logicalrelid = pg_catalog.to_regclass($1) ORDER BY shardmaxvalue::integer`;
+
+// The settings of a new session on each reachable worker. A worker that is down is not listed.
+const settingsSql = `
+  SELECT nodename, nodeport, result FROM pg_catalog.run_command_on_workers(
+    $$SELECT current_setting('fsync') || ' ' || current_setting('server_encoding')$$) WHERE success`;
+
+/**
+ * Finds the shards in ascending order of their hashes. Returns `undefined` if the tables are not distributed.
+ *
+ * @throws StoreOpenError if a worker's commits would not be durable
+ */
+export async function findShards(session: Session, schema: StoreSchema): Promise<readonly Shard[] | undefined> {
+  if (!(await isCitus(session))) return undefined;
+  if (!(await isDistributed(session, schema))) {
+    await refuseDistributedSchema(session, schema);
+    return undefined;
   }
-
-  /** Returns a plant's worker. May be wrong for seconds after a shard has moved, which only slows deletions down. */
-  workerOf(id: bigint): number {
-    const hash = hashOf(id);
-    return this.worker[this.hashMax.findIndex((max) => hash <= max)] ?? 0;
+  const rows = await session.query(shardsSql, [schema.plants]);
+  const wrong = (await session.query(settingsSql)).find(([, , settings]) => settings !== "on UTF8");
+  if (wrong !== undefined) {
+    throw new StoreOpenError(
+      `fsync and encoding of the worker ${wrong[0]}:${wrong[1]} must be on and UTF8, got ${wrong[2]}`,
+    );
   }
+  return rows.map(([hashMax, worker]: Row) => ({ hashMax: Number(hashMax), worker: Number(worker) }));
+}
 
-  /** Finds an id for each worker. A plant with the id need not exist. May omit a worker with very few ids. */
-  findOneOfEach(): readonly bigint[] {
-    const remaining = new Set(this.worker);
-    const found: bigint[] = [];
-    for (let id = 0n; remaining.size > 0 && id < searchedIdsMax; id++) {
-      if (remaining.delete(this.workerOf(id))) found.push(id);
-    }
-    return found;
-  }
+/** Returns the index of a plant's shard. May be wrong for seconds after a shard was split. */
+export function shardOf(shards: readonly Shard[], id: bigint): number {
+  const hash = hashOf(id);
+  return Math.max(
+    0,
+    shards.findIndex(({ hashMax }) => hash <= hashMax),
+  );
 }
 
 /**

@@ -32,8 +32,12 @@ export interface Backend {
   /** The file or server, for operators. */
   readonly name: string;
   readonly problem: StoreProblem | undefined;
-  /** Resolves once each outcome other than `locked` is final, and `deleted` and `absent` are durable. */
-  commit(batch: readonly Requested[], attempt: Attempt): Promise<BatchResult>;
+  /**
+   * Resolves once each outcome other than `locked` is final, and `deleted` and `absent` are durable.
+   *
+   * @param deadlineMs - when the attempts must end, on the `performance.now()` clock. Ignored by backends without retries
+   */
+  commit(batch: readonly Requested[], deadlineMs: number): Promise<BatchResult>;
   /** Closes files and connections. Called when no deletion is open. */
   close(): Promise<void>;
   /** Why deletions wait before the first batch, for operators. Undefined if deletions do not wait. */
@@ -50,22 +54,12 @@ export interface Backend {
 /** A batch's timeout including retries, in milliseconds. Longer than a restart or failover takes. */
 export const batchTimeoutMs = 10_000;
 
-/** Parameters for one attempt to commit a batch. */
-export interface Attempt {
-  /** The batch's deadline, on the `performance.now()` clock. Backends without retries ignore the deadline. */
-  readonly deadlineMs: number;
-  /** Whether the batch should not wait for locks. True if plants are locked, because more plants may be locked. */
-  readonly isCareful: boolean;
-}
-
 /** Divides deletions into lanes. Only deletions in the same lane share a batch. */
 export interface Lanes {
   of(id: bigint): number;
   /** Maximum number of concurrent batches per lane. */
   readonly inFlightMax: number;
   isUsed(lane: number): boolean;
-  /** Returns the call with its idempotency key in the format of the backend's records. */
-  toRecordedCall(call: DeleteCall, id: bigint): DeleteCall;
 }
 
 /** Returns a backend's name and problem. Undefined if the backend has no problem. */

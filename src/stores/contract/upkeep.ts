@@ -13,8 +13,6 @@ export type Upkeep =
   | { readonly kind: "checkpoints-resumed"; readonly lastedMs: number }
   /** A pooler does not keep prepared statements. The store prepares no more statements. `problem` is the error. */
   | { readonly kind: "prepared-statements-refused"; readonly lastedMs: number; readonly problem: string }
-  /** A pooler refuses the store's timeouts, and the role's timeouts differ. `problem` says what to do. */
-  | { readonly kind: "timeouts-refused"; readonly lastedMs: number; readonly problem: string }
   /** Deletions failed because the server allows the store fewer connections than it needs. `problem` is the error. */
   | { readonly kind: "connections-refused"; readonly lastedMs: number; readonly problem: string };
 

@@ -1,12 +1,5 @@
 import type { PlantStore, StoreConnections } from "../../service/index.ts";
-import {
-  type Attempt,
-  type Backend,
-  type BatchResult,
-  batchTimeoutMs,
-  type Lanes,
-  type Requested,
-} from "../contract/backend.ts";
+import { type Backend, type BatchResult, batchTimeoutMs, type Lanes, type Requested } from "../contract/backend.ts";
 import type { DurableStoreOptions } from "../contract/durable-store-options.ts";
 import { queuedStore } from "../queue/queued-store.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
@@ -15,11 +8,11 @@ import { checkDeletionsKept, deletionsKeptMsDefault } from "../contract/retentio
 import { elapsedMsSince, type OnUpkeep, type Upkeep } from "../contract/upkeep.ts";
 import { Retention } from "./all-plants/retention.ts";
 import { TableLocation } from "./table-location.ts";
-import { Deletion, endings } from "./delete/deletion.ts";
+import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";
+import { concernsPlants } from "./delete/fault-table.ts";
 import { problemOf } from "./delete/problem.ts";
-import { BatchFailure, deleteTimeouts, runBatch } from "./delete/run-batch.ts";
-import { checkRequestedSettings, findRefusedTimeouts } from "./schema/check-requested-settings.ts";
-import { checkDatabase, checkRights } from "./schema/check-database.ts";
+import { deleteTimeouts } from "./delete/single-server.ts";
+import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
 import { NamedStatements } from "./server/named-statements.ts";
 import { followServerUrl, readServerUrl, type Server } from "./server/server-url.ts";
 import { Session } from "./server/session.ts";
@@ -40,10 +33,10 @@ export const watchIntervalMs = 5_000;
 /**
  * Opens a plant store in a PostgreSQL database, which any number of processes can share. The schema must exist.
  *
- * A failed batch is retried according to the fault table, for at most ten seconds. If the batch
- * still fails and no other batch has succeeded since then, or if the server refuses everything, the store reports a
- * `problem` and refuses deletions until a check succeeds. If the server is unavailable at the start, the store opens
- * with a `problem`. If one of several workers is unavailable, only its deletions fail, without a `problem`.
+ * A failed batch is retried for at most ten seconds. If the batch still fails and no other batch has succeeded since
+ * then, or if the server refuses everything, the store reports a `problem` and refuses deletions until a check succeeds.
+ * If the server is unavailable at the start, the store opens with a `problem`. If one of several workers is unavailable,
+ * only its deletions fail, without a `problem`.
  *
  * @throws StoreOpenError with the server's name, for a problem that cannot end within seconds
  */
@@ -52,7 +45,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const server =
     options.currentUrl === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.currentUrl);
   const location = new TableLocation();
-  const session = new Session(server, deleteTimeouts, location.workers);
+  const session = new Session(server, deleteTimeouts);
   session.deadlineMs = performance.now() + batchTimeoutMs;
   const problem = await location.check(session).then(() => undefined, problemOf);
   await session.close();
@@ -86,16 +79,15 @@ class PostgresBackend implements Backend {
     this.#location = location;
     this.#onUpkeep = onUpkeep;
     if (problem !== undefined) this.#health.report(problem);
-    this.#retention = new Retention(new Session(server, deleteTimeouts, location.workers), {
+    this.#retention = new Retention(new Session(server, deleteTimeouts), {
       keptMs: deletionsKeptMs,
-      placementOn: (retentionSession) => location.placementOn(retentionSession),
+      tablesOn: (session) => location.tablesOn(session),
       hasDeletedSince: (timeMs) => this.#health.hasCommittedSince(timeMs),
       onUpkeep,
     });
     const begunMs = performance.now();
     const names = new NamedStatements((refusal) => this.#report("prepared-statements-refused", begunMs, refusal));
-    const openSession = (): Session => new Session(server, deleteTimeouts, location.workers, names);
-    this.#sessions = new SessionPool(openSession);
+    this.#sessions = new SessionPool(() => new Session(server, deleteTimeouts, names));
   }
 
   get name(): string {
@@ -103,7 +95,7 @@ class PostgresBackend implements Backend {
   }
 
   get lanes(): Lanes {
-    return this.#location.placement.lanes;
+    return this.#location.tables.lanes;
   }
 
   get problem(): StoreProblem | undefined {
@@ -114,59 +106,29 @@ class PostgresBackend implements Backend {
     return this.#sessions.connections;
   }
 
-  async commit(batch: readonly Requested[], { deadlineMs, isCareful }: Attempt): Promise<BatchResult> {
-    const deletions = batch.map((one) => new Deletion(one));
-    const failure = await this.#run(deletions, deadlineMs, isCareful);
-    // A batch that deletes no plant writes nothing, and so does not show that commits work.
-    if (failure === undefined && deletions.some(({ ending }) => ending?.outcome === "deleted"))
-      this.#health.recordCommit();
-    return {
-      outcomes: deletions.map(({ ending, isDeferred }) => ending?.outcome ?? (isDeferred ? "locked" : "unknown")),
-      causes: deletions.map(({ ending }) => ending?.cause),
-      failure,
-    };
-  }
-
-  /** Ends or defers each deletion. Returns the error if the batch failed. */
-  async #run(batch: readonly Deletion[], deadlineMs: number, isCareful: boolean): Promise<unknown> {
+  async commit(batch: readonly Requested[], deadlineMs: number): Promise<BatchResult> {
     const begunMs = performance.now();
-    const { placement } = this.#location;
-    const { lanes } = placement;
-    // Only deletions that were locked may be in doubt, or have moved to another worker while they waited.
-    const parts = isCareful
-      ? Map.groupBy(batch, ({ id, token }) => `${token} ${lanes.of(id)}`)
-      : new Map([["", batch]]);
-    let failed: BatchFailure | undefined;
-    for (const part of parts.values()) {
-      // These servers would fail the other parts too, which have not been attempted.
-      if (failed?.server === "refusing" || failed?.server === "unavailable") {
-        for (const one of part) one.fail(endings.unavailable(failed.ending.cause));
-        continue;
-      }
-      try {
-        await this.#sessions.use(deadlineMs, (session) => runBatch(session, part, { placement, isCareful }));
-      } catch (fault) {
-        // Only a bug has another error. The deletions that have ended keep their outcomes.
-        if (!(fault instanceof BatchFailure)) return failByBug(batch, fault);
-        failed = fault;
-        for (const one of part) one.fail(fault.ending);
-        this.#reportFailure(fault, begunMs);
-      }
-    }
-    return failed?.ending.cause;
+    const { tables } = this.#location;
+    return await this.#sessions.use(deadlineMs, async (session) => {
+      const running = new BatchRun(session, tables);
+      const result = await running.run(batch);
+      // A batch that deletes no plant writes nothing, and so does not show that commits work.
+      if (running.failure !== undefined) this.#reportFailure(running.failure, begunMs, tables.mayFailPartly);
+      else if (result.outcomes.includes("deleted")) this.#health.recordCommit();
+      return result;
+    });
   }
 
-  #reportFailure({ server, fault }: BatchFailure, begunMs: number): void {
+  #reportFailure({ verdict, fault }: BatchFailure, begunMs: number, mayFailPartly: boolean): void {
     const problem = problemOf(fault);
     // The store may be healthy even if the server refuses more connections.
     if (sqlStateOf(fault) === "53300") this.#report("connections-refused", begunMs, problem.text);
-    const { mayFailPartly } = this.#location.placement;
-    const isMaybeOneServer = mayFailPartly && (server === "unavailable" || server === "busy");
-    // The server is not at fault if another batch has succeeded since this batch began. A `refusing` server is always
-    // at fault, because it may refuse only new connections.
-    const isServerAtFault = server === "refusing" || (server !== "healthy" && !this.#health.hasCommittedSince(begunMs));
-    if (isMaybeOneServer) void this.#health.check();
-    else if (isServerAtFault) this.#health.report(problem);
+    if (concernsPlants.has(verdict)) return;
+    // The server is not at fault if another batch has succeeded since this batch began, unless it refuses everything,
+    // because it may refuse only new connections. If it is one of several, a check finds out whether the others work.
+    if (verdict === "fail") this.#health.report(problem);
+    else if (mayFailPartly) void this.#health.check();
+    else if (!this.#health.hasCommittedSince(begunMs)) this.#health.report(problem);
   }
 
   async close(): Promise<void> {
@@ -177,18 +139,10 @@ class PostgresBackend implements Backend {
   async #findProblem(hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> {
     return await this.#sessions.use(deadlineMs, async (session) => {
       try {
-        const schema = await this.#location.schemaOn(session);
         // Checks the settings each time, because a pooler may have started to drop settings since the last check.
         await checkRequestedSettings(session);
-        await checkDatabase(session, schema);
-        // Finds the workers, because `checkWrite` checks each worker.
-        await this.#location.refresh(session);
-        const begunMs = performance.now();
-        const refusedTimeouts = await findRefusedTimeouts(session, deleteTimeouts);
-        if (refusedTimeouts !== undefined) this.#report("timeouts-refused", begunMs, refusedTimeouts);
-        if (hasCommitted) return undefined;
-        await checkRights(session, schema);
-        await this.#location.placement.checkWrite(session);
+        await this.#location.check(session);
+        if (!hasCommitted) await this.#location.tables.checkWrite(session);
         return undefined;
       } catch (fault) {
         // The next check uses a new connection, perhaps to a new primary.
@@ -203,11 +157,4 @@ class PostgresBackend implements Backend {
     this.#reported.add(kind);
     this.#onUpkeep?.({ kind, lastedMs: elapsedMsSince(begunMs), problem });
   }
-}
-
-/** Reports a bug, and returns it as the batch's failure. */
-function failByBug(batch: readonly Deletion[], bug: unknown): unknown {
-  process.emitWarning(bug instanceof Error ? bug : String(bug));
-  for (const one of batch) one.fail(endings.unknown(bug));
-  return bug;
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { citusPlacement, CitusWorkers, distribute, refuseDistributedSchema } from "../citus/index.ts";
-import type { Placement } from "./delete/placement.ts";
+import { citusTables, distribute, findShards, refuseDistributedSchema } from "../citus/index.ts";
 import { singleServer } from "./delete/single-server.ts";
+import type { StoreTables } from "./delete/store-tables.ts";
 import { checkDatabase, checkRights } from "./schema/check-database.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";
@@ -9,16 +9,19 @@ import type { Session } from "./server/session.ts";
 // This file is the only one in this folder that imports Citus.
 export { distribute, refuseDistributedSchema };
 
-/** The schema and placement of a store's tables. All sessions of a store share this object. */
-export class TableLocation {
-  readonly workers: CitusWorkers = new CitusWorkers();
-  #schema: StoreSchema | undefined;
-  #placement: Placement | undefined;
-  #shards: unknown;
+// Whether `plants` is partitioned, or may have tables that inherit from it.
+const isInheritedSql =
+  "SELECT relkind = 'p' OR relhassubclass FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1)";
 
-  get placement(): Placement {
-    if (this.#placement === undefined) throw new Error("the location of the tables is not known yet");
-    return this.#placement;
+/** The location of a store's tables. All sessions of a store share this object. */
+export class TableLocation {
+  #schema: StoreSchema | undefined;
+  #tables: StoreTables | undefined;
+  #found: unknown;
+
+  get tables(): StoreTables {
+    if (this.#tables === undefined) throw new Error("the location of the tables is not known yet");
+    return this.#tables;
   }
 
   /** Returns the schema. Finds the schema only once, so that a changed search_path does not change the store. */
@@ -27,23 +30,24 @@ export class TableLocation {
     return (this.#schema ??= schema);
   }
 
-  async placementOn(session: Session): Promise<Placement> {
-    if (this.#placement === undefined) await this.refresh(session);
-    return this.placement;
+  async tablesOn(session: Session): Promise<StoreTables> {
+    if (this.#tables === undefined) await this.refresh(session);
+    return this.tables;
   }
 
-  /** Reads the current placement. An operator may distribute the tables, or add workers, at any time. */
+  /** Reads the current location. An operator may distribute the tables, add workers, or inherit from `plants`. */
   async refresh(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
-    const shards = await this.workers.findShards(session, schema);
-    // Keeps an unchanged placement, because building statements and finding an id for each worker take a while.
-    if (this.#placement !== undefined && isDeepStrictEqual(shards, this.#shards)) return;
-    this.#placement = shards === undefined ? singleServer(schema) : citusPlacement(schema, shards);
-    this.#shards = shards;
+    const shards = await findShards(session, schema);
+    const [[isInherited] = []] = await session.query(isInheritedSql, [schema.plants]);
+    // Keeps unchanged tables, because building statements takes a while.
+    if (this.#tables !== undefined && isDeepStrictEqual([shards, isInherited], this.#found)) return;
+    this.#tables = shards === undefined ? singleServer(schema, isInherited === "t") : citusTables(schema, shards);
+    this.#found = [shards, isInherited];
   }
 
   /**
-   * Refreshes the placement, and checks without a write that plants can be deleted.
+   * Refreshes the location, and checks without a write that plants can be deleted.
    *
    * @throws StoreOpenError for a wrong schema, setting or privilege. Other errors may be temporary
    */
@@ -52,6 +56,5 @@ export class TableLocation {
     await checkDatabase(session, schema);
     await checkRights(session, schema);
     await this.refresh(session);
-    await this.placement.checkWorkers(session);
   }
 }

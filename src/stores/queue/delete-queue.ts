@@ -166,9 +166,8 @@ export class DeleteQueue {
     if (problem !== undefined) return { outcomes: batch.map(() => "unavailable"), failure: problem };
     for (const one of batch) one.deadlineMs = Math.min(one.deadlineMs, performance.now() + batchTimeoutMs);
     const deadlineMs = Math.min(...batch.map((one) => one.deadlineMs));
-    const attempt = { deadlineMs, isCareful: this.#lockedCount > 0 };
     // A backend rejects only because of a bug, which the warning reports. Callers need an outcome in any case.
-    return await this.#backend.commit(batch, attempt).catch((failure: unknown) => {
+    return await this.#backend.commit(batch, deadlineMs).catch((failure: unknown) => {
       process.emitWarning(failure instanceof Error ? failure : String(failure));
       return { outcomes: [], failure };
     });

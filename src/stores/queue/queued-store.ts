@@ -47,7 +47,7 @@ export function queuedStore(backend: Backend, options: QueueOptions = {}): Plant
       if (isClosed || problem !== undefined) return Promise.reject(storeUnavailable(problem));
       const { lanes } = backend;
       if (lanes === undefined) return queueOf(0).delete(id, call);
-      return queueOf(lanes.of(id)).delete(id, lanes.toRecordedCall(call, id));
+      return queueOf(lanes.of(id)).delete(id, call);
     },
     async close() {
       isClosed = true;

@@ -33,7 +33,7 @@ test("a deletion whose response is lost after its commit counts as deleted", asy
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     let isSent = false;
     client.on("data", (data: Buffer) => {
-      isSent ||= data.includes("WITH deleted AS");
+      isSent ||= data.includes("WITH free AS");
       upstream.write(data);
     });
     upstream.on("data", (data: Buffer) => {
@@ -87,7 +87,7 @@ test("a store reports a problem when its connection breaks during a split", asyn
   let isBroken = false;
   await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
     client.on("data", (data: Buffer) => {
-      isBroken ||= data.includes("FOR UPDATE") && !data.includes("SKIP LOCKED");
+      isBroken ||= data.includes("WHERE id = $1::bigint");
       if (isBroken) client.destroy();
       else upstream.write(data);
     });

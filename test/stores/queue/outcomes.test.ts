@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import type { Attempt, BatchResult, Outcome, Requested } from "../../../src/stores/contract/backend.ts";
+import type { BatchResult, Outcome, Requested } from "../../../src/stores/contract/backend.ts";
 import { DeleteQueue, lockedMsMax } from "../../../src/stores/queue/delete-queue.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { fakeBackend } from "../../support/plants/fake-store.ts";
@@ -72,11 +72,11 @@ describe("an outcome", () => {
 
 /** Opens a queue whose plants are locked until `unlock` returns true, and records its attempts. */
 function openLocked(unlock: (one: Requested, attempts: number) => boolean, options: QueueOnOptions = {}) {
-  const attempts: { readonly ids: readonly bigint[]; readonly attempt: Attempt; readonly atMs: number }[] = [];
+  const attempts: { readonly ids: readonly bigint[]; readonly deadlineMs: number; readonly atMs: number }[] = [];
   let running = 0;
-  const queue = openQueueOn(async (batch, attempt) => {
+  const queue = openQueueOn(async (batch, deadlineMs) => {
     expect(++running).toBeLessThanOrEqual(2);
-    attempts.push({ ids: batch.map(({ id }) => id), attempt, atMs: Date.now() });
+    attempts.push({ ids: batch.map(({ id }) => id), deadlineMs, atMs: Date.now() });
     await new Promise(setImmediate);
     running--;
     return { outcomes: batch.map((one) => (unlock(one, attempts.length) ? "deleted" : "locked")) };
@@ -85,27 +85,25 @@ function openLocked(unlock: (one: Requested, attempts: number) => boolean, optio
 }
 
 describe("a locked plant", () => {
-  test("is tried again in a careful batch until its first batch's deadline", async () => {
+  test("is tried again until its first batch's deadline", async () => {
     const { queue, attempts } = openLocked((_, count) => count > 2);
     const deleting = queue.delete(7n, deleteCall());
     await expect.poll(() => queue.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 1 });
     await expect(deleting).resolves.toBe(true);
     expect(queue.waiting.forLock).toBe(0);
     expect(attempts.map(({ ids }) => ids)).toEqual([[7n], [7n], [7n]]);
-    expect(attempts.map(({ attempt }) => attempt.isCareful)).toEqual([false, true, true]);
-    expect(new Set(attempts.map(({ attempt }) => attempt.deadlineMs)).size).toBe(1);
+    expect(new Set(attempts.map(({ deadlineMs }) => deadlineMs)).size).toBe(1);
     // A timer may be a millisecond early.
     const [, second = { atMs: 0 }, third = { atMs: 0 }] = attempts;
     expect(third.atMs - second.atMs).toBeGreaterThanOrEqual(49);
   });
 
-  test("delays no other deletion, and makes other batches careful", async () => {
+  test("delays no other deletion", async () => {
     const { queue, attempts } = openLocked(({ id }, count) => id === 8n || count > 2);
     const deleting = queue.delete(7n, deleteCall());
     await expect.poll(() => queue.waiting.forLock).toBe(1);
     await expect(queue.delete(8n, deleteCall())).resolves.toBe(true);
     await expect(deleting).resolves.toBe(true);
-    expect(attempts[1]).toMatchObject({ ids: [8n], attempt: { isCareful: true } });
     expect(attempts.map(({ ids }) => ids)).toEqual([[7n], [8n], [7n]]);
   });
 

@@ -49,7 +49,7 @@ await using cluster = await startCitus();
 const url = await cluster.createSchema(32);
 await migratePostgres(url);
 const store = await openPostgresStore({ url, deletionsKeptMs: keptMs });
-const { session, placement } = await openCitusSession(url);
+const { session, tables } = await openCitusSession(url);
 
 const seen = { plants: 0, asked: 0, deleted: 0, refused: 0, dropped: 0, droppingMs: 0, locked: 0 };
 const refusals = new Map<string, number>();
@@ -137,7 +137,7 @@ async function dropOld(): Promise<void> {
     const before = seen.dropped;
     try {
       for (let isMore = true; isMore && !over.signal.aborted;) {
-        const dropped = await placement.dropOldRecords(session, keptMs, { max: sliceMax });
+        const dropped = await tables.dropOldRecords(session, keptMs, { max: sliceMax });
         seen.dropped += dropped.count;
         ({ isMore } = dropped);
       }

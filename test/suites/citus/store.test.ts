@@ -1,17 +1,14 @@
-import { randomUUID } from "node:crypto";
 import { Code } from "@connectrpc/connect";
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { attemptBatch } from "../../../src/stores/postgres/delete/attempt-batch.ts";
-import { prepareBatch } from "../../../src/stores/postgres/delete/prepared-batch.ts";
-import type { Placement, PlantOutcome } from "../../../src/stores/postgres/delete/placement.ts";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
 import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
-import { deleteTimeouts } from "../../../src/stores/postgres/delete/run-batch.ts";
+import { deleteTimeouts } from "../../../src/stores/postgres/delete/single-server.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import { collect } from "../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
-import { callersOf } from "../../support/plants/run-batch.ts";
+import { callersOf, runBatchWith } from "../../support/plants/run-batch.ts";
 import { readPlants } from "../../support/plants/postgres-of-file.ts";
 import { openClient, runSql, withStrictIsolation } from "../../support/plants/postgres-server.ts";
 import { addTriggerOn, type Trigger } from "./add-trigger.ts";
@@ -36,15 +33,6 @@ async function makeTables(url: string): Promise<void> {
   await runSql(url, tablesSql);
 }
 
-/** Deletes plants without waiting for locks, and returns the outcome for each existing plant. */
-async function deleteUnlocked(url: string, plants: readonly bigint[]): Promise<Record<string, PlantOutcome>> {
-  const { session, placement } = await openCitusSession(url);
-  const pending = callersOf(...plants);
-  const outcomes = await placement.deleteUnlockedPlants(session, prepareBatch(randomUUID(), pending));
-  await session.close();
-  return Object.fromEntries(outcomes);
-}
-
 /** Adds a trigger to a table's shards, on the workers. */
 function addTrigger(url: string, trigger: Trigger): Promise<void> {
   return addTriggerOn(cluster, url, trigger);
@@ -59,12 +47,6 @@ async function addOldRecords(url: string, count: number): Promise<void> {
   );
 }
 
-/** Sets the lock timeout on the workers, too, until the test ends. */
-async function setLockTimeout(url: string): Promise<void> {
-  onTestFinished(() => runSql(url, "ALTER ROLE tester RESET lock_timeout").then(() => undefined));
-  await runSql(url, "ALTER ROLE tester SET lock_timeout = '100ms'");
-}
-
 /** Resolves once this many statements on a server wait for a row lock. */
 async function waitingForLocks(url: string, count: number): Promise<void> {
   const look = (): Promise<unknown> =>
@@ -73,15 +55,10 @@ async function waitingForLocks(url: string, count: number): Promise<void> {
 }
 
 /** Returns a plant on each worker. */
-function oneOfEach(placement: Placement): readonly bigint[] {
+function oneOfEach(tables: StoreTables): readonly bigint[] {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
-  return [0, 1].map((worker) => ids.find((id) => placement.lanes.of(id) === worker) ?? -1n);
+  return [...new Map(ids.toReversed().map((id) => [tables.lanes.of(id), id])).values()];
 }
-
-const otherFunctionSql = `CREATE OR REPLACE FUNCTION plantstore_delete(
-    one bigint, ids bigint[], subjects text[], request_ids text[], token uuid, keys text[], skips boolean,
-    OUT deleted bigint[], OUT locked bigint[], OUT kept bigint[]
-  ) LANGUAGE plpgsql AS $$ BEGIN RAISE 'of another release'; END $$`;
 
 describe("on Citus", () => {
   const ids = Array.from({ length: 200 }, (_, i) => BigInt(i));
@@ -110,51 +87,6 @@ describe("on Citus", () => {
     await expect(migrating).resolves.toHaveLength(2);
   });
 
-  test("migrate completes tables that an operator has distributed", async () => {
-    const url = await cluster.createSchema();
-    await makeTables(url);
-    await runSql(url, "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)");
-    await runSql(url, "DROP INDEX deletions_by_key");
-    await runSql(url, "SELECT create_distributed_table('plants', 'id')");
-    await runSql(url, "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')");
-    await runSql(url, "INSERT INTO plants VALUES (1)");
-    await runSql(
-      url,
-      `INSERT INTO deletions (plant_id, subject, request_id, batch, idempotency_key)
-       VALUES (2, 'subject', '', gen_random_uuid(), 'used')`,
-    );
-    await expect(openPostgresStore({ url })).rejects.toThrow(
-      /not distributed by "plantstore migrate": run "plantstore migrate" to complete them$/,
-    );
-    await migratePostgres(url);
-    const store = await openPostgresStore({ url });
-    await expect(store.delete(1n, deleteCall({ idempotencyKey: "key" }))).resolves.toBe(true);
-    await expect(store.delete(2n, deleteCall({ subject: "subject", idempotencyKey: "used" }))).resolves.toBe(true);
-    await store.close();
-  });
-
-  test("migrate replaces another release's function on all workers", async () => {
-    const url = await createStore(ids);
-    await runSql(url, otherFunctionSql);
-    await migratePostgres(url);
-    const store = await openPostgresStore({ url });
-    expect(new Set(await Promise.all(ids.map((id) => store.delete(id, deleteCall()))))).toEqual(new Set([true]));
-    await store.close();
-    const handed = await runSql(
-      url,
-      "SELECT FROM pg_dist_object WHERE objid = 'plantstore_delete'::regproc AND distribution_argument_index = 0",
-    );
-    expect(handed).toHaveLength(1);
-  });
-
-  test("migrate does not replace a newer release's function", async () => {
-    const url = await createStore(ids);
-    await runSql(url, `${otherFunctionSql}; UPDATE plantstore_schema SET version = 99`);
-    await expect(migratePostgres(url)).rejects.toThrow(/: use a newer release$/);
-    const [row] = await runSql(url, "SELECT prosrc FROM pg_proc WHERE oid = 'plantstore_delete'::regproc");
-    expect(row?.["prosrc"]).toContain("of another release");
-  });
-
   test.each([
     { name: "without colocation", column: "plant_id", primaryKey: "plant_id, seq", together: "none" },
     { name: "by another column", column: "seq", primaryKey: "seq", together: "plants" },
@@ -167,7 +99,7 @@ describe("on Citus", () => {
     const how = `'${spread.column}', colocate_with => '${spread.together}'`;
     await runSql(url, `SELECT create_distributed_table('deletions', ${how})`);
     await expect(migratePostgres(url)).rejects.toThrow(
-      /"plants" must be distributed by "id", and "deletions" by "plant_id" and colocated with "plants"$/,
+      /"plants" must be distributed by "id", "deletions" by "plant_id" and colocated/,
     );
   });
 
@@ -186,26 +118,26 @@ describe("on Citus", () => {
 
   test("each plant gets the lane of the worker that stores it", async () => {
     const url = await createStore();
-    const { session, location, placement } = await openCitusSession(url);
+    const { session, location, tables } = await openCitusSession(url);
     await location.refresh(session);
-    // The placement is kept, because no shard was moved.
-    expect(location.placement).toBe(placement);
+    // The tables are kept, because no shard was moved.
+    expect(location.tables).toBe(tables);
     const asked = [...ids, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n)];
     const rows = await session.query(
-      `SELECT id, dense_rank() OVER (ORDER BY groupid) - 1 FROM unnest($1::bigint[]) AS id
+      `SELECT id, groupid FROM unnest($1::bigint[]) AS id
        JOIN pg_dist_placement ON shardid = get_shard_id_for_distribution_column('plants', id)`,
       [`{${asked.join()}}`],
     );
     await session.close();
     expect(rows).toHaveLength(asked.length);
-    expect(rows.map(([id]) => String(placement.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
+    expect(rows.map(([id]) => String(tables.lanes.of(BigInt(id ?? ""))))).toEqual(rows.map(([, worker]) => worker));
   });
 
   test("a worker's queue is created by the first deletion on that worker", async () => {
     const url = await createStore(ids);
-    const { session, placement } = await openCitusSession(url);
+    const { session, tables } = await openCitusSession(url);
     await session.close();
-    const plants = oneOfEach(placement);
+    const plants = oneOfEach(tables);
     const store = await openPostgresStore({ url });
     const waitingMax: unknown[] = [];
     for (const id of plants) {
@@ -229,16 +161,16 @@ describe("on Citus", () => {
     onTestFinished(() => store.close());
     await expect(store.delete(ids[0] ?? 0n, deleteCall())).resolves.toBe(true);
     await migratePostgres(url);
-    const { session, placement } = await openCitusSession(url);
+    const { session, tables } = await openCitusSession(url);
     await session.close();
     const roomOnceAsked = async (): Promise<number | undefined> => {
-      for (const id of oneOfEach(placement)) await store.delete(id, deleteCall()).catch(() => undefined);
+      for (const id of oneOfEach(tables)) await store.delete(id, deleteCall()).catch(() => undefined);
       return store.waiting?.forBatchMax;
     };
     // Two workers have twice the limit.
     await expect.poll(roomOnceAsked).toBe(32_768);
     batches = 0;
-    const ofOne = ids.filter((id) => placement.lanes.of(id) === 0).slice(-2);
+    const ofOne = ids.filter((id) => tables.lanes.of(id) === tables.lanes.of(ids[7] ?? 0n)).slice(-2);
     const deleted = Promise.all(ofOne.map((id) => store.delete(id, deleteCall())));
     expect(batches).toBe(1);
     await expect(deleted).resolves.toEqual([true, true]);
@@ -246,11 +178,10 @@ describe("on Citus", () => {
 
   test("every batch has one worker's plants, even after waiting for locks", async () => {
     const url = await createStore(ids);
-    await setLockTimeout(url);
-    const { session, placement } = await openCitusSession(url);
+    const { session, tables } = await openCitusSession(url);
     await session.close();
     const locking = await openClient(url, "BEGIN; SET lock_timeout = 0");
-    for (const id of oneOfEach(placement)) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
+    for (const id of oneOfEach(tables)) await locking.query(`SELECT FROM plants WHERE id = ${id} FOR UPDATE`);
     const store = await openPostgresStore({ url });
     // If the machine stalls for long, the deletion fails with Unavailable, and is repeated.
     const askUntilTold = (id: bigint): Promise<boolean> => store.delete(id, deleteCall()).catch(() => askUntilTold(id));
@@ -262,10 +193,10 @@ describe("on Citus", () => {
     await store.close();
     const records = await runSql(url, "SELECT batch, plant_id FROM deletions");
     const workerOfBatch = new Map(
-      records.map(({ batch, plant_id: id }) => [batch, placement.lanes.of(BigInt(String(id)))]),
+      records.map(({ batch, plant_id: id }) => [batch, tables.lanes.of(BigInt(String(id)))]),
     );
     const strays = records.filter(
-      ({ batch, plant_id: id }) => placement.lanes.of(BigInt(String(id))) !== workerOfBatch.get(batch),
+      ({ batch, plant_id: id }) => tables.lanes.of(BigInt(String(id))) !== workerOfBatch.get(batch),
     );
     expect(strays).toEqual([]);
   });
@@ -288,69 +219,10 @@ describe("on Citus", () => {
     );
     await location.refresh(session);
     await session.close();
-    expect(location.placement.lanes.of(tenant)).not.toBe(location.placement.lanes.of(0n));
+    expect(location.tables.lanes.of(tenant)).not.toBe(location.tables.lanes.of(0n));
     const store = await openPostgresStore({ url });
     await expect(store.delete(tenant, deleteCall())).resolves.toBe(true);
     await store.close();
-  });
-
-  test.each([
-    { name: "sent to the wrong worker", token: "'00000000-0000-4000-8000-000000000000'" },
-    // With a non-constant argument, the coordinator does not delegate the function.
-    { name: "run by the coordinator", token: "gen_random_uuid()" },
-  ])("a batch $name succeeds", async ({ token }) => {
-    const url = await createStore(ids);
-    const { session, placement } = await openCitusSession(url);
-    const other = ids.find((id) => placement.lanes.of(id) !== placement.lanes.of(0n));
-    const [row] = await session.query(
-      `SELECT deleted FROM plantstore_delete(0, '{0,${other}}', '{a,a}', '{r,r}', ${token}, NULL, false)`,
-    );
-    await session.close();
-    expect(row?.[0]).toMatch(new RegExp(`^\\{(0,${other}|${other},0)\\}$`));
-    expect(await readPlants(url)).toEqual(ids.filter((id) => id !== 0n && id !== other));
-  });
-
-  describe("with deletions run by the coordinator", () => {
-    afterEach(() => cluster.delegate(true));
-
-    test("a missing plant delays no deletion, and is not recorded", async () => {
-      const url = await createStore(ids);
-      const store = await openPostgresStore({ url });
-      await cluster.delegate(false);
-      const asked = [...ids.map((id) => -1n - id), ...ids];
-      const outcomes = await Promise.all(asked.map((id) => store.delete(id, deleteCall())));
-      expect(outcomes).toEqual(asked.map((id) => id >= 0n));
-      expect(await Promise.all(asked.map((id) => store.delete(id, deleteCall())))).not.toContain(true);
-      expect(store.problem).toBeUndefined();
-      await store.close();
-      expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length);
-    });
-
-    test("no record is written for a locked plant", async () => {
-      const url = await createStore(ids);
-      await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RAISE 'no records'" });
-      await cluster.delegate(false);
-      const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
-      expect(await deleteUnlocked(url, [7n])).toEqual({ 7: "deferred" });
-      await locking.query("ROLLBACK");
-      await locking.end();
-    });
-
-    test.each([
-      { name: "refuses", sql: "RAISE 'no records'" },
-      { name: "drops", sql: "RETURN NULL" },
-    ])("no plant is reported as missing if a trigger $name records", async ({ sql }) => {
-      const url = await createStore();
-      await addTrigger(url, { table: "deletions", when: "INSERT", sql });
-      await cluster.delegate(false);
-      const look = deleteUnlocked(url, [1n]);
-      await expect(look).rejects.toMatchObject({
-        code: "40001",
-        message: expect.stringMatching(/waiting for its standbys failed/),
-      });
-      await cluster.delegate(true);
-      expect(await deleteUnlocked(url, [1n])).toEqual({});
-    });
   });
 
   test("an idempotency key applies to each plant separately", async () => {
@@ -365,7 +237,13 @@ describe("on Citus", () => {
   test("a locked plant is deferred, and others in its batch are deleted", async () => {
     const url = await createStore(ids);
     const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
-    expect(await deleteUnlocked(url, [7n, 8n])).toEqual({ 7: "deferred", 8: "deleted" });
+    const { session, tables } = await openCitusSession(url);
+    const here = ids.filter((id) => tables.lanes.of(id) === tables.lanes.of(7n)).slice(0, 5);
+    const locked: bigint[] = [];
+    const outcomes = await runBatchWith(session, callersOf(...here), { tables, defer: ({ id }) => locked.push(id) });
+    expect(outcomes).toEqual(here.map((id) => (id === 7n ? undefined : true)));
+    expect(locked).toEqual([7n]);
+    await session.close();
     await locking.query("ROLLBACK");
     await locking.end();
   });
@@ -382,12 +260,12 @@ describe("on Citus", () => {
       `INSERT INTO deletions (plant_id, subject, request_id, batch)
        SELECT id, '', '', gen_random_uuid() FROM generate_series(0, 9) AS id`,
     );
-    const { session, placement } = await openCitusSession(url);
-    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+    const { session, tables } = await openCitusSession(url);
+    await expect(tables.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 150,
       isMore: false,
     });
-    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+    await expect(tables.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 0,
       isMore: false,
     });
@@ -399,12 +277,12 @@ describe("on Citus", () => {
   test("records are dropped slice by slice", async () => {
     const url = await createStore();
     await addOldRecords(url, 1_001);
-    const { session, placement } = await openCitusSession(url);
-    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+    const { session, tables } = await openCitusSession(url);
+    await expect(tables.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 1_000,
       isMore: true,
     });
-    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+    await expect(tables.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 1,
       isMore: false,
     });
@@ -415,8 +293,8 @@ describe("on Citus", () => {
     const url = await createStore();
     await addOldRecords(url, 1_001);
     await addTrigger(url, { table: "deletions", when: "DELETE", sql: "RETURN NULL" });
-    const { session, placement } = await openCitusSession(url);
-    await expect(placement.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
+    const { session, tables } = await openCitusSession(url);
+    await expect(tables.dropOldRecords(session, 3_600_000, { max: 1_000 })).resolves.toEqual({
       count: 0,
       isMore: false,
     });
@@ -432,8 +310,8 @@ describe("on Citus", () => {
     );
     const lock = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id = 1 FOR UPDATE");
     const drop = async (): Promise<number> => {
-      const { session, placement } = await openCitusSession(url);
-      const { count } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
+      const { session, tables } = await openCitusSession(url);
+      const { count } = await tables.dropOldRecords(session, 3_600_000, { max: 1_000 });
       await session.close();
       return count;
     };
@@ -450,16 +328,10 @@ describe("on Citus", () => {
     expect(new Set(await dropping)).toEqual(new Set([0, 1]));
   });
 
-  describe.each([
-    { way: "on its worker", isDelegated: true },
-    { way: "by the coordinator", isDelegated: false },
-  ])("a deletion $way", ({ isDelegated }) => {
-    afterEach(() => cluster.delegate(true));
-
+  describe("a deletion", () => {
     test("is refused when a trigger drops its record", async () => {
       const url = await createStore(ids);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
-      await cluster.delegate(isDelegated);
       const store = await openPostgresStore({ url });
       const outcomes = await Promise.allSettled(ids.map((id) => store.delete(id, deleteCall())));
       const refused = { status: "rejected", reason: { code: Code.FailedPrecondition } };
@@ -467,7 +339,6 @@ describe("on Citus", () => {
       expect(outcomes).toMatchObject(ids.map((id) => (id === 7n ? refused : deleted)));
       expect(await readPlants(url)).toEqual([7n]);
       expect(await runSql(url, "SELECT FROM deletions")).toHaveLength(ids.length - 1);
-      await expect(deleteUnlocked(url, [7n])).rejects.toMatchObject({ code: "22P02" });
       await store.close();
     });
 
@@ -477,7 +348,6 @@ describe("on Citus", () => {
       await Promise.all(ids.map((id) => store.delete(id, deleteCall())));
       await runSql(url, "INSERT INTO plants VALUES (7)");
       await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", of: 7n });
-      await cluster.delegate(isDelegated);
       await expect(store.delete(7n, deleteCall())).rejects.toMatchObject({ code: Code.FailedPrecondition });
       await store.close();
       expect(await readPlants(url)).toEqual([7n]);
@@ -490,25 +360,11 @@ describe("on Citus", () => {
         when: "INSERT",
         sql: "NEW.subject = upper(NEW.subject); RETURN NEW",
       });
-      await cluster.delegate(isDelegated);
       const store = await openPostgresStore({ url });
       await Promise.all(ids.map((id) => store.delete(id, deleteCall({ subject: "subject" }))));
       await store.close();
       expect(await runSql(url, "SELECT FROM deletions WHERE subject = 'SUBJECT'")).toHaveLength(ids.length);
     });
-  });
-
-  test("a batch for the wrong worker deletes no plant without its record", async () => {
-    const url = await createStore(ids);
-    const { session, placement } = await openCitusSession(url);
-    const here = placement.lanes.of(0n);
-    const other = ids.find((id) => placement.lanes.of(id) !== here) ?? 0n;
-    await addTrigger(url, { table: "deletions", when: "INSERT", sql: "RETURN NULL", on: placement.lanes.of(other) });
-    const batch = `'{0,${other}}', '{a,a}', '{r,r}', '00000000-0000-4000-8000-000000000000', NULL, false`;
-    const deleting = session.query(`SELECT deleted FROM plantstore_delete(0, ${batch})`);
-    await expect(deleting).rejects.toMatchObject({ code: "22P02" });
-    await session.close();
-    expect(await readPlants(url)).toEqual(ids);
   });
 
   describe("a write check of the server", () => {
@@ -523,8 +379,8 @@ describe("on Citus", () => {
     ])("$name, and deletes nothing", async ({ sql, on, shards, outcomes }) => {
       const url = await createStore(ids, shards);
       await addTrigger(url, { table: "deletions", when: "INSERT", sql, ...(on === undefined ? {} : { on }) });
-      const { session, placement } = await openCitusSession(url);
-      expect(await placement.checkWrite(session).then(() => "healthy", String)).toBe(outcomes);
+      const { session, tables } = await openCitusSession(url);
+      expect(await tables.checkWrite(session).then(() => "healthy", String)).toBe(outcomes);
       await session.close();
       expect(await readPlants(url)).toEqual(ids);
       expect(await runSql(url, "SELECT FROM deletions")).toEqual([]);
@@ -534,14 +390,14 @@ describe("on Citus", () => {
       const url = await createStore([], 1);
       const sql = "IF pg_try_advisory_xact_lock(1) THEN PERFORM pg_sleep(600); END IF; RETURN NULL";
       await addTrigger(url, { table: "deletions", when: "INSERT", at: "AFTER", sql });
-      const { session: stalled, placement } = await openCitusSession(url);
+      const { session: stalled, tables } = await openCitusSession(url);
       const { session: other } = await openCitusSession(url, deleteTimeouts);
-      const stalling = placement.checkWrite(stalled).then(() => "healthy", String);
+      const stalling = tables.checkWrite(stalled).then(() => "healthy", String);
       const asleep = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
       const sleepers = (): Promise<unknown[][]> =>
         Promise.all(cluster.workers.map(({ url: on }) => runSql(on, asleep)));
       await expect.poll(async () => (await sleepers()).flat()).toHaveLength(1);
-      expect(await placement.checkWrite(other).then(() => "healthy", String)).toBe("healthy");
+      expect(await tables.checkWrite(other).then(() => "healthy", String)).toBe("healthy");
       await Promise.all([stalled.close(), other.close()]);
       expect(await stalling).not.toBe("healthy");
     });
@@ -549,8 +405,8 @@ describe("on Citus", () => {
     test("fails if every worker refuses records", async () => {
       const url = await createStore(ids);
       await runSql(url, "ALTER TABLE deletions RENAME COLUMN subject TO author");
-      const { session, placement } = await openCitusSession(url);
-      await expect(placement.checkWrite(session)).rejects.toThrow(/column "subject" of relation/);
+      const { session, tables } = await openCitusSession(url);
+      await expect(tables.checkWrite(session)).rejects.toThrow(/column "subject" of relation/);
       await session.close();
     });
   });
@@ -558,18 +414,17 @@ describe("on Citus", () => {
   test("a cancelled deletion is in doubt, and a refused one is not", async () => {
     const url = await createStore([7n, 8n]);
     await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
-    const { session, placement } = await openCitusSession(url);
-    const attempt = async (id: bigint): Promise<unknown> => {
-      const mode = { placement, token: randomUUID(), isInDoubt: false, isCareful: false };
-      return await attemptBatch(session, callersOf(id), mode);
-    };
-    const locking = await openClient(url, "BEGIN; SELECT FROM plants WHERE id = 7 FOR UPDATE");
+    await addTrigger(url, { table: "deletions", when: "INSERT", sql: "PERFORM pg_sleep(5); RETURN NEW", of: 7n });
+    const { session, tables } = await openCitusSession(url);
+    session.deadlineMs = performance.now() + 1_500;
+    const [cancelled, refused] = callersOf(7n, 8n).map((one) => [one]);
     await session.run("SET statement_timeout = '100ms'");
-    expect(await attempt(7n)).toMatchObject({ verdict: "skip", isInDoubt: true });
-    await locking.query("ROLLBACK");
-    await locking.end();
+    await runBatchWith(session, cancelled ?? [], { tables }).catch(() => undefined);
+    expect(cancelled?.[0]?.doubts).not.toEqual([]);
     await session.run("RESET statement_timeout");
-    expect(await attempt(8n)).toMatchObject({ verdict: "split", isInDoubt: false });
+    session.deadlineMs = performance.now() + 5_000;
+    await runBatchWith(session, refused ?? [], { tables });
+    expect(refused).toMatchObject([{ outcome: "protected", doubts: [] }]);
     await session.close();
   });
 });

@@ -18,7 +18,7 @@ export interface CuttingProxy extends PostgresProxy {
 }
 
 // Identifies a batch's statement by its text, or by the prefix of its name.
-const deletes = ["WITH deleted AS", namePrefix];
+const deletes = ["WITH free AS", namePrefix];
 
 /** Starts a proxy to the server whose socket is in `serverFolder`. */
 export async function startCuttingProxy(serverFolder: string, port?: number): Promise<CuttingProxy> {

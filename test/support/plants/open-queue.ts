@@ -13,6 +13,6 @@ export type Commit = Backend["commit"];
 
 /** Opens a queue whose backend has one lane. */
 export function openQueueOn(commit: Commit, { inFlightMax = 1, ...options }: QueueOnOptions = {}): DeleteQueue {
-  const lanes = { of: () => 0, inFlightMax, isUsed: () => true, toRecordedCall: <Call>(call: Call): Call => call };
+  const lanes = { of: () => 0, inFlightMax, isUsed: () => true };
   return new DeleteQueue(fakeBackend(commit, { lanes }), options);
 }

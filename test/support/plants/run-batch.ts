@@ -6,100 +6,56 @@ import {
   plantProtected,
   storeUnavailable,
 } from "../../../src/service/index.ts";
-import type { Requested } from "../../../src/stores/contract/backend.ts";
-import { Deletion, type Ending } from "../../../src/stores/postgres/delete/deletion.ts";
-import {
-  runBatch as runBatchOfStore,
-  type RunBatchOptions as StoreOptions,
-} from "../../../src/stores/postgres/delete/run-batch.ts";
-import { Session } from "../../../src/stores/postgres/server/session.ts";
+import type { Outcome, Requested } from "../../../src/stores/contract/backend.ts";
+import { BatchRun } from "../../../src/stores/postgres/delete/batch-run.ts";
+import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
+import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
+import type { Session } from "../../../src/stores/postgres/server/session.ts";
 import { deleteCall } from "./delete-call.ts";
 import { runSql } from "./postgres-server.ts";
 import { schemaOf } from "./schema-of.ts";
-import { singleServer } from "../../../src/stores/postgres/delete/single-server.ts";
 
-/** Options for {@link runBatchAt}. */
-export interface RunBatchOptions extends StoreOptions {
-  /** Called with each deletion that is deferred. */
-  readonly defer: (one: Deletion) => void;
-  /** The token for deletions that are in doubt. */
-  readonly token?: string | undefined;
+/** A deletion that was sent. Its caller is settled as by the queue. */
+export interface SentDeletion extends Requested {
+  readonly resolve: (deleted: boolean) => void;
+  readonly reject: (reason: unknown) => void;
+  outcome?: Outcome;
 }
 
-/** Runs a batch, and returns whether each deletion has deleted its plant, or `undefined` for all other endings. */
-export async function runBatchAt(
+/** Options for {@link runBatchWith}. */
+export interface RunBatchOptions {
+  /** Default a single server. */
+  readonly tables?: StoreTables;
+  /** Called with each deletion that is locked. Fails by default. */
+  readonly defer?: (one: Requested) => void;
+}
+
+/**
+ * Runs a batch, and returns whether each deletion has deleted its plant, or `undefined` for all other outcomes.
+ *
+ * @throws BatchFailure if the batch has failed
+ */
+export async function runBatchWith(
   session: Session,
-  batch: readonly Deletion[],
-  { defer, token, ...options }: RunBatchOptions,
+  batch: readonly SentDeletion[],
+  { tables = singleServer(schemaOf(session)), defer = failToDefer }: RunBatchOptions = {},
 ): Promise<readonly (boolean | undefined)[]> {
-  const sent = batch.map((one) => (one.isDeferred && one instanceof SentDeletion ? one.again() : one));
-  const firsts = new Map(sent.toReversed().map((one) => [one.id, one]));
-  if (token !== undefined) for (const one of firsts.values()) one.doubt(token);
-  await runBatchOfStore(session, sent, options);
-  for (const one of sent) if (one.isDeferred) defer(one);
-  return sent.map(resultOf);
-}
-
-/** Returns whether a deletion has deleted its plant, or `undefined` if it has not ended, or has failed. */
-export function resultOf({ ending }: Deletion): boolean | undefined {
-  if (ending?.outcome === "deleted") return true;
-  return ending?.outcome === "absent" ? false : undefined;
-}
-
-/** Runs a batch on a single server. */
-export function runBatchWith(
-  session: Session,
-  batch: readonly Deletion[],
-  options: Omit<RunBatchOptions, "placement">,
-): ReturnType<typeof runBatchAt> {
-  return runBatchAt(session, batch, { ...options, placement: singleServer(schemaOf(session)) });
-}
-
-/** Runs a batch in which no deletion may be deferred. */
-export function runBatch(session: Session, batch: readonly Deletion[]): ReturnType<typeof runBatchAt> {
-  return runBatchWith(session, batch, { defer: failToDefer });
-}
-
-/** Fails if a deletion is deferred. */
-export function failToDefer({ id }: Deletion): never {
-  throw new Error(`plant ${id} was deferred`);
-}
-
-/** Returns a deletion that was sent, and calls a function as the queue does once it ends. */
-export function sentDeletion(
-  id: bigint,
-  call: DeleteCall = deleteCall(),
-  resolve: (deleted: boolean) => void = () => {},
-  reject: (reason: unknown) => void = () => {},
-): Deletion {
-  return new SentDeletion({ id, call, doubts: [] }, resolve, reject);
-}
-
-class SentDeletion extends Deletion {
-  readonly #requested: Requested;
-  readonly #resolve: (deleted: boolean) => void;
-  readonly #reject: (reason: unknown) => void;
-
-  constructor(requested: Requested, resolve: (deleted: boolean) => void, reject: (reason: unknown) => void) {
-    super(requested);
-    this.#requested = requested;
-    this.#resolve = resolve;
-    this.#reject = reject;
+  const running = new BatchRun(session, tables);
+  const { outcomes, causes = [] } = await running.run(batch);
+  for (const [i, one] of batch.entries()) {
+    one.outcome = outcomes[i] ?? "unknown";
+    if (one.outcome === "locked") defer(one);
+    else settle(one, one.outcome, causes[i]);
   }
+  if (running.failure !== undefined) throw running.failure;
+  return outcomes.map((outcome) => (outcome === "deleted" ? true : outcome === "absent" ? false : undefined));
+}
 
-  /** Returns the deletion for another batch. */
-  again(): SentDeletion {
-    return new SentDeletion(this.#requested, this.#resolve, this.#reject);
-  }
-
-  override end(ending: Ending): void {
-    super.end(ending);
-    const { outcome, cause } = ending;
-    if (outcome === "deleted" || outcome === "absent") return this.#resolve(outcome === "deleted");
-    const { aborted, reason } = this.call.context.signal;
-    if (aborted && cause === reason) return this.#reject(reason);
-    this.#reject(errors[outcome === "unavailable" && this.token !== undefined ? "unknown" : outcome](this.id, cause));
-  }
+function settle(one: SentDeletion, outcome: Exclude<Outcome, "locked">, cause: unknown): void {
+  if (outcome === "deleted" || outcome === "absent") return one.resolve(outcome === "deleted");
+  const { aborted, reason } = one.call.context.signal;
+  if (aborted && outcome === "unavailable") return one.reject(reason);
+  one.reject(errors[outcome === "unavailable" && one.doubts.length > 0 ? "unknown" : outcome](one.id, cause));
 }
 
 const errors = {
@@ -109,19 +65,34 @@ const errors = {
   unknown: (_: bigint, cause: unknown) => outcomeUnknown(cause),
 } as const;
 
-/** Returns deletions that ignore their endings. */
-export function callersOf(...ids: readonly bigint[]): Deletion[] {
+/** Fails if a deletion is locked. */
+export function failToDefer({ id }: Requested): never {
+  throw new Error(`plant ${id} is locked`);
+}
+
+/** Returns a deletion that was sent, and calls a function as the queue does once it is settled. */
+export function sentDeletion(
+  id: bigint,
+  call: DeleteCall = deleteCall(),
+  resolve: (deleted: boolean) => void = () => {},
+  reject: (reason: unknown) => void = () => {},
+): SentDeletion {
+  return { id, call, doubts: [], resolve, reject };
+}
+
+/** Returns deletions that ignore their outcomes. */
+export function callersOf(...ids: readonly bigint[]): SentDeletion[] {
   return ids.map((id) => sentDeletion(id));
 }
 
-/** Returns a deletion with an idempotency key that ignores its ending. */
-export function callerWith(id: bigint, idempotencyKey: string): Deletion {
+/** Returns a deletion with an idempotency key that ignores its outcome. */
+export function callerWith(id: bigint, idempotencyKey: string): SentDeletion {
   return sentDeletion(id, deleteCall({ idempotencyKey }));
 }
 
 /** Returns deletions, and what their callers have received. */
 export function listenersOf(...ids: readonly bigint[]): {
-  readonly deletions: Deletion[];
+  readonly deletions: SentDeletion[];
   readonly results: unknown[];
 } {
   const results: unknown[] = ids.map(() => undefined);

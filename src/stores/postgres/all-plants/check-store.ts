@@ -1,9 +1,9 @@
-import { consequences, verdictOn } from "../delete/fault-table.ts";
-import { deleteTimeouts } from "../delete/run-batch.ts";
+import { deleteTimeouts } from "../delete/single-server.ts";
 import { asideProblemIn } from "../schema/aside.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { checkRequestedSettings } from "../schema/check-requested-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
+import { sqlStateOf } from "../server/sql-state.ts";
 import { readServerUrl } from "../server/server-url.ts";
 import { withSession } from "./plant-database.ts";
 
@@ -11,7 +11,8 @@ import { withSession } from "./plant-database.ts";
 // A server is not ready if other transactions hold locks for ten seconds.
 const busyTimeoutMs = 2_000;
 
-const isBusy = (fault: unknown): boolean => consequences[verdictOn(fault)].server === "busy";
+// Serialization failures, deadlocks and timeouts for locks.
+const isBusy = (fault: unknown): boolean => /^(?:40001|40P01|55P03|57014)$/.test(sqlStateOf(fault) ?? "");
 
 /**
  * Checks whether a server could use a database: its schema, settings, privileges and a write. Changes no data, because
@@ -31,8 +32,8 @@ export async function checkPostgresStore(url: string): Promise<readonly string[]
       if (aside !== undefined) return [aside];
       await location.check(session);
       await checkRequestedSettings(session);
-      await location.placement.checkWrite(session);
-      return await location.placement.findWarnings(session);
+      await location.tables.checkWrite(session);
+      return await location.tables.findWarnings(session);
     };
     const warnings = await retryTransientErrors(session, check, isBusy, busyTimeoutMs);
     return warnings.map((warning) => `${server.name} ${warning}`);

@@ -4,7 +4,6 @@ import { batchUuidOf } from "../../records/moved-batch.ts";
 import { rethrowing } from "../../records/wrap-errors.ts";
 import { quote, toArrayLiteral } from "../delete/array-literals.ts";
 import { problemOf } from "../delete/problem.ts";
-import { toId } from "../delete/single-server.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/migrate.ts";
 import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
@@ -27,7 +26,7 @@ const lockTimeoutS = 5;
 export async function openMovablePostgres(url: string, isTarget: boolean): Promise<MovableStore> {
   const { name } = readServerUrl(url);
   const location = new TableLocation();
-  const session = new Session(readServerUrl(url), unlimitedTimeouts, location.workers);
+  const session = new Session(readServerUrl(url), unlimitedTimeouts);
   const fail = (fault: unknown): never => {
     throw fault instanceof StoreOpenError && fault.message.startsWith("cannot use ")
       ? fault
@@ -40,7 +39,7 @@ export async function openMovablePostgres(url: string, isTarget: boolean): Promi
       await location.refresh(session);
       return found;
     });
-    const { moveProblem } = location.placement;
+    const { moveProblem } = location.tables;
     if (moveProblem !== undefined) throw new StoreOpenError(moveProblem);
     return movableStore(session, schema, name, fail);
   } catch (fault) {
@@ -81,7 +80,7 @@ function movableStore(
     plants: () =>
       rethrowing(
         fail,
-        fetchChunks(session, `SELECT id FROM ${moved.plants} ORDER BY id`, ([id]) => toId(id)),
+        fetchChunks(session, `SELECT id FROM ${moved.plants} ORDER BY id`, ([id]) => BigInt(id ?? "")),
       ),
     records: () => rethrowing(fail, fetchChunks(session, recordsSql, toRecord)),
     insertPlants: async (ids) => void (await copyPlants(session, moved, BigInt64Array.from(ids)).catch(fail)),

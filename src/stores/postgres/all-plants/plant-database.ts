@@ -5,7 +5,6 @@ import { chunkRowsMax } from "../../records/in-chunks.ts";
 import { wrapErrors } from "../../records/wrap-errors.ts";
 import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
 import { problemOf } from "../delete/problem.ts";
-import { toId } from "../delete/single-server.ts";
 import { asideProblemIn, assertNotAside } from "../schema/aside.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
@@ -35,7 +34,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
       return found;
     }),
   );
-  const openSession = (): Session => new Session(server, undefined, new TableLocation().workers);
+  const openSession = (): Session => new Session(server);
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
       await withSession(server, undefined, (session) =>
@@ -56,7 +55,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
     exportPlants: async function* () {
       const aside = await withSession(server, undefined, (session) => asideProblemIn(session, schema));
       const plants = aside === undefined ? schema.plants : schema.movedPlants;
-      yield* readAll(openSession(), `SELECT id FROM ${plants} ORDER BY id`, ([id]) => toId(id));
+      yield* readAll(openSession(), `SELECT id FROM ${plants} ORDER BY id`, ([id]) => BigInt(id ?? ""));
     },
     listDeletions: (filter = {}) => readAll(openSession(), deletionsSql(schema, filter), toDeletion),
     // Has nothing to close, because each operation opens and closes its own session.
@@ -101,7 +100,7 @@ export async function withSession<Result>(
   work: (session: Session, location: TableLocation) => Promise<Result>,
 ): Promise<Result> {
   const location = new TableLocation();
-  const session = new Session(server, timeouts, location.workers);
+  const session = new Session(server, timeouts);
   try {
     return await work(session, location);
   } catch (fault) {
@@ -122,7 +121,7 @@ function deletionsSql({ deletions }: StoreSchema, { since, plantId }: DeletionFi
 
 function toDeletion([id, deletedAtMs, subject, requestId, batch]: Row): Deletion {
   return {
-    plantId: toId(id),
+    plantId: BigInt(id ?? ""),
     deletedAt: new Date(Number(deletedAtMs)),
     subject: subject ?? "",
     requestId: requestId ?? "",

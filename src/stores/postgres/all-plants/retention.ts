@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { retentionIntervalMs } from "../../contract/retention.ts";
 import { type OnUpkeep, reportDropped } from "../../contract/upkeep.ts";
-import type { Dropped, Placement } from "../delete/placement.ts";
+import type { Dropped, StoreTables } from "../delete/store-tables.ts";
 import { problemOf } from "../delete/problem.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
@@ -18,8 +18,8 @@ const lockIntervalMs = 1_000;
 /** Options for {@link Retention}. */
 export interface RetentionOptions {
   readonly keptMs: number;
-  /** Returns the placement of the records. Determines an unknown placement first. */
-  readonly placementOn: (session: Session) => Promise<Placement>;
+  /** Returns the tables with the records. */
+  readonly tablesOn: (session: Session) => Promise<StoreTables>;
   /** Returns whether plants were deleted since a `performance.now()` time. If so, retention pauses. Default never. */
   readonly hasDeletedSince?: (timeMs: number) => boolean;
   readonly onUpkeep?: OnUpkeep | undefined;
@@ -52,7 +52,7 @@ export class Retention {
   }
 
   async #drop(): Promise<void> {
-    const { placementOn, keptMs, onUpkeep } = this.#options;
+    const { tablesOn, keptMs, onUpkeep } = this.#options;
     const session = this.#session;
     const begunMs = performance.now();
     let count = 0;
@@ -63,8 +63,8 @@ export class Retention {
       for (let isMore = true; isMore;) {
         const sliceBegunMs = performance.now();
         const dropped = await this.#retryWhileLocked(async () => {
-          const placement = await placementOn(session);
-          return await placement.dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
+          const tables = await tablesOn(session);
+          return await tables.dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
         });
         fromUs = dropped.reachedTimeUs;
         ({ isMore } = dropped);
@@ -81,10 +81,10 @@ export class Retention {
   }
 
   async #pauseForDeletions(begunMs: number, { isMore }: Dropped): Promise<void> {
-    const { placementOn, hasDeletedSince } = this.#options;
+    const { tablesOn, hasDeletedSince } = this.#options;
     if (!isMore || hasDeletedSince?.(begunMs) !== true) return;
     const durationMs = performance.now() - begunMs;
-    const { dropPause } = await placementOn(this.#session);
+    const { dropPause } = await tablesOn(this.#session);
     await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
   }
 

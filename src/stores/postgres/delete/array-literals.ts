@@ -1,9 +1,20 @@
-import type { Deletion } from "./deletion.ts";
+import type { DeleteCall } from "../../../service/index.ts";
+import type { Requested } from "../../contract/backend.ts";
 import { toStorableText } from "../../contract/storable-text.ts";
 
+/** Returns the ids as `bigint[]`. */
+export function idsOf(calls: readonly Requested[]): string {
+  return toArrayLiteral(calls.map(({ id }) => id));
+}
+
+/** Returns a text of each call as `text[]`. */
+export function textsOf(calls: readonly Requested[], toText: (call: DeleteCall) => string): string {
+  return toArrayLiteral(calls.map(({ call }) => quote(toText(call))));
+}
+
 /** Returns idempotency keys as `text[]`, "" for none. NULL would become "NULL" with `array_nulls = off`. */
-export function keysOf(pending: readonly Deletion[]): string {
-  return toArrayLiteral(pending.map(({ call }) => quote(call.idempotencyKey ?? "")));
+export function keysOf(calls: readonly Requested[]): string {
+  return textsOf(calls, ({ idempotencyKey }) => idempotencyKey ?? "");
 }
 
 /** Returns a PostgreSQL array literal. Strings must be quoted with {@link quote}. */

@@ -2,7 +2,7 @@ import type { StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
-import type { Dropped, Slice } from "./placement.ts";
+import type { Dropped, Slice } from "./store-tables.ts";
 
 const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
 

@@ -18,6 +18,6 @@ export async function probeWrite(session: Session, schema: StoreSchema, id: bigi
     await session.runInTransaction(readCommitted, probeSql(schema, id, recordSql));
   } catch (fault) {
     // A trigger or constraint refuses only the probe's record, so the store is healthy.
-    if (verdictOn(fault) !== "split") throw fault;
+    if (verdictOn(fault) !== "refused") throw fault;
   }
 }

@@ -1,8 +1,7 @@
-import { connect as connectSocket } from "node:net";
-import { Client } from "pg";
-import { droppedSetting } from "./requested-settings.ts";
-import { beginSql, readCommitted } from "./pinned-settings.ts";
+import { Client, Connection } from "pg";
 import { requireChannelBinding } from "./channel-binding.ts";
+import { beginSql, readCommitted } from "./pinned-settings.ts";
+import { droppedSetting } from "./requested-settings.ts";
 import type { ClientOptions, Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
@@ -11,6 +10,11 @@ declare module "pg" {
   interface Client {
     readonly processID: number | null;
     readonly secretKey: number | null;
+  }
+  interface Connection {
+    connect(port: number | string, host?: string): void;
+    requestSsl(): void;
+    cancel(processId: number | null, secretKey: number | null): void;
   }
 }
 
@@ -26,7 +30,7 @@ export interface SessionTimeouts {
 export type SessionSettings = Readonly<Record<string, string | number>>;
 
 /** A server notice. `routine` is a function in the server's source. `message` may be in any language. */
-export interface Notice {
+interface Notice {
   readonly routine?: string | undefined;
   readonly code?: string | undefined;
   readonly message?: string | undefined;
@@ -40,11 +44,10 @@ export interface ConnectOptions {
   readonly server: Server;
   /** Deadline for the connection, on the `performance.now()` clock. The URL's timeout also applies. */
   readonly deadlineMs: number;
-  /** Called with a new connection. `refusal` is why the server has refused the session's settings, if it has. */
-  readonly onConnected: (refusal: string | undefined) => void;
   /** Called when a connection is lost or cannot be established. */
   readonly onLost: (client: Client) => void;
-  readonly onNotice: (notice: Notice) => void;
+  /** Called when a commit may be missing on a synchronous standby, with the problem. */
+  readonly onUnconfirmed: (problem: string) => void;
 }
 
 /** Timeout for closing a connection or cancelling a statement, in milliseconds. A running server responds sooner. */
@@ -58,19 +61,16 @@ export const closeTimeoutMs = 500;
  */
 export async function connectTo(options: ConnectOptions): Promise<Client> {
   let fault: unknown;
-  let refusal: string | undefined;
+  let isRefused = false;
   const settings = Object.entries(options.settings).map(([name, value]) => `-c ${name}=${value}`);
   const remaining = [...options.server.attempts];
   for (let attempt = remaining.shift(); attempt !== undefined;) {
     const withSettings = { ...attempt, options: [attempt.options, ...settings].filter(Boolean).join(" ") };
     try {
-      const client = await connectWith(refusal === undefined ? withSettings : attempt, options);
-      options.onConnected(refusal);
-      return client;
+      return await connectWith(isRefused ? attempt : withSettings, options);
     } catch (reason) {
       fault = isTimeout(reason) ? new Error(`${attempt.host} did not respond in time`, { cause: reason }) : reason;
-      if (refusal === undefined && areSettingsRefused(reason))
-        refusal = reason instanceof Error ? reason.message : String(reason);
+      if (!isRefused && areSettingsRefused(reason)) isRefused = true;
       else if (isTlsFailure(reason)) attempt = remaining.shift();
       else break;
     }
@@ -86,7 +86,10 @@ async function connectWith(attempt: ClientOptions, options: ConnectOptions): Pro
   const client = new Client({ ...attempt, connectionTimeoutMillis: limitMs() });
   // Without a listener, a lost idle connection would terminate the process.
   client.on("error", () => options.onLost(client));
-  client.on("notice", options.onNotice);
+  client.on("notice", (notice) => {
+    const problem = unconfirmedBy(notice);
+    if (problem !== undefined) options.onUnconfirmed(problem);
+  });
   const refusalOf = requiresChannelBinding ? requireChannelBinding(client) : undefined;
   try {
     await client.connect();
@@ -100,6 +103,21 @@ async function connectWith(attempt: ClientOptions, options: ConnectOptions): Pro
   }
 }
 
+/**
+ * Returns the problem if a notice means that a commit may be missing on a standby. A statement that is cancelled while
+ * it waits for standbys succeeds with a warning. The warning's text is translated, so the function compares the name of
+ * the server function that sent it. Citus forwards only the SQLSTATE and text of a worker's warning, so any warning may
+ * mean that. 57P01 means that the waiting process was terminated.
+ */
+function unconfirmedBy({ routine, code = "", message = "" }: Notice): string | undefined {
+  if (routine === "SyncRepWaitForLSN") return "committed, but not confirmed by its synchronous standbys";
+  if (routine === "FinishRemoteTransactionCommit") return "a worker did not confirm its part of a commit";
+  const isWarning = routine === "DefaultCitusNoticeReceiver" && /^(?:01|57P01)/.test(code);
+  // Each new connection to a worker may get a warning about collations, after an upgrade of the C library.
+  if (!isWarning || message.includes("REFRESH COLLATION VERSION")) return undefined;
+  return "a worker sent a warning, possibly that its synchronous standbys have not confirmed a commit";
+}
+
 /** Closes a connection, immediately if a statement is running. Never rejects. */
 export async function disconnect(client: Client): Promise<void> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
@@ -107,51 +125,46 @@ export async function disconnect(client: Client): Promise<void> {
   await client.end().catch(() => undefined);
 }
 
-// CancelRequest (postgresql.org/docs/current/protocol-message-formats.html): length, code, process id and secret key.
-const cancelBytes = 16;
-const cancelCode = 80_877_102;
-
 /**
  * Asks the server to cancel a connection's statement, which may wait for synchronous standbys forever, even after the
- * connection is closed. Resolves to whether the server accepted the request within {@link closeTimeoutMs}. Keep the
- * connection open until then, because PgBouncer forgets the statement when the connection is closed.
+ * connection is closed. Uses TLS if the connection does. Resolves once the server has closed the request's connection,
+ * or after {@link closeTimeoutMs}. Keep the connection open until then, because PgBouncer forgets the statement when the
+ * connection is closed.
  */
-export async function cancelStatement({ host, port, processID, secretKey }: Client): Promise<boolean> {
-  const request = Buffer.alloc(cancelBytes);
-  [cancelBytes, cancelCode, processID, secretKey].forEach((number, i) => request.writeInt32BE(number ?? 0, 4 * i));
-  const socket = host.startsWith("/") ? connectSocket(`${host}/.s.PGSQL.${port}`) : connectSocket(port, host);
-  const { promise: isAccepted, resolve } = Promise.withResolvers<boolean>();
-  // Ignores errors. A stopped server runs no statement. A running server responds by closing the connection. The client
-  // does not half-close the socket, because a pooler may treat a half-closed socket as a disconnected client.
-  socket
-    .on("error", () => undefined)
-    .once("close", () => resolve(socket.readableEnded))
-    .setTimeout(closeTimeoutMs, () => socket.destroy())
-    .resume()
-    .write(request);
-  return await isAccepted;
+export async function cancelStatement({ host, port, processID, secretKey, ssl }: Client): Promise<void> {
+  const connection = new Connection({ ssl });
+  const { promise: isClosed, resolve } = Promise.withResolvers<void>();
+  const send = (): void => connection.cancel(processID, secretKey);
+  // Ignores errors. A stopped server runs no statement. A running server responds by closing the connection.
+  connection.on("error", () => resolve()).once("end", () => resolve());
+  connection.once("connect", () => (ssl ? connection.requestSsl() : send())).once("sslconnect", send);
+  if (host.startsWith("/")) connection.connect(`${host}/.s.PGSQL.${port}`);
+  else connection.connect(port, host);
+  const timer = setTimeout(resolve, closeTimeoutMs);
+  await isClosed;
+  clearTimeout(timer);
+  connection.stream.destroy();
 }
 
 /** Calls {@link cancelStatement}, and closes the connection if the server does not respond to the statement. */
-export async function abortStatement(client: Client): Promise<boolean> {
+export async function abortStatement(client: Client): Promise<void> {
   setTimeout(() => client.connection.stream.destroy(), closeTimeoutMs).unref();
-  return await cancelStatement(client);
+  await cancelStatement(client);
 }
 
-// A plan that was cached for an empty table would use sequential scans and nested loops, even for millions of rows
-// later. JIT is off, because the huge cost estimates of disabled plan types would trigger compilation.
-const cachedPlanSettings: SessionSettings = { enable_seqscan: "off", enable_nestloop: "off", jit: "off" };
+// A plan that was cached for an empty table would use sequential scans, even for millions of rows later. JIT is off,
+// because the huge cost estimates of disabled plan types would trigger compilation.
+const cachedPlanSettings: SessionSettings = {
+  enable_seqscan: "off",
+  jit: "off",
+  plan_cache_mode: "force_generic_plan",
+};
 
 /** Returns the settings for a session with these timeouts, which override the settings of the role and the URL. */
-export function sessionSettings(
-  timeouts: SessionTimeouts | undefined,
-  cachesPlans: boolean,
-  further: ReadonlyMap<string, string> = new Map(),
-): SessionSettings {
+export function sessionSettings(timeouts: SessionTimeouts | undefined, cachesPlans: boolean): SessionSettings {
   return {
     // The level includes the warning that a commit is not on the standbys.
-    client_min_messages: "debug1",
-    ...Object.fromEntries(further),
+    client_min_messages: "warning",
     // With this setting, a statement fails (42501) if a policy would hide rows.
     row_security: "off",
     // Timeout 0 overrides the role's timeout. If passed as a client option, node-postgres would not send timeout 0.

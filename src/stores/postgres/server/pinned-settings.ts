@@ -12,47 +12,31 @@ const pinSynchronousCommit = `
 
 // `sessionSettings` in connect.ts explains this setting.
 const pinClientMinMessages = `
-    CASE pg_catalog.current_setting('client_min_messages') WHEN 'debug1' THEN ''
-      ELSE pg_catalog.set_config('client_min_messages', 'debug1', true) END`;
+    CASE pg_catalog.current_setting('client_min_messages') WHEN 'warning' THEN ''
+      ELSE pg_catalog.set_config('client_min_messages', 'warning', true) END`;
 
 // Triggers and foreign keys may protect a plant. The role is set only if necessary, because not every user may set it.
 const pinReplicationRole = `
     CASE pg_catalog.current_setting('session_replication_role')
       WHEN 'replica' THEN pg_catalog.set_config('session_replication_role', 'origin', true) ELSE '' END`;
 
-const otherRole = "another client has set the role";
-
-// Row security may hide a plant from some roles. The server determines the visible rows before a statement runs. So the
-// statement cannot change the role, and fails for another role.
-const refuseOtherRole = `
-    CASE pg_catalog.current_setting('role') WHEN pg_catalog.set_config('role', NULL, true) THEN ''
-      ELSE ('${otherRole} ' || pg_catalog.current_setting('role'))::bigint::pg_catalog.text END`;
-
-const pinStatements = `${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplicationRole} || ${refuseOtherRole}`;
-
 /**
  * A condition that is always true, and pins the settings that a commit depends on until the end of the transaction
- * (`set_config(…, true)`). The condition is for the WHERE in an UPDATE or DELETE on a single row. PostgreSQL evaluates
- * the condition for each row, before it changes the row. Without a row, there is nothing to commit.
+ * (`set_config(…, true)`). PostgreSQL evaluates the uncorrelated subquery once, before it reads rows. Citus does not
+ * support `set_config` in a statement for its workers.
  */
-export const pinnedByRow: string = `(${pinStatements}) IS NOT NULL`;
-
-/**
- * Like {@link pinnedByRow}, but for any number of rows. PostgreSQL evaluates the uncorrelated subquery once, before it
- * reads rows. Citus does not support `set_config` in a statement for its workers.
- */
-export const pinnedCondition: string = `(SELECT ${pinStatements}) IS NOT NULL`;
-
-/** A condition that is always true, and fails the statement if another client has set the role. */
-export const ownRole: string = `(SELECT ${refuseOtherRole}) IS NOT NULL`;
+export const pinnedCondition: string = `(SELECT ${pinSynchronousCommit} || ${pinClientMinMessages} || ${pinReplicationRole}) IS NOT NULL`;
 
 // Resets settings that take effect before a statement runs, because the statement cannot pin those settings.
 const resetSql = "RESET default_transaction_read_only; RESET ROLE";
 
+/** An unknown setting, which a statement reads to fail (42704) if row security may hide rows from its role. */
+export const hiddenRows = "plantstore.row_security_may_hide_rows";
+
 /** Whether the server may have refused a statement because of a setting. A refused statement has no effect. */
 export function isRefusedBySetting(fault: unknown): boolean {
   const state = sqlStateOf(fault);
-  return state === "25006" || state === "42501" || (state === "22P02" && String(fault).includes(otherRole));
+  return state === "25006" || state === "42501" || (state === "42704" && String(fault).includes(hiddenRows));
 }
 
 /** The usual transaction characteristics, for {@link beginSql}. */
@@ -63,9 +47,7 @@ export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
  * resets the settings that must be correct when the second transaction starts.
  *
  * @param characteristics - the text after `BEGIN`. The text may contain further statements
- * @param settings - further settings to pin, by name
  */
-export function beginSql(characteristics: string, settings: ReadonlyMap<string, string> = new Map()): string {
-  const pins = [...settings].map(([name, value]) => `pg_catalog.set_config('${name}', '${value}', true)`);
-  return `BEGIN; ${resetSql}; COMMIT; BEGIN ${characteristics}; SELECT ${pins.join(", ")} WHERE ${pinnedCondition}`;
+export function beginSql(characteristics: string): string {
+  return `BEGIN; ${resetSql}; COMMIT; BEGIN ${characteristics}; SELECT WHERE ${pinnedCondition}`;
 }

@@ -4,16 +4,12 @@ import type { Session } from "./session.ts";
 /** A pool that opens sessions on demand and keeps sessions until it is closed. One caller at a time uses a session. */
 export class SessionPool {
   readonly #open: () => Session;
-  readonly #max: number;
   /** All open sessions, whether idle or in use. */
   readonly #sessions: Session[] = [];
   readonly #idle: Session[] = [];
-  readonly #waiting: ((session: Session) => void)[] = [];
 
-  /** @param max - maximum number of sessions. Further callers wait for a session. Default unlimited */
-  constructor(open: () => Session, max: number = Number.POSITIVE_INFINITY) {
+  constructor(open: () => Session) {
     this.#open = open;
-    this.#max = max;
   }
 
   get connections(): StoreConnections {
@@ -22,28 +18,17 @@ export class SessionPool {
 
   /** Runs `work` with a session. The session's work has a deadline on the `performance.now()` clock. */
   async use<Result>(deadlineMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
-    const session = this.#idle.pop() ?? (this.#sessions.length < this.#max ? this.#add() : await this.#next());
+    const session = this.#idle.pop() ?? this.#open();
+    if (!this.#sessions.includes(session)) this.#sessions.push(session);
     session.deadlineMs = deadlineMs;
     try {
       return await work(session);
     } finally {
-      const waiting = this.#waiting.shift();
-      if (waiting === undefined) this.#idle.push(session);
-      else waiting(session);
+      this.#idle.push(session);
     }
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#sessions.map((session) => session.close()));
-  }
-
-  #add(): Session {
-    const session = this.#open();
-    this.#sessions.push(session);
-    return session;
-  }
-
-  #next(): Promise<Session> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 }

@@ -1,12 +1,10 @@
 import type { Client, QueryArrayResult } from "pg";
 import {
+  abortStatement,
   cancelStatement,
   closeTimeoutMs,
-  type ConnectOptions,
   connectTo,
-  abortStatement,
   disconnect,
-  type Notice,
   type SessionSettings,
   sessionSettings,
   type SessionTimeouts,
@@ -20,25 +18,6 @@ import { sqlStateOf } from "./sql-state.ts";
 // Minimum time for an attempt, in milliseconds. A shorter attempt could be cancelled with an unknown outcome.
 const attemptMsMin = 500;
 
-const unresponsive = "the server does not respond, not even to a cancel request";
-const stillRunning =
-  "the server accepted a cancel request, but the statement is still running; its disk or a standby may not respond";
-
-/** The error for a statement that may or may not have succeeded. Has no SQLSTATE, like a lost connection. */
-export class InDoubtError extends Error {}
-
-/** The workers: servers to which the database server forwards statements. */
-export interface Workers {
-  /** Settings that each connection and transaction needs, so that {@link doubtOf} gets all notices. */
-  readonly settings: ReadonlyMap<string, string>;
-  /** Returns why a commit may not be on a worker's standbys. Returns `undefined` for an unrelated notice. */
-  doubtOf(notice: Notice): string | undefined;
-  /** Records a server process that may still wait for a worker after a cancellation. `null` for an unknown process. */
-  addPossibleWait(processId: number | null): void;
-  /** Cancels the recorded waits. Called for each new connection. Must not reject. */
-  cancelWaits(session: Session): Promise<void>;
-}
-
 /** A statement, which the server prepares if it has a name. */
 interface Statement {
   readonly text: string;
@@ -48,31 +27,30 @@ interface Statement {
 /** A row's columns as text, in the statement's order. */
 export type Row = readonly (string | null)[];
 
+type TextRows = QueryArrayResult<(string | null)[]>;
+
 /** A connection to the server, opened on demand. Runs one statement at a time, each in one round trip. */
 export class Session {
   /** The deadline for all work, on the `performance.now()` clock. Statements that exceed the deadline are cancelled. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
-  readonly #workers: Workers | undefined;
   readonly #names: NamedStatements | undefined;
   readonly #responseTimeoutMs: number;
   readonly #settings: SessionSettings;
   #client: Client | undefined;
-  #settingsRefusal: string | undefined;
   /** Why the last commit may not be on the standbys. Undefined if the commit is durable. */
-  #durabilityProblem: string | undefined;
+  #unconfirmed: string | undefined;
   #isInTransaction = false;
   #isRunning = false;
   #isClosed = false;
   #abortConnecting: (() => void) | undefined;
 
   /** @param names - tracks whether to prepare named statements. By default, no statement is prepared */
-  constructor(server: Server, timeouts?: SessionTimeouts, workers?: Workers, names?: NamedStatements) {
+  constructor(server: Server, timeouts?: SessionTimeouts, names?: NamedStatements) {
     this.#server = server;
-    this.#workers = workers;
     this.#names = names;
     this.#responseTimeoutMs = timeouts?.responseTimeoutMs || Number.POSITIVE_INFINITY;
-    this.#settings = sessionSettings(timeouts, names !== undefined, workers?.settings);
+    this.#settings = sessionSettings(timeouts, names !== undefined);
   }
 
   get hasTime(): boolean {
@@ -81,11 +59,6 @@ export class Session {
 
   get processId(): number | undefined {
     return this.#client?.processID ?? undefined;
-  }
-
-  /** Why the server or a pooler has refused the session's settings. The role's settings apply after a refusal. */
-  get settingsRefusal(): string | undefined {
-    return this.#settingsRefusal;
   }
 
   /** The settings in the server's URL, except settings that the session overrides. */
@@ -106,22 +79,24 @@ export class Session {
   }
 
   async #connect(): Promise<void> {
-    await this.#connectToServer();
-    await this.#workers?.cancelWaits(this);
-  }
-
-  async #connectToServer(): Promise<void> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
     if (this.#isClosed) throw closedError();
-    const options: ConnectOptions = {
+    const connecting = connectTo({
       settings: this.#settings,
       server: this.#server,
       deadlineMs: this.deadlineMs,
-      onConnected: (refusal) => (this.#settingsRefusal = refusal),
       onLost: (client) => this.#dropClient(client),
-      onNotice: (notice) => this.#read(notice),
-    };
-    await this.#adoptFrom(connectTo(options));
+      onUnconfirmed: (problem) => (this.#unconfirmed = problem),
+    });
+    await new Promise<void>((resolve, reject) => {
+      this.#abortConnecting = () => reject(closedError());
+      const useClient = (client: Client): void => {
+        // Closes a connection that is established after `close`, because the connection would keep the process alive.
+        if (this.#isClosed) void disconnect(client);
+        else this.#client = client;
+      };
+      connecting.then(useClient).then(resolve, reject);
+    });
   }
 
   /**
@@ -129,13 +104,24 @@ export class Session {
    * refused the statement because of a setting, runs the statement again in a separate transaction.
    */
   async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    const named = typeof statement === "string" ? { text: statement } : statement;
+    const named: Statement = typeof statement === "string" ? { text: statement } : statement;
     try {
-      return await this.#queryByName(named, values);
+      return (await this.#queryByName(named, values)).rows;
     } catch (fault) {
       if (this.#isInTransaction || !isRefusedBySetting(fault)) throw fault;
     }
     return await this.queryInTransaction(named.text, values);
+  }
+
+  async #queryByName({ name, text }: Statement, values: readonly unknown[]): Promise<TextRows> {
+    if (name !== undefined && this.#names?.areKept === true) {
+      try {
+        return await this.#query({ name, text }, values);
+      } catch (fault) {
+        if (!this.#names.isRefused(fault)) throw fault;
+      }
+    }
+    return await this.#query({ text }, values);
   }
 
   /** Runs a statement in a separate transaction, which starts with {@link beginSql}. */
@@ -143,40 +129,23 @@ export class Session {
     return await this.transact(readCommitted, async () => (await this.#query({ text }, values)).rows);
   }
 
-  async #queryByName({ name, text }: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    if (name !== undefined && this.#names?.areKept === true) {
-      try {
-        return (await this.#query({ name, text }, values)).rows;
-      } catch (fault) {
-        if (!this.#names.isRefused(fault)) throw fault;
-      }
-    }
-    return (await this.#query({ text }, values)).rows;
-  }
-
   /** Returns the number of changed rows. */
   async change(text: string, values: readonly unknown[]): Promise<number> {
     return (await this.#query({ text }, values)).rowCount ?? 0;
   }
 
-  async #query(statement: Statement, values: readonly unknown[]): Promise<QueryArrayResult<(string | null)[]>> {
-    return await this.#runOn((client) =>
-      client.query<(string | null)[]>({
-        ...statement,
-        values: [...values],
-        rowMode: "array",
-        types: { getTypeParser: () => String },
-      }),
-    );
+  async #query(statement: Statement, values: readonly unknown[]): Promise<TextRows> {
+    return await this.#runOn((client) => client.query({ ...statement, ...rowsAsText, values: [...values] }));
   }
 
   async copy(text: string, bytes: Buffer): Promise<number> {
     return await this.#runOn((client) => copyIn(client, text, bytes));
   }
 
-  /** Runs statements that have neither parameters nor results. */
-  async run(script: string): Promise<void> {
-    await this.#runOn((client) => client.query(script));
+  /** Runs statements without parameters in a single message. Returns the rows of all statements. */
+  async run(script: string): Promise<readonly Row[]> {
+    const results = await this.#runOn((client) => client.query<(string | null)[]>({ text: script, ...rowsAsText }));
+    return [results].flat().flatMap(({ rows }) => rows);
   }
 
   /**
@@ -185,7 +154,7 @@ export class Session {
    */
   async begin(characteristics: string): Promise<void> {
     try {
-      await this.run(beginSql(characteristics, this.#workers?.settings));
+      await this.run(beginSql(characteristics));
     } catch (fault) {
       this.discard();
       throw fault;
@@ -199,7 +168,7 @@ export class Session {
    */
   async runInTransaction(characteristics: string, script: string): Promise<void> {
     try {
-      await this.run(`${beginSql(characteristics, this.#workers?.settings)}; ${script}; COMMIT`);
+      await this.run(`${beginSql(characteristics)}; ${script}; COMMIT`);
     } catch (fault) {
       this.discard();
       throw fault;
@@ -240,36 +209,33 @@ export class Session {
 
   async #runOn<Result>(start: (client: Client) => Promise<Result>): Promise<Result> {
     const client = await this.#connected();
-    this.#durabilityProblem = undefined;
+    this.#unconfirmed = undefined;
     this.#isRunning = true;
     const limitMs = Math.min(this.#responseTimeoutMs, this.remainingMs);
-    const cancellation: { isAccepted?: Promise<boolean> } = {};
-    const cancel = (): void => void (cancellation.isAccepted = abortStatement(client));
-    const timer = Number.isFinite(limitMs) ? setTimeout(cancel, limitMs) : undefined;
+    let cancelled: Promise<void> | undefined;
+    const timer = Number.isFinite(limitMs)
+      ? setTimeout(() => void (cancelled = abortStatement(client)), limitMs)
+      : undefined;
     try {
       const result = await start(client);
-      if (this.#durabilityProblem === undefined) return result;
+      if (this.#unconfirmed === undefined) return result;
     } catch (fault) {
       // Rethrows the error if the server responded, or if `close` has cancelled the statement.
       if (sqlStateOf(fault) !== undefined || this.#isClosed) throw fault;
-      const isAccepted = await (cancellation.isAccepted ?? cancelStatement(client));
-      if (cancellation.isAccepted === undefined) this.#workers?.addPossibleWait(client.processID);
-      throw cancellation.isAccepted === undefined
-        ? fault
-        : new Error(isAccepted ? stillRunning : unresponsive, { cause: fault });
+      if (cancelled !== undefined) throw new Error("the server does not respond", { cause: fault });
+      await cancelStatement(client);
+      throw fault;
     } finally {
       clearTimeout(timer);
       this.#isRunning = false;
-      if (cancellation.isAccepted !== undefined) {
-        // A worker may still wait for its standby, even if the server responded.
-        this.#workers?.addPossibleWait(client.processID);
+      if (cancelled !== undefined) {
         // Closes the connection after a cancel request, because a late request could cancel the next statement.
         this.#dropClient(client);
-        // equivalent mutant: the socket would be destroyed a moment later, without a message to the server.
-        void cancellation.isAccepted.then(() => disconnect(client));
+        void cancelled.then(() => disconnect(client));
       }
     }
-    throw new InDoubtError(this.#durabilityProblem);
+    // Has no SQLSTATE, like a lost connection, because the statement may or may not have succeeded.
+    throw new Error(this.#unconfirmed);
   }
 
   /**
@@ -292,30 +258,12 @@ export class Session {
     await disconnect(client);
   }
 
-  // A statement that is cancelled while it waits for standbys succeeds with a warning. The warning's text is
-  // translated, so the code compares the name of the server function that sent the warning.
-  #read(notice: Notice): void {
-    if (notice.routine === "SyncRepWaitForLSN")
-      this.#durabilityProblem = "committed, but not confirmed by its synchronous standbys";
-    this.#durabilityProblem = this.#workers?.doubtOf(notice) ?? this.#durabilityProblem;
-  }
-
-  #adoptFrom(connecting: Promise<Client>): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#abortConnecting = () => reject(closedError());
-      const useClient = (client: Client): void => {
-        // Closes a connection that is established after `close`, because the connection would keep the process alive.
-        if (this.#isClosed) void disconnect(client);
-        else this.#client = client;
-      };
-      connecting.then(useClient).then(resolve, reject);
-    });
-  }
-
   #dropClient(client: Client): void {
     if (this.#client === client) this.#client = undefined;
   }
 }
+
+const rowsAsText = { rowMode: "array", types: { getTypeParser: () => String } } as const;
 
 function closedError(): Error {
   return new Error("the session is closed");

@@ -20,8 +20,7 @@ interface DistributedProxy extends PostgresProxy {
 }
 
 // Features that CockroachDB or YugabyteDB lack, at least in some releases, or do not document.
-const lacking =
-  /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b|pg_logical_emit_message/i;
+const lacking = /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bLOCK TABLE\b|\bLISTEN\b/i;
 
 // A message's header in the PostgreSQL protocol ("Message Formats"): its type, and its length including the length
 // field.

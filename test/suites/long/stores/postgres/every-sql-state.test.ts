@@ -1,12 +1,13 @@
 import { describe, type ExpectStatic, test } from "vitest";
 import { batchTimeoutMs } from "../../../../../src/stores/contract/backend.ts";
-import { BatchFailure } from "../../../../../src/stores/postgres/delete/run-batch.ts";
+import type { Requested } from "../../../../../src/stores/contract/backend.ts";
+import type { BatchFailure } from "../../../../../src/stores/postgres/delete/batch-run.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
 import { runSql } from "../../../../support/plants/postgres-server.ts";
-import { failToDefer, listenersOf, plantsOf, runBatchWith } from "../../../../support/plants/run-batch.ts";
+import { listenersOf, plantsOf, runBatchWith } from "../../../../support/plants/run-batch.ts";
 import { errorMessage, readyForQuery } from "../../../../support/plants/server-message.ts";
 import { definedSqlStates } from "../../../../support/plants/sql-states.ts";
 
@@ -27,6 +28,8 @@ const refusesPlant = /^(?:22|23|P0)/;
 const refusesStatement = /^(?:0A|28|3D|3F|42)/;
 /** The SQLSTATEs after which the same batch may succeed, although a trigger has raised them. */
 const passes = /^(?:08|25006|25P03|25P04|40001|40003|40P01|53|55P03|57014|57P01|57P02|57P03|57P05|58|XX)/;
+/** The SQLSTATEs of timeouts, after which a plant alone is tried again later. */
+const locks = /^(?:55P03|57014)$/;
 /** The SQLSTATEs that the server sends only if it has not committed. */
 const precedesCommit = /^(?:0A|22|23|25006|28|3D|3F|40001|40P01|42|53|55P03|57014|57P03|P0)/;
 
@@ -43,7 +46,7 @@ const failingTriggerSql = (trigger: string): string => `
   CREATE ${trigger} FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION fail()`;
 
 interface Outcome {
-  /** The callers' results, or the server's state if the batch has failed. */
+  /** The callers' results, or the verdict on the error if the batch has failed. */
   readonly results: unknown;
   /** The plants that still exist. */
   readonly rest: unknown;
@@ -55,9 +58,13 @@ async function deleteTwo(session: Session, url: string): Promise<Outcome> {
   await runSql(url, `SET session_replication_role = replica; ${restore}`);
   const { deletions, results } = listenersOf(1n, 2n);
   session.deadlineMs = performance.now() + batchTimeoutMs;
-  const failure = await runBatchWith(session, deletions, { defer: failToDefer }).catch((fault: unknown) => fault);
+  const defer = ({ id }: Requested): void => void (results[Number(id) - 1] = "locked");
+  const failure = await runBatchWith(session, deletions, { defer }).then(
+    () => undefined,
+    ({ verdict }: BatchFailure) => verdict,
+  );
   const rest = await plantsOf(url);
-  return failure instanceof BatchFailure ? { results: failure.server, rest } : { results, rest };
+  return { results: failure ?? results, rest };
 }
 
 function outcomeOf(first: unknown): Outcome {
@@ -73,7 +80,8 @@ async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void
     const setFault = `DELETE FROM faults; INSERT INTO faults VALUES ('${sqlState}')`;
     await runSql(url, `${setFault}; ALTER SEQUENCE attempts RESTART`);
     const isRefusal = refusesPlant.test(sqlState) || ownSqlStates.includes(sqlState);
-    const first = isRefusal ? kept : passes.test(sqlState) ? true : unavailable;
+    const isLocked = locks.test(sqlState);
+    const first = isRefusal ? kept : isLocked ? "locked" : passes.test(sqlState) ? true : unavailable;
     expect({ sqlState, ...(await deleteTwo(session, url)) }).toEqual({ sqlState, ...outcomeOf(first) });
   }
   await session.close();
@@ -96,7 +104,7 @@ describe.concurrent("each SQLSTATE of PostgreSQL", () => {
     for (const sqlState of definedSqlStates) {
       Object.assign(faults, { sqlState, left: 2 });
       const expected = refusesStatement.test(sqlState)
-        ? { results: "refusing", rest: ["1", "2"] }
+        ? { results: "fail", rest: ["1", "2"] }
         : outcomeOf(refusesPlant.test(sqlState) ? kept : true);
       expect({ sqlState, ...(await deleteTwo(session, url)) }).toEqual({ sqlState, ...expected });
     }
@@ -133,7 +141,7 @@ function startFailingProxy(
       client.write(Buffer.concat([error, readyForQuery]));
     };
     client.on("data", (data) => {
-      const isFaulty = faults.left > 0 && data.includes("deleted AS (") && /\{1[,}]/.test(data.toString("latin1"));
+      const isFaulty = faults.left > 0 && data.includes("gone AS (") && /\{1[,}]/.test(data.toString("latin1"));
       if (isFaulty) faults.left--;
       if (isFaulty && moment === "before-commit") return refuse();
       isReplaced ||= isFaulty;

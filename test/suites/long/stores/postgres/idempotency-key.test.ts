@@ -6,17 +6,10 @@ import { Session } from "../../../../../src/stores/postgres/server/session.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
-import { countAttempts, failAttempts } from "../../../../support/plants/failing-attempts.ts";
-import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
+import { failAttempts } from "../../../../support/plants/failing-attempts.ts";
 import { openClient, runSql } from "../../../../support/plants/postgres-server.ts";
-import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
-import { runBatchAt, sentDeletion } from "../../../../support/plants/run-batch.ts";
-import { schemaOf } from "../../../../support/plants/schema-of.ts";
+import { runBatchWith, sentDeletion } from "../../../../support/plants/run-batch.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
-
-// A timeout that is longer than any test.
-const minuteMs = 60_000;
-const patient = { lockTimeoutMs: minuteMs, statementTimeoutMs: minuteMs, responseTimeoutMs: minuteMs };
 
 const server = await startPostgresOfFile();
 
@@ -48,10 +41,6 @@ const keyed = (idempotencyKey: string, changes: Partial<DeleteCall> = {}): Delet
   ...changes,
 });
 
-function fail(reason: unknown): never {
-  throw new Error("this was not expected", { cause: reason });
-}
-
 /** Creates one batch's deletions, and returns them with their outcomes. */
 function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[]) {
   const outcomes = calls.map(() => Promise.withResolvers<boolean>());
@@ -65,10 +54,9 @@ function batchOf(...calls: readonly (readonly [id: bigint, call: DeleteCall])[])
   );
   const results = Promise.allSettled(outcomes.map(({ promise }) => promise));
   /** Runs the deletions as the store does, and returns the ids of deferred deletions. */
-  const run = async (session: Session, isCareful = false): Promise<readonly bigint[]> => {
+  const run = async (session: Session): Promise<readonly bigint[]> => {
     const defer: bigint[] = [];
-    const placement = singleServer(schemaOf(session));
-    await runBatchAt(session, batch, { placement, defer: ({ id }) => defer.push(id), isCareful });
+    await runBatchWith(session, batch, { defer: ({ id }) => defer.push(id) });
     return defer;
   };
   return { run, results };
@@ -133,112 +121,12 @@ describe("a deletion with a used key", () => {
     expect(await column(opened.url, keysSql)).toEqual(["1 -", "2 new", "9 used"]);
   });
 
-  test.each([
-    { locks: "waits for locks", isCareful: false, asks: ["DELETE", "SELECT", "UPDATE"] },
-    { locks: "skips locked plants", isCareful: true, asks: ["UPDATE", "SELECT", "DELETE"] },
-  ])("in a batch that $locks needs no retry", async ({ isCareful, asks }) => {
-    await using opened = await openPlants(65);
-    await runSql(opened.url, recordSql(1, "used"));
-    const requested: string[] = [];
-    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
-      client.on("data", (data: Buffer) => {
-        for (const [sql] of data
-          .toString("latin1")
-          .matchAll(/DELETE(?= FROM \S+\.plants)|UPDATE(?= \S+\.deletions)|SELECT(?= id FROM \S+\.plants)/g))
-          requested.push(sql);
-        upstream.write(data);
-      });
-      upstream.pipe(client);
-    });
-    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
-    const ids = Array.from({ length: 64 }, (_, i) => BigInt(i + 2));
-    const { run, results } = batchOf(...ids.map((id) => [id, keyed(`new-${id}`)] as const), [1n, keyed("used")]);
-    await expect(run(session, isCareful)).resolves.toEqual([]);
-    expect(await results).toEqual([...ids.map(() => deleted), deleted]);
-    await session.close();
-    expect(requested).toEqual(asks);
-    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
-  });
-
-  test("is refused as unavailable while its record cannot be updated", async () => {
-    await using opened = await openPlants(1);
-    await runSql(
-      opened.url,
-      `${recordSql(9, "used")};
-       CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
-       CREATE TRIGGER keep BEFORE UPDATE ON deletions FOR EACH ROW EXECUTE FUNCTION keep()`,
-    );
-    const call = keyed("used");
-    await expect(opened.store.delete(9n, call)).rejects.toMatchObject({ code: Code.Unavailable });
-    expect(opened.store.problem).toBeUndefined();
-  });
-
-  test("is settled on a retry after another call in its batch was cancelled", async () => {
-    await using opened = await openPlants(1);
-    await runSql(opened.url, recordSql(9, "used"));
-    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
-    const session = new Session(readServerUrl(opened.url));
-    const gone = new AbortController();
-    const results: unknown[] = [];
-    const outcome = (what: unknown): void => void results.push(what);
-    const pending = [
-      sentDeletion(9n, keyed("used"), () => gone.abort("gone"), outcome),
-      sentDeletion(1n, deleteCall({ signal: gone.signal }), outcome, outcome),
-    ];
-    const placement = singleServer(schemaOf(session));
-    await expect(runBatchAt(session, pending, { placement, defer: outcome })).resolves.toEqual([true, undefined]);
-    await session.close();
-    expect(results).toEqual(["gone"]);
-    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
-  });
-
-  // The settled deletions' plants exist again. The deletions are settled before the rest of the batch is split or waits
-  // for a lock.
-  test("is settled once, before its batch is split", async () => {
-    await using opened = await openPlants(3);
-    await failAttempts(opened.url, "DELETE ON plants", ["40001", "P0001"]);
-    await runSql(
-      opened.url,
-      `${recordSql(2, "used")};
-       CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN DELETE FROM deletions; RETURN OLD; END $$;
-       CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW EXECUTE FUNCTION forget()`,
-    );
-    const session = new Session(readServerUrl(opened.url));
-    const { run, results } = batchOf([1n, deleteCall()], [2n, keyed("used")], [3n, deleteCall()]);
-    await expect(run(session)).resolves.toEqual([]);
-    expect(await results).toEqual([deleted, deleted, deleted]);
-    await session.close();
-    expect(await column(opened.url, plantsSql)).toEqual(["2"]);
-  });
-
-  test("is settled once, even if its record is dropped before a retry", async () => {
-    await using opened = await openPlants(2);
-    await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
-    await runSql(
-      opened.url,
-      `${recordSql(2, "used")};
-       CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-         IF NOT EXISTS (SELECT FROM deletions) THEN RETURN NULL; END IF;
-         WHILE EXISTS (SELECT FROM deletions) LOOP PERFORM pg_sleep(0.005); END LOOP;
-         RAISE 'no' USING ERRCODE = '40001';
-       END $$;
-       CREATE TRIGGER wait BEFORE DELETE ON plants EXECUTE FUNCTION wait()`,
-    );
-    const session = new Session(readServerUrl(opened.url));
-    const dropRecord = (): void => void runSql(opened.url, "DELETE FROM deletions");
-    const pending = [sentDeletion(1n, deleteCall(), () => {}, fail), sentDeletion(2n, keyed("used"), dropRecord, fail)];
-    const [first] = await runBatchAt(session, pending, { placement: singleServer(schemaOf(session)), defer: fail });
-    await session.close();
-    expect(first).toBe(true);
-    expect(await column(opened.url, plantsSql)).toEqual(["2"]);
-  });
-
   test("is settled once although its plant is locked", async () => {
     await using opened = await openPlants(1);
     await runSql(opened.url, recordSql(1, "used"));
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants FOR UPDATE");
-    const session = new Session(readServerUrl(opened.url), { ...patient, lockTimeoutMs: 50 });
+    const session = new Session(readServerUrl(opened.url));
     const { run } = batchOf([1n, keyed("used")], [1n, deleteCall()]);
     await expect(run(session)).resolves.toEqual([1n]);
     await session.close();
@@ -257,7 +145,10 @@ describe("a deletion with a used key", () => {
        CREATE TRIGGER forget BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 2) EXECUTE FUNCTION forget()`,
     );
     const session = new Session(readServerUrl(opened.url));
-    await expect(batchOf([1n, keyed("used")], [2n, deleteCall()]).run(session)).resolves.toEqual([]);
+    const { run } = batchOf([1n, keyed("used")], [2n, deleteCall()]);
+    await expect(run(session)).resolves.toEqual([1n]);
+    expect(await column(opened.url, plantsSql)).toEqual(["1"]);
+    await expect(run(session)).resolves.toEqual([]);
     await session.close();
     expect(await column(opened.url, plantsSql)).toEqual([]);
   });
@@ -338,17 +229,11 @@ describe("a deletion with a key that another process uses concurrently", () => {
       opened.url,
       `BEGIN; DELETE FROM plants WHERE id = ${statement}; ${recordSql(Number(statement), "key")}`,
     );
-    const session = new Session(readServerUrl(opened.url), patient);
-    const requested = batchOf([1n, keyed("key")]);
-    const ended = requested.run(session);
-    await expect
-      .poll(() => runSql(opened.url, "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"))
-      .not.toEqual([]);
+    const ended = Promise.allSettled([opened.store.delete(1n, keyed("key"))]);
+    await expect.poll(() => opened.store.waiting?.forLock).toBe(1);
     await other.query(end);
-    await expect(ended).resolves.toEqual([]);
-    expect(await requested.results).toEqual([results]);
+    expect(await ended).toEqual([results]);
     await other.end();
-    await session.close();
     expect(await column(opened.url, "SELECT count(*) FROM deletions")).toEqual(["1"]);
   });
 
@@ -359,33 +244,11 @@ describe("a deletion with a key that another process uses concurrently", () => {
     const askUntilTold = (key: string): Promise<boolean> =>
       opened.store.delete(1n, keyed(key)).catch(() => askUntilTold(key));
     const requested = ["key", "another"].map(askUntilTold);
-    // After a lock timeout, locked plants are skipped.
-    await expect.poll(() => server.log.filter((line) => line.includes("lock timeout"))).not.toEqual([]);
+    await expect.poll(() => opened.store.waiting?.forLock).toBe(2);
     await expect(opened.store.delete(2n, keyed("free"))).resolves.toBe(true);
     await other.query("COMMIT");
     expect(await Promise.allSettled(requested)).toEqual([deleted, missing]);
     await other.end();
-  });
-
-  test("gets an outcome that is committed between its two lookups", async () => {
-    await using opened = await openPlants(1);
-    let checks = 0;
-    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
-      client.on("data", (data: Buffer) => {
-        const isLook = data.includes("SET batch = batch") || data.includes("UNION ALL SELECT NULL");
-        checks += isLook ? 1 : 0;
-        const before =
-          isLook && checks === 2 ? runSql(opened.url, `DELETE FROM plants; ${recordSql(1, "key")}`) : Promise.resolve();
-        void before.then(() => upstream.write(data));
-      });
-      upstream.pipe(client);
-    });
-    const session = new Session(readServerUrl(opened.url.replace(server.socketFolder, proxy.socketFolder)));
-    // The second deletion is postponed, because it has the same key.
-    const { run, results } = batchOf([9n, keyed("key")], [1n, keyed("key")]);
-    await expect(run(session)).resolves.toEqual([]);
-    expect(await results).toEqual([taken, deleted]);
-    await session.close();
   });
 
   test("is performed once when several stores receive it", async () => {
@@ -420,14 +283,7 @@ describe("a deletion with a key that another process uses concurrently", () => {
 });
 
 describe("a batch with keys and a lost response", () => {
-  test.each([
-    { name: "the retry succeeds", event: "UPDATE ON deletions", sqlStates: [] },
-    {
-      name: "lookups on retry fail first",
-      event: "UPDATE ON deletions",
-      sqlStates: ["40001", "XX000", "53100", "57P03"],
-    },
-  ] as const)("if $name, reports the actual outcome to each caller", async ({ event, sqlStates }) => {
+  test("reports the actual outcome to each caller", async () => {
     await using opened = await openPlants(6);
     await runSql(opened.url, `${recordSql(9, "old")}; ${recordSql(5, "restored")}`);
     await using proxy = await startCuttingProxy(server.socketFolder);
@@ -442,14 +298,12 @@ describe("a batch with keys and a lost response", () => {
       [9n, keyed("old")],
       [9n, keyed("e")],
     );
-    await failAttempts(opened.url, event, sqlStates);
     const wasCut = proxy.cutNext("before-reply");
     const ended = run(session);
     await wasCut;
     await ended;
     expect(await results).toEqual([deleted, missing, deleted, deleted, missing, deleted, deleted, missing]);
     await session.close();
-    expect(await countAttempts(opened.url)).toBeGreaterThan(sqlStates.length);
     expect(await column(opened.url, plantsSql)).toEqual(["4", "5", "6"]);
     expect(await column(opened.url, keysSql)).toEqual(["1 a", "2 -", "3 d", "5 restored", "9 old"]);
   });
@@ -465,7 +319,6 @@ describe("a batch with keys and a lost response", () => {
     await expect(run(session)).resolves.toEqual([]);
     expect(await results).toEqual([deleted, deleted]);
     await session.close();
-    expect(await countAttempts(opened.url)).toBe(2);
   });
 
   test("does not assign a cancelled call's deletion to another caller", async () => {

@@ -1,12 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Deletion } from "../../../../../src/stores/postgres/delete/deletion.ts";
 import { startImport } from "../../../../../src/stores/postgres/all-plants/import.ts";
 import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
-import { findOutcomeOfRefused } from "../../../../../src/stores/postgres/delete/attempt-batch.ts";
-import { prepareBatch } from "../../../../../src/stores/postgres/delete/prepared-batch.ts";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
-import type { Placement } from "../../../../../src/stores/postgres/delete/placement.ts";
 import { migrate } from "../../../../../src/stores/postgres/schema/migrate.ts";
 import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
@@ -17,7 +13,7 @@ import { factsOfOwnDatabase } from "../../../../support/plants/describe-durable-
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../../../support/plants/describe-plant-store.ts";
 import { cancelWaitsForStandby, runSql, withoutStandby } from "../../../../support/plants/postgres-server.ts";
-import { runBatchAt, type RunBatchOptions, sentDeletion } from "../../../../support/plants/run-batch.ts";
+import { runBatchWith, type SentDeletion, sentDeletion } from "../../../../support/plants/run-batch.ts";
 import { schemaOf } from "../../../../support/plants/schema-of.ts";
 import { readPlants, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
@@ -27,22 +23,8 @@ import { readPlants, startPostgresOfFile } from "../../../../support/plants/post
 
 const server = await startPostgresOfFile();
 
-function pendingOf(id: bigint, idempotencyKey?: string): Deletion {
-  return sentDeletion(id, deleteCall({ idempotencyKey }));
-}
-
-function failToDefer({ id }: Deletion): never {
-  throw new Error(`plant ${id} was set aside`);
-}
-
-/** Runs a batch, and fails if a deletion is deferred. */
-async function runOn(
-  session: Session,
-  pending: readonly Deletion[],
-  options: Partial<RunBatchOptions> = {},
-): Promise<unknown> {
-  const placement = singleServer(schemaOf(session));
-  return await runBatchAt(session, pending, { placement, defer: failToDefer, ...options });
+function pendingOf(id: bigint, idempotencyKey?: string, doubts: readonly string[] = []): SentDeletion {
+  return { ...sentDeletion(id, deleteCall({ idempotencyKey })), doubts: [...doubts] };
 }
 
 const token = randomUUID();
@@ -53,19 +35,15 @@ const recordSql = (id: number, key: string): string =>
 
 /** All operations that are acknowledged once their commit is durable. */
 const acknowledged: readonly { name: string; work: (session: Session) => Promise<unknown> }[] = [
-  { name: "a single deletion", work: (session) => runOn(session, [pendingOf(1n)]) },
-  { name: "a batch of deletions", work: (session) => runOn(session, [pendingOf(1n), pendingOf(2n)]) },
-  { name: "a deletion with a key", work: (session) => runOn(session, [pendingOf(1n, "a"), pendingOf(2n)]) },
+  { name: "a single deletion", work: (session) => runBatchWith(session, [pendingOf(1n)]) },
+  { name: "a batch of deletions", work: (session) => runBatchWith(session, [pendingOf(1n), pendingOf(2n)]) },
+  { name: "a deletion with a key", work: (session) => runBatchWith(session, [pendingOf(1n, "a"), pendingOf(2n)]) },
+  { name: "a deletion with a used key", work: (session) => runBatchWith(session, [pendingOf(8n, "used")]) },
   {
-    name: "a deletion that skips locked plants",
-    work: (session) => runOn(session, [pendingOf(1n)], { isCareful: true }),
+    name: "a completed deletion in doubt",
+    work: (session) => runBatchWith(session, [pendingOf(9n, undefined, [token])]),
   },
-  {
-    name: "a deletion with a used key",
-    work: (session) => runOn(session, [pendingOf(8n, "used")], { isCareful: true }),
-  },
-  { name: "a completed deletion in doubt", work: (session) => runOn(session, [pendingOf(9n)], { token }) },
-  { name: "a deletion of a missing plant", work: (session) => runOn(session, [pendingOf(7n)]) },
+  { name: "a deletion of a missing plant", work: (session) => runBatchWith(session, [pendingOf(7n)]) },
   { name: "an import", work: (session) => startImport(session, schemaOf(session), {}).add([5n]) },
   {
     name: "an import of existing plants",
@@ -193,9 +171,9 @@ describe("synchronous_commit at a deletion's commit", () => {
     await runSql(url, `CREATE ROLE ${role} LOGIN SUPERUSER; ALTER ROLE ${role} SET synchronous_commit = ${configured}`);
     const session = new Session(readServerUrl(url.replace("user=tester", `user=${role}`)));
     await session.run(`SET synchronous_commit = ${set}`);
-    await runOn(session, [pendingOf(1n)]);
-    await runOn(session, [pendingOf(2n)], { isCareful: true });
-    await runOn(session, [pendingOf(3n), pendingOf(9n)]);
+    await runBatchWith(session, [pendingOf(1n)]);
+    await runBatchWith(session, [pendingOf(2n)]);
+    await runBatchWith(session, [pendingOf(3n), pendingOf(9n)]);
     // The other client's setting is restored.
     await expect(session.query("SHOW synchronous_commit")).resolves.toEqual([[set]]);
     await session.close();
@@ -205,26 +183,6 @@ describe("synchronous_commit at a deletion's commit", () => {
       { value: want },
     ]);
   });
-});
-
-test("a deletion that skips a locked plant finds the record of another process", async () => {
-  const url = await server.createPlants([8n]);
-  const session = new Session(readServerUrl(url));
-  const usual = singleServer(schemaOf(session));
-  const placement: Placement = {
-    ...usual,
-    deletePlants: () => Promise.resolve([]),
-    deleteUnlockedPlants: async (...given) => {
-      await runSql(url, `DELETE FROM plants WHERE id = 8; ${recordSql(8, "'used'")}`);
-      return await usual.deleteUnlockedPlants(...given);
-    },
-  };
-  const outcome = Promise.withResolvers<boolean>();
-  const pending = [sentDeletion(8n, deleteCall({ idempotencyKey: "used" }), outcome.resolve, outcome.reject)];
-  // The deletion is settled by its key, and the plant is not deleted.
-  await expect(runOn(session, pending, { placement })).resolves.toEqual([true]);
-  await expect(outcome.promise).resolves.toBe(true);
-  await session.close();
 });
 
 test.each(acknowledged.slice(0, -1))(
@@ -260,12 +218,9 @@ describe("with session_replication_role = replica", () => {
     await runSql(url, sql);
     const session = new Session(readServerUrl(url));
     await session.run("SET session_replication_role = replica");
-    for (const isCareful of [false, true]) {
-      const kept = Promise.withResolvers<boolean>();
-      const pending = [sentDeletion(1n, deleteCall(), kept.resolve, kept.reject)];
-      await runOn(session, pending, { isCareful });
-      await expect(kept.promise).rejects.toThrow(/does not allow deleting plant 1|may not be deleted|refuses/);
-    }
+    const kept = Promise.withResolvers<boolean>();
+    await runBatchWith(session, [sentDeletion(1n, deleteCall(), kept.resolve, kept.reject)]);
+    await expect(kept.promise).rejects.toThrow(/does not allow deleting plant 1/);
     await session.close();
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "1" }, { id: "2" }]);
   });
@@ -296,9 +251,9 @@ describe("with settings from another pooler client", () => {
     await session.run(sql(role));
     // A pooler would reuse a connection with these settings.
     const { processId } = session;
-    await expect(runOn(session, [pendingOf(1n), pendingOf(7n)])).resolves.toEqual([true, false]);
-    await expect(runOn(session, [pendingOf(2n, "key")])).resolves.toEqual([true]);
-    await expect(runOn(session, [pendingOf(2n)], { isCareful: true })).resolves.toEqual([false]);
+    await expect(runBatchWith(session, [pendingOf(1n), pendingOf(7n)])).resolves.toEqual([true, false]);
+    await expect(runBatchWith(session, [pendingOf(2n, "key")])).resolves.toEqual([true]);
+    await expect(runBatchWith(session, [pendingOf(2n)])).resolves.toEqual([false]);
     await singleServer(schemaOf(session)).checkWrite(session);
     expect(session.processId).toBe(processId);
     await session.close();
@@ -330,36 +285,22 @@ describe("with settings from another pooler client", () => {
       { name: "a batch", ids: [1n, 2n, 7n], want: [true, true, false] },
       { name: "a deletion of a missing plant", ids: [7n], want: [false] },
       { name: "a single deletion with a key", ids: [3n], key: "key", want: [true] },
-      { name: "a deletion that skips locked plants", ids: [1n, 7n], options: { isCareful: true }, want: [true, false] },
-      { name: "a completed deletion in doubt", ids: [8n], options: { token }, want: [true] },
-    ])("$name runs with the URL's role", async ({ ids, key, options, want }) => {
+      { name: "a completed deletion in doubt", ids: [8n], doubts: [token], want: [true] },
+    ])("$name runs with the URL's role", async ({ ids, key, doubts, want }) => {
       const { url, role } = await createHidden();
       await runSql(url.replace(role, "tester"), recordSql(8, "NULL"));
       const session = new Session(readServerUrl(url));
       await session.run(`SET ROLE ${role}_other`);
-      const pending = ids.map((id) => pendingOf(id, key));
-      await expect(runOn(session, pending, options)).resolves.toEqual(want);
+      const pending = ids.map((id) => pendingOf(id, key, doubts));
+      await expect(runBatchWith(session, pending)).resolves.toEqual(want);
       await session.close();
     });
 
-    // Behind a pooler, the statement that has reset the role may have run on another connection.
-    test.each<{ name: string; check: (session: Session) => Promise<unknown>; want: unknown }>([
-      {
-        name: "existing plants",
-        check: (session) => singleServer(schemaOf(session)).findPlants(session, [1n, 7n]),
-        want: [1n],
-      },
-      {
-        name: "a plant that the server refuses to delete",
-        check: (session) =>
-          findOutcomeOfRefused(session, singleServer(schemaOf(session)), prepareBatch(token, [pendingOf(1n)])),
-        want: "protected",
-      },
-    ])("a lookup of $name uses the URL's role", async ({ check, want }) => {
+    test("a lock on a plant is found with the URL's role", async () => {
       const { url, role } = await createHidden();
       const session = new Session(readServerUrl(url));
       await session.run(`SET ROLE ${role}_other`);
-      await expect(check(session)).resolves.toEqual(want);
+      await expect(singleServer(schemaOf(session)).isFree(session, 1n)).resolves.toBe(true);
       await session.close();
     });
 
@@ -368,7 +309,7 @@ describe("with settings from another pooler client", () => {
       await runSql(url.replace(role, "tester"), `ALTER ROLE ${role} SET role = ${role}_other`);
       const session = new Session(readServerUrl(url));
       await session.run("SET ROLE none");
-      await expect(runOn(session, [pendingOf(1n)])).resolves.toEqual([true]);
+      await expect(runBatchWith(session, [pendingOf(1n)])).resolves.toEqual([true]);
       await session.close();
     });
   });
@@ -390,7 +331,7 @@ test("a store reports disabled triggers that the user cannot enable", async () =
       `do not protect plants: run ALTER ROLE … RESET session_replication_role`,
   );
   const session = new Session(readServerUrl(ofRole));
-  const deleting = runOn(session, [pendingOf(1n)]);
+  const deleting = runBatchWith(session, [pendingOf(1n)]);
   await expect(deleting).rejects.toMatchObject({ fault: { code: "42501" } });
   const remaining = `SELECT state FROM pg_stat_activity WHERE usename = '${role}' AND state LIKE '%transaction%'`;
   await expect.poll(() => runSql(url, remaining)).toEqual([]);
@@ -405,7 +346,7 @@ test("a role with read-only transactions deletes nothing", async () => {
   session.deadlineMs = performance.now() + 2_000;
   // Attempts are repeated until the deadline, at which the last attempt may still be connecting.
   const message = expect.stringMatching(/read-only transaction|connecting timed out/);
-  await expect(runOn(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { message } });
+  await expect(runBatchWith(session, [pendingOf(1n)])).rejects.toMatchObject({ fault: { message } });
   await session.close();
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);
 });
@@ -420,7 +361,7 @@ test("a deletion that exceeds another client's short timeouts is deferred", asyn
   const session = new Session(readServerUrl(url));
   await session.run("SET statement_timeout = 50; SET lock_timeout = 1");
   const aside: bigint[] = [];
-  await runOn(session, [pendingOf(1n)], { defer: ({ id }) => void aside.push(id) });
+  await runBatchWith(session, [pendingOf(1n)], { defer: ({ id }) => void aside.push(id) });
   expect(aside).toEqual([1n]);
   await session.close();
   expect(await runSql(url, "SELECT id FROM plants")).toEqual([{ id: "1" }]);

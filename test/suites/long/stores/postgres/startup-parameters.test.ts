@@ -1,13 +1,11 @@
-import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { findRefusedTimeouts } from "../../../../../src/stores/postgres/schema/check-requested-settings.ts";
+import { describe, expect, test } from "vitest";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore, watchIntervalMs } from "../../../../../src/stores/postgres/postgres-store.ts";
-import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
-import { createPlantsFor, runSql } from "../../../../support/plants/postgres-server.ts";
+import { createPlantsFor, openClient, runSql } from "../../../../support/plants/postgres-server.ts";
 import { errorMessage } from "../../../../support/plants/server-message.ts";
 
 const server = await startPostgresOfFile();
@@ -66,59 +64,30 @@ describe("start-up parameters", () => {
     const session = new Session(readServerUrl(pooled), timeouts);
     for (const refusals of [1, 2]) {
       await expect(session.query("DELETE FROM plants RETURNING id")).resolves.toHaveLength(refusals === 1 ? 2 : 0);
-      expect(session.settingsRefusal).toBe("no options here");
       expect(pooler.refusals).toBe(refusals);
       session.discard();
     }
     await session.close();
   });
 
-  test("are logged once with ALTER ROLE commands if a pooler refuses them", async () => {
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-    onTestFinished(() => void vi.useRealTimers());
-    await using pooler = await startRefusing(hasOptions, "0A000");
-    const { direct, pooled } = await createRoleStore("hurried", pooler);
-    const events: Upkeep[] = [];
-    const stores = await Promise.all(
-      [pooled, direct].map((url) => openPostgresStore({ url, onUpkeep: (event) => void events.push(event) })),
-    );
-    const results = stores.map((store, i) => store.delete(BigInt(i + 1), deleteCall()));
-    await expect(Promise.all(results)).resolves.toEqual([true, true]);
-    for (let checks = 0; checks < 2; checks++) {
-      vi.advanceTimersByTime(watchIntervalMs);
-      await expect.poll(() => stores.map((store) => store.connections?.used)).toEqual([0, 0]);
-    }
-    expect(events).toEqual([
-      {
-        kind: "timeouts-refused",
-        lastedMs: expect.any(Number),
-        problem:
-          "no options here; lock_timeout is 0ms, statement_timeout is 0ms: " +
-          "run ALTER ROLE … SET lock_timeout = '100ms' and ALTER ROLE … SET statement_timeout = '5000ms'",
-      },
-    ]);
-    await Promise.all(stores.map((store) => store.close()));
-  });
-
-  test("are not logged as refused if the role has them", async () => {
-    await using pooler = await startRefusing(hasOptions, "0A000");
-    const { direct, pooled } = await createRoleStore("patient", pooler);
-    const problemOf = async (url: string): Promise<string | undefined> => {
-      const session = new Session(readServerUrl(url), timeouts);
-      await session.connect();
-      const problem = await findRefusedTimeouts(session, timeouts);
-      await session.close();
-      return problem;
-    };
-    await runSql(direct, "ALTER ROLE patient SET lock_timeout = '100ms'");
-    expect(await problemOf(pooled)).toMatch(
-      /^no options here; statement_timeout is 0ms: run ALTER ROLE … SET statement_t/,
-    );
-    await runSql(direct, "ALTER ROLE patient SET statement_timeout = '5s'");
-    expect(await problemOf(pooled)).toBeUndefined();
-    await runSql(direct, "ALTER ROLE patient RESET ALL");
-    expect(await problemOf(direct)).toBeUndefined();
-  });
+  test.each([true, false])(
+    "a locked plant delays no other, with start-up parameters refused: %s",
+    async (isRefused) => {
+      await using pooler = await startRefusing((startup) => isRefused && hasOptions(startup), "0A000");
+      const { direct, pooled } = await createRoleStore(`hurried_${isRefused}`, pooler);
+      await runSql(
+        direct,
+        "CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE); INSERT INTO beds VALUES (1)",
+      );
+      const locking = await openClient(direct, "BEGIN; SELECT FROM beds FOR UPDATE");
+      const store = await openPostgresStore({ url: pooled });
+      const [locked, other] = [1n, 2n].map((id) => store.delete(id, deleteCall()));
+      await expect(other).resolves.toBe(true);
+      await locking.end();
+      await expect(locked).resolves.toBe(true);
+      await store.close();
+    },
+  );
 
   test.each(["08P01", "0A000"])("from the URL are reported if a pooler refuses them (%s)", async (sqlState) => {
     await using pooler = await startRefusing(hasOptions, sqlState);

@@ -6,7 +6,6 @@ import { openPostgresStore, watchIntervalMs } from "../../../../../src/stores/po
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { countAttempts, failAttempts } from "../../../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
-import { refusalOf } from "../../../../support/plants/refusal.ts";
 import { openClient, runSql } from "../../../../support/plants/postgres-server.ts";
 import { openStoreWith, startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 
@@ -42,20 +41,6 @@ describe("a PostgreSQL store with locked plants", () => {
     await expect.poll(() => opened.store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
     expect(await opened.plants()).toEqual([]);
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "5" }]);
-    await other.end();
-  });
-
-  test("waits for each lock once, and then skips the locked plants", async () => {
-    await using opened = await openStoreWith(server, [1n, 2n, 3n]);
-    const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id IN (1, 2) FOR UPDATE");
-    const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
-    const before = timedOut();
-    const results = [1n, 2n].map((id) => refusalOf(opened.store.delete(id, deleteCall())));
-    // Each deletion is sent as a separate batch, and waits separately.
-    await expect.poll(timedOut).toBe(before + 2);
-    await expect(opened.store.delete(3n, deleteCall())).resolves.toBe(true);
-    expect((await Promise.all(results)).map(({ code }) => code)).toEqual([Code.Unavailable, Code.Unavailable]);
-    expect(timedOut()).toBe(before + 2);
     await other.end();
   });
 

@@ -249,9 +249,9 @@ describe("a PostgreSQL store", () => {
         await server.stop("fast");
         await server.start();
         const deleting = store.delete(1n, deleteCall());
-        await expect.poll(() => waiting("WITH deleted")).not.toEqual([]);
+        await expect.poll(() => waiting("WITH free")).not.toEqual([]);
         await cancelWaitsForStandby(opened.url);
-        await expect.poll(() => waiting("SET batch = batch")).not.toEqual([]);
+        await expect.poll(() => waiting("AS found")).not.toEqual([]);
         return { deleting };
       });
       await expect(results.deleting).resolves.toBe(true);

@@ -15,12 +15,12 @@ import { deleteCall } from "../../../../../support/plants/delete-call.ts";
 import { openClient, runSql } from "../../../../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../../../../support/plants/schema-of.ts";
 import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
-import type { Dropped, Placement } from "../../../../../../src/stores/postgres/delete/placement.ts";
+import type { Dropped, StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
 import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
 
-const onSingleServer = (session: Session): Promise<Placement> => Promise.resolve(singleServer(schemaOf(session)));
+const onSingleServer = (session: Session): Promise<StoreTables> => Promise.resolve(singleServer(schemaOf(session)));
 
 describe("the retention job in PostgreSQL", () => {
   /** Creates a database with this many records, one per minute. The newest record is half a minute old. */
@@ -39,14 +39,14 @@ describe("the retention job in PostgreSQL", () => {
     const other = await openClient(url, "BEGIN; SELECT FROM deletions WHERE plant_id > 1490 FOR UPDATE");
     // The session has no timeouts, as behind PgBouncer.
     const session = new Session(readServerUrl(url));
-    const placement = singleServer(schemaOf(session));
-    const { reachedTimeUs: fromUs, ...slice } = await placement.dropOldRecords(session, 3_600_000, { max: 1_000 });
+    const tables = singleServer(schemaOf(session));
+    const { reachedTimeUs: fromUs, ...slice } = await tables.dropOldRecords(session, 3_600_000, { max: 1_000 });
     expect(slice).toEqual({ count: 1_000, isMore: true });
     const rows = await runSql(url, "SELECT count(*), max(plant_id) FILTER (WHERE plant_id <= 1490) FROM deletions");
     expect(rows).toEqual([{ count: "500", max: "490" }]);
     await other.end();
     // The next slice continues where the last one ended. Locked records are dropped later.
-    const next = await placement.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
+    const next = await tables.dropOldRecords(session, 3_600_000, { max: 1_000, fromUs });
     expect(next).toMatchObject({ count: 430, isMore: false });
     await session.close();
   });
@@ -71,9 +71,9 @@ describe("the retention job in PostgreSQL", () => {
     await runSql(url, "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'");
     await runSql(url, `CREATE TRIGGER keep BEFORE DELETE ON deletions ${keepSql}`);
     const session = new Session(readServerUrl(url));
-    const placement = await onSingleServer(session);
+    const tables = await onSingleServer(session);
     let slice: Dropped = { count: 0, isMore: true };
-    const sliceOf = (fromUs?: number) => placement.dropOldRecords(session, 3_600_000, { max: 5, fromUs });
+    const sliceOf = (fromUs?: number) => tables.dropOldRecords(session, 3_600_000, { max: 5, fromUs });
     while (slice.isMore) slice = await sliceOf(slice.reachedTimeUs);
     await session.close();
     expect(await countRecords(url)).toBe(70);
@@ -105,8 +105,8 @@ describe("the retention job in PostgreSQL", () => {
       let dropped = 0;
       let fromUs: number | undefined;
       for (let isMore = true; isMore;) {
-        const placement = singleServer(schemaOf(session));
-        const slice = await placement.dropOldRecords(session, 3_600_000, { max: 500, fromUs });
+        const tables = singleServer(schemaOf(session));
+        const slice = await tables.dropOldRecords(session, 3_600_000, { max: 500, fromUs });
         dropped += slice.count;
         ({ isMore, reachedTimeUs: fromUs } = slice);
       }
@@ -212,7 +212,7 @@ describe("the retention job in PostgreSQL", () => {
     const reports: Upkeep[] = [];
     const retention = new Retention(new Session(through), {
       keptMs: 3_600_000,
-      placementOn: onSingleServer,
+      tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const waiting = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
@@ -231,20 +231,20 @@ describe("the retention job in PostgreSQL", () => {
     const requested = Promise.withResolvers<void>();
     const reports: Upkeep[] = [];
     let slices = 0;
-    const placementOn = (own: Session): Promise<Placement> => {
-      const placement = singleServer(schemaOf(own));
+    const tablesOn = (own: Session): Promise<StoreTables> => {
+      const tables = singleServer(schemaOf(own));
       return Promise.resolve({
-        ...placement,
+        ...tables,
         dropPause: 1_000_000,
         dropOldRecords: (...slice) => {
           slices++;
-          return placement.dropOldRecords(...slice);
+          return tables.dropOldRecords(...slice);
         },
       });
     };
     const retention = new Retention(new Session(readServerUrl(url)), {
       keptMs: 3_600_000,
-      placementOn,
+      tablesOn,
       hasDeletedSince: () => {
         requested.resolve();
         return hasDeleted;
@@ -317,7 +317,7 @@ describe("the retention job in PostgreSQL", () => {
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
     const retention = new Retention(session, {
       keptMs: 3_600_000,
-      placementOn: onSingleServer,
+      tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const problem = expect.stringMatching(/^relation "plants_\d+\.deletions" does not exist$/);
@@ -334,7 +334,7 @@ describe("the retention job in PostgreSQL", () => {
     using cleared = vi.spyOn(globalThis, "clearInterval");
     const retention = new Retention(session, {
       keptMs: 1,
-      placementOn: onSingleServer,
+      tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
     });
     const [shorten, intervalMs] = intervals.mock.lastCall ?? [];
@@ -363,7 +363,7 @@ describe("the retention job in PostgreSQL", () => {
         reports.push(upkeep);
         if (upkeep.kind === "retention-failed") resolve(retention.stop());
       };
-      const options = { keptMs: 1, placementOn: onSingleServer, onUpkeep };
+      const options = { keptMs: 1, tablesOn: onSingleServer, onUpkeep };
       const retention = new Retention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);
@@ -382,7 +382,7 @@ async function shortenLocked(url: string, through: string) {
   const reports: Upkeep[] = [];
   const retention = new Retention(new Session(readServerUrl(through)), {
     keptMs: 3_600_000,
-    placementOn: onSingleServer,
+    tablesOn: onSingleServer,
     onUpkeep: (upkeep) => void reports.push(upkeep),
   });
   const waiting = "SELECT FROM pg_locks WHERE NOT granted AND relation = 'deletions'::regclass";

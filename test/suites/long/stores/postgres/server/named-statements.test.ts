@@ -43,7 +43,7 @@ describe("prepared statements for deletions", () => {
     });
     const store = await openPostgresStore({ url: url.replace(server.socketFolder, proxy.socketFolder) });
     for (const id of ids) await expect(store.delete(id, deleteCall())).resolves.toBe(true);
-    expect(result.split("WITH deleted")).toHaveLength(2);
+    expect(result.split("WITH free")).toHaveLength(2);
     await store.close();
   });
 
@@ -94,14 +94,14 @@ describe("prepared statements for deletions", () => {
     expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: String(ids.length - 2) }]);
   });
 
-  test("are sent with their text again after a table change", async () => {
+  test("are used after a table change", async () => {
     await using opened = await openWith(ids);
     // Uses two connections concurrently, both of which get the error.
     const deleteTwo = (id: bigint): Promise<boolean[]> => Promise.all([id, id + 1n].map(opened.deleteOne));
     await expect(deleteTwo(1n)).resolves.toEqual([true, true]);
     await runSql(opened.url, "ALTER TABLE deletions ALTER plant_id TYPE numeric");
     await expect(deleteTwo(3n)).resolves.toEqual([true, true]);
-    expect(opened.refusals()).toMatchObject([{ problem: "cached plan must not change result type" }]);
+    expect(opened.refusals()).toEqual([]);
   });
 
   test.each(["26000", "42P05"])("stay in use when a trigger raises SQLSTATE %s in a deletion", async (state) => {

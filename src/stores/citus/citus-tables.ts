@@ -1,0 +1,165 @@
+import { escapeLiteral } from "pg";
+import type { Requested } from "../contract/backend.ts";
+import { toStorableText } from "../contract/storable-text.ts";
+import { idsOf, keysOf } from "../postgres/delete/array-literals.ts";
+import { type Verdict, verdictOn } from "../postgres/delete/fault-table.ts";
+import { probeWrite } from "../postgres/delete/probe-write.ts";
+import type { Dropped, StoreTables } from "../postgres/delete/store-tables.ts";
+import type { StoreSchema } from "../postgres/schema/store-schema.ts";
+import { readCommitted } from "../postgres/server/pinned-settings.ts";
+import type { Row, Session } from "../postgres/server/session.ts";
+import { sqlStateOf } from "../postgres/server/sql-state.ts";
+import { type Shard, shardOf } from "./shards.ts";
+
+// Maximum number of rows per transaction. The maximum is low, because a shard compares each plant id with each `seq`.
+const droppedMax = 1_000;
+
+const moveProblem =
+  'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"';
+
+// The settings also apply on the workers, for this transaction. Citus forwards a worker's warning as a debug message.
+const begin = `${readCommitted}; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = 100;
+  SET LOCAL synchronous_commit = on; SET LOCAL row_security = off; SET LOCAL client_min_messages = debug1;
+  SET LOCAL citus.worker_min_messages = debug1`;
+
+/**
+ * Returns the tables that Citus distributes over workers, with a plant and its records on one worker.
+ *
+ * A batch has only plants of one worker, so its transaction is local to the worker, without a two-phase commit. If a
+ * shard has just moved, the commit has two phases, which is slower. Each statement is for one shard, because Citus
+ * supports SKIP LOCKED only within a shard. An index cannot be unique across workers, so a key applies to one plant.
+ */
+export function citusTables(schema: StoreSchema, shards: readonly Shard[]): StoreTables {
+  const lane = (id: bigint): number => shards[shardOf(shards, id)]?.worker ?? 0;
+  // Enough for thousands of shards. A worker with very few hashes may be missing.
+  const oneOfEach = new Map<number, bigint>();
+  for (let id = 100_000n; id >= 0n; id--) oneOfEach.set(lane(id), id);
+  return {
+    lanes: { of: lane, inFlightMax: 1, isUsed: (worker) => worker >= 0 },
+    mayFailPartly: true,
+    moveProblem,
+    verdictOn: verdictOnWorkers,
+    deletePlants: (session, calls, token) =>
+      session.transact(begin, async () => {
+        /** Runs a statement for each shard, in one message. */
+        const run = (part: readonly Requested[], toSql: (ofShard: readonly Requested[]) => string) =>
+          session.run([...Map.groupBy(part, ({ id }) => shardOf(shards, id)).values()].map(toSql).join(";"));
+        const rows = await run(calls, (part) => deleteSql(schema, part));
+        const ids = new Set(rows.filter(({ length }) => length === 1).map(([id]) => id ?? ""));
+        const keptCount = rows.length - 2 * ids.size;
+        const gone = calls.filter(({ id }) => ids.has(String(id)));
+        const records = gone.length === 0 ? [] : await run(gone, (part) => insertSql(schema, part, token));
+        // As on a single server, a trigger that drops a record or keeps one of several plants fails the batch.
+        if (records.length < gone.length || (keptCount > 0 && calls.length > 1))
+          await session.run("SELECT 'a trigger keeps a plant or drops its record'::bigint");
+        return { ids, isKept: keptCount > 0 };
+      }),
+    findWhy: (session, calls, tokens) => session.transact(begin, () => findWhy(session, schema, calls, tokens)),
+    isFree: async (session, id) => {
+      const sql = `SELECT id FROM ${schema.plants} WHERE id = ${id} FOR UPDATE SKIP LOCKED`;
+      return (await session.transact(begin, () => session.run(sql))).length > 0;
+    },
+    dropPause: 0,
+    dropOldRecords: (session, keptMs, { max }) =>
+      session.transact(readCommitted, () => dropOldRecords(session, schema, keptMs, Math.min(max, droppedMax))),
+    // The coordinator does not know the standbys of the workers.
+    findWarnings: () => Promise.resolve([]),
+    // Checks each worker. Rejects if all are unavailable, or if one refuses the check, which only an operator can fix.
+    checkWrite: async (session) => {
+      const faults: unknown[] = [];
+      for (const id of oneOfEach.values()) {
+        try {
+          await probeWrite(session, schema, id, probeSql(schema, id));
+        } catch (fault) {
+          session.discard();
+          if (verdictOn(fault) === "fail") throw fault;
+          faults.push(fault);
+        }
+      }
+      if (faults.length > 0 && faults.length === oneOfEach.size) throw faults[0];
+    },
+  };
+}
+
+// Reads the plants first, because two statements read two snapshots: the records are then those of all missing plants.
+// The record that is rolled back makes the commit wait for the worker's standbys.
+async function findWhy(
+  session: Session,
+  schema: StoreSchema,
+  calls: readonly Requested[],
+  tokens: string,
+): Promise<readonly Row[]> {
+  const ids = idsOf(calls);
+  const existing = await session.query(
+    `SELECT id, NULL, NULL, NULL FROM ${schema.plants} WHERE id = ANY($1::bigint[])`,
+    [ids],
+  );
+  const records = await session.query(
+    `SELECT plant_id, idempotency_key, subject, batch FROM ${schema.deletions} WHERE plant_id = ANY($1::bigint[])
+     AND (idempotency_key = ANY($2::pg_catalog.text[]) OR batch = ANY($3::pg_catalog.uuid[]))`,
+    [ids, keysOf(calls), tokens],
+  );
+  await session.run(`SAVEPOINT why; ${probeSql(schema, calls[0]?.id ?? 0n)}; ROLLBACK TO SAVEPOINT why`);
+  // A record of another plant does not use the key.
+  const pairs = new Set(calls.map(({ id, call }) => `${id} ${call.idempotencyKey}`));
+  return [
+    ...existing,
+    ...records.map(([id = "", key = null, ...rest]) => [id, pairs.has(`${id} ${key}`) ? key : null, ...rest]),
+  ];
+}
+
+async function dropOldRecords(
+  session: Session,
+  { deletions }: StoreSchema,
+  keptMs: number,
+  limit: number,
+): Promise<Dropped> {
+  const old = await session.query(
+    `SELECT plant_id, seq FROM ${deletions} WHERE deleted_at < pg_catalog.now() - $1::interval
+     ORDER BY deleted_at LIMIT $2::integer`,
+    [`${keptMs} milliseconds`, limit],
+  );
+  if (old.length === 0) return { count: 0, isMore: false };
+  const columns = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
+  const sql = `DELETE FROM ${deletions} WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[])`;
+  const count = await session.change(sql, columns);
+  // If triggers kept every record, the next slice would find the same records again.
+  return { count, isMore: count > 0 && old.length === limit };
+}
+
+// The default for `seq` would involve the coordinator and its standbys. A random `seq` keeps concurrent checks from
+// blocking each other. Real records have a positive `seq`.
+const probeSql = ({ deletions }: StoreSchema, id: bigint): string => `
+  INSERT INTO ${deletions} (seq, plant_id, subject, request_id, batch) OVERRIDING SYSTEM VALUE
+  VALUES (-(1 + pg_catalog.random() * 1e15)::bigint, ${id}, '', '', '00000000-0000-0000-0000-000000000000')`;
+
+const textOf = (text: string): string => escapeLiteral(toStorableText(text));
+
+// Returns the free plants in two columns, and the deleted ones in one. Only this form, in which the ids are constants of
+// one shard, is sent to the worker as it is.
+function deleteSql({ plants, deletions }: StoreSchema, part: readonly Requested[]): string {
+  const ids = `ANY('${idsOf(part)}'::bigint[])`;
+  const keyed = part.filter(({ call }) => call.idempotencyKey !== undefined);
+  const used = keyed.map(
+    ({ id, call }) => `(plant_id = ${id} AND idempotency_key = ${textOf(call.idempotencyKey ?? "")})`,
+  );
+  const unused =
+    used.length === 0
+      ? ""
+      : `AND NOT EXISTS (SELECT FROM ${deletions} WHERE plant_id = ${plants}.id AND (${used.join(" OR ")}))`;
+  const free = `${plants} WHERE id = ${ids} ${unused} FOR UPDATE SKIP LOCKED`;
+  return `SELECT id, '' FROM ${free}; DELETE FROM ${plants} WHERE id = ${ids} AND id IN (SELECT id FROM ${free}) RETURNING id`;
+}
+
+// Only VALUES is sent to the worker as it is. INSERT … SELECT would send its rows through the coordinator's disk.
+function insertSql({ deletions }: StoreSchema, part: readonly Requested[], token: string): string {
+  const rows = part.map(({ id, call: { subject, requestId, idempotencyKey: key } }) =>
+    [id, textOf(subject), textOf(requestId), `'${token}'`, key === undefined ? "NULL" : textOf(key)].join(),
+  );
+  return `INSERT INTO ${deletions} (plant_id, subject, request_id, batch, idempotency_key) VALUES (${rows.join("), (")}) RETURNING plant_id`;
+}
+
+/** A cancelled COMMIT (57014) may have taken effect on a worker, so the records are looked up. */
+function verdictOnWorkers(fault: unknown): Verdict {
+  return sqlStateOf(fault) === "57014" ? "unknown" : verdictOn(fault);
+}

@@ -1,0 +1,363 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { deleteTimeouts, singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
+import type { StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
+import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
+import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
+import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
+import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
+import { deleteCall } from "../../../../../support/plants/delete-call.ts";
+import { countAttempts, failAttempts } from "../../../../../support/plants/failing-attempts.ts";
+import { openClient, runSql, withoutStandby } from "../../../../../support/plants/postgres-server.ts";
+import {
+  callersOf,
+  callerWith,
+  listenersOf,
+  plantsOf,
+  runBatchWith,
+  sentDeletion,
+} from "../../../../../support/plants/run-batch.ts";
+import { createPlantsUpTo, startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
+
+const away = "the plant store cannot process the request at the moment";
+const unknown = "the outcome of the deletion is unknown; repeating the request is safe";
+const kept = "the database does not allow deleting plant 1";
+
+const server = await startPostgresOfFile();
+
+const openSession = (url: string): Session => new Session(readServerUrl(url));
+
+describe("a batch", () => {
+  test.each([
+    { sqlStates: ["40001", "40P01", "53100", "57P03", "25006"] },
+    { sqlStates: ["XX000", "08006", "57P01", "40003"] },
+  ])("is repeated after $sqlStates until it succeeds", async ({ sqlStates }) => {
+    const url = await createPlantsUpTo(server, 3);
+    await failAttempts(url, "DELETE ON plants", sqlStates);
+    const session = openSession(url);
+    await expect(runBatchWith(session, callersOf(1n, 2n, 9n))).resolves.toEqual([true, true, false]);
+    await session.close();
+    expect(await countAttempts(url)).toBe(sqlStates.length + 1);
+    expect(await plantsOf(url)).toEqual(["3"]);
+  });
+
+  test.each([
+    { sqlStates: ["42P01"], result: away },
+    { sqlStates: ["40001", "42P01"], result: away },
+    { sqlStates: ["XX000", "42P01"], result: unknown },
+    { sqlStates: ["XX000", "40001", "53100", "42P01"], result: unknown },
+  ])("with $sqlStates fails without further attempts", async ({ sqlStates, result }) => {
+    const url = await createPlantsUpTo(server, 2);
+    await failAttempts(url, "DELETE ON plants", sqlStates);
+    const session = openSession(url);
+    const { deletions, results } = listenersOf(1n, 2n);
+    await expect(runBatchWith(session, deletions)).rejects.toMatchObject({ verdict: "fail" });
+    await session.close();
+    expect(results).toEqual([result, result]);
+    expect(await countAttempts(url)).toBe(sqlStates.length);
+    expect(await plantsOf(url)).toEqual(["1", "2"]);
+  });
+
+  test.each([
+    { sqlState: "40001", verdict: "retry", result: away },
+    { sqlState: "57P03", verdict: "retry", result: away },
+    { sqlState: "XX000", verdict: "unknown", result: unknown },
+  ])("fails after its deadline if each attempt fails with $sqlState", async ({ sqlState, verdict, result }) => {
+    const url = await createPlantsUpTo(server, 1);
+    await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
+    const session = openSession(url);
+    session.deadlineMs = performance.now() + 1_300;
+    const { deletions, results } = listenersOf(1n);
+    await expect(runBatchWith(session, deletions)).rejects.toMatchObject({ verdict });
+    await session.close();
+    expect(results).toEqual([result]);
+    // With pauses that double from 5 ms to a second there are about ten attempts; without pauses, hundreds.
+    expect(await countAttempts(url)).toBeLessThan(16);
+    expect(await plantsOf(url)).toEqual(["1"]);
+  });
+
+  test.each([
+    { name: "the server is unreachable", arrange: () => server.stop("fast"), user: "tester", verdict: "retry" },
+    { name: "the server refuses the user", arrange: () => Promise.resolve(), user: "nobody", verdict: "fail" },
+  ])("deletes nothing because $name", async ({ arrange, user, verdict }) => {
+    const url = await createPlantsUpTo(server, 1);
+    await arrange();
+    const session = openSession(url.replace("user=tester", `user=${user}`));
+    if (verdict === "retry") session.deadlineMs = 0;
+    const { deletions, results } = listenersOf(1n);
+    await expect(runBatchWith(session, deletions)).rejects.toMatchObject({ verdict });
+    expect(results).toEqual([away]);
+  });
+
+  // Each entry is for one statement: the whole batch, then its first half, and so on.
+  test.each([
+    { sqlStates: ["P0001", "42P01"], results: [away, away, away, away] },
+    { sqlStates: ["P0001", "XX000", "P0001"], results: [true, true, true, true] },
+    { sqlStates: ["XX000", "23503", "23503", "23503"], results: [kept, true, true, true] },
+    { sqlStates: ["XX000", "P0001", "42P01"], results: [unknown, unknown, unknown, unknown] },
+    { sqlStates: ["3F000", "3F000", "3F000"], results: [away, true, true, true] },
+    // It is not known whether the earlier attempt will delete the plant.
+    { sqlStates: ["XX000", "3F000", "3F000", "3F000"], results: [unknown, true, true, true] },
+    { sqlStates: ["23503", "23503", "23503"], results: [kept, true, true, true] },
+  ])("with $sqlStates is halved, and ends as $results", async ({ sqlStates, results }) => {
+    const url = await createPlantsUpTo(server, 4);
+    await failAttempts(url, "DELETE ON plants", sqlStates);
+    const session = openSession(url);
+    const listeners = listenersOf(1n, 2n, 3n, 4n);
+    await runBatchWith(session, listeners.deletions).catch(() => undefined);
+    await session.close();
+    expect(listeners.results).toEqual(results);
+    expect(await plantsOf(url)).toEqual(["1", "2", "3", "4"].filter((_, i) => results[i] !== true));
+  });
+
+  test("records only a plant's first deletion", async () => {
+    const url = await createPlantsUpTo(server, 3);
+    const session = openSession(url);
+    const deletions = [1n, 2n, 1n, 1n].map((id, i) => sentDeletion(id, deleteCall({ subject: `caller-${i}` })));
+    await expect(runBatchWith(session, deletions)).resolves.toEqual([true, true, false, false]);
+    await session.close();
+    expect(await runSql(url, "SELECT plant_id, subject FROM deletions ORDER BY plant_id")).toEqual([
+      { plant_id: "1", subject: "caller-0" },
+      { plant_id: "2", subject: "caller-1" },
+    ]);
+  });
+
+  test("reports a plant that a trigger keeps as protected to each of its callers, and to no other", async () => {
+    const url = await createPlantsUpTo(server, 2);
+    await runSql(
+      url,
+      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+       CREATE TRIGGER keep BEFORE DELETE ON plants FOR EACH ROW WHEN (OLD.id = 1) EXECUTE FUNCTION keep()`,
+    );
+    const session = openSession(url);
+    const results: unknown[] = [];
+    const batch = [1n, 1n, 2n].map((id, i) =>
+      sentDeletion(id, deleteCall({ idempotencyKey: i === 1 ? "b" : "a" }), undefined, (reason) => {
+        results[i] = reason;
+      }),
+    );
+    const locked: bigint[] = [];
+    await runBatchWith(session, batch, { defer: ({ id }) => locked.push(id) });
+    expect(results).toMatchObject([{ rawMessage: kept }, { rawMessage: kept }]);
+    // Its key is that of a deletion that failed.
+    expect(locked).toEqual([2n]);
+    await session.close();
+  });
+
+  test("excludes cancelled calls from later attempts and rejects them", async () => {
+    const url = await createPlantsUpTo(server, 3);
+    await failAttempts(url, "DELETE ON plants", ["40001"]);
+    const session = openSession(url);
+    const controller = new AbortController();
+    const results: unknown[] = [];
+    const batch = [1n, 2n, 3n].map((id) =>
+      sentDeletion(id, deleteCall(id === 2n ? { signal: controller.signal } : {}), undefined, (reason) =>
+        results.push(reason),
+      ),
+    );
+    const outcomes = runBatchWith(session, batch);
+    // The first attempt reads no signals.
+    controller.abort("too late");
+    await expect(outcomes).resolves.toEqual([true, undefined, true]);
+    await session.close();
+    expect(results).toEqual(["too late"]);
+    expect(await plantsOf(url)).toEqual(["2"]);
+  });
+
+  test("reports a missing plant only after the standbys confirm its deletion", async () => {
+    const url = await createPlantsUpTo(server, 1);
+    const session = openSession(url);
+    let outcomes: ReturnType<typeof runBatchWith> | undefined;
+    await withoutStandby(url, async () => {
+      await expect.poll(() => session.query("SHOW synchronous_standby_names")).toEqual([["nobody"]]);
+      outcomes = runBatchWith(session, callersOf(9n));
+      const isSettled = outcomes.then(() => true);
+      const waits = expect
+        .poll(() => runSql(url, "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'"))
+        .toHaveLength(1);
+      expect(await Promise.race([isSettled, waits.then(() => false)])).toBe(false);
+    });
+    await expect(outcomes).resolves.toEqual([false]);
+    await session.close();
+  });
+});
+
+describe("a batch with locked plants", () => {
+  test.each([
+    { name: "the plants", arrange: "SELECT", lock: "SELECT FROM plants WHERE id IN (2, 5) FOR UPDATE" },
+    {
+      name: "rows that depend on the plants",
+      arrange: `CREATE TABLE beds (plant bigint REFERENCES plants ON DELETE CASCADE);
+                INSERT INTO beds SELECT generate_series(1, 6)`,
+      lock: "SELECT FROM beds WHERE plant IN (2, 5) FOR UPDATE",
+    },
+  ])("deletes the others while $name are locked", async ({ arrange, lock }) => {
+    const url = await createPlantsUpTo(server, 6);
+    await runSql(url, arrange);
+    const other = await openClient(url, `BEGIN; ${lock}`);
+    const session = openSession(url);
+    const { deletions, results } = listenersOf(1n, 2n, 3n, 2n, 9n, 5n, 6n, 6n);
+    const locked: bigint[] = [];
+    await runBatchWith(session, deletions, { defer: ({ id }) => locked.push(id) });
+    expect(results).toEqual([true, undefined, true, undefined, false, undefined, true, false]);
+    expect(locked).toEqual([2n, 2n, 5n]);
+    expect(await plantsOf(url)).toEqual(["2", "4", "5"]);
+    await other.end();
+    await session.close();
+  });
+
+  test("waits for a locked table", async () => {
+    const url = await createPlantsUpTo(server, 2);
+    const other = await openClient(url, "BEGIN; LOCK TABLE plants IN SHARE MODE");
+    const session = new Session(readServerUrl(url), deleteTimeouts);
+    session.deadlineMs = performance.now() + 10_000;
+    const outcomes = runBatchWith(session, callersOf(1n, 2n));
+    const timedOut = (): number => server.log.filter((line) => line.includes("lock timeout")).length;
+    const before = timedOut();
+    await expect.poll(timedOut).toBeGreaterThan(before + 2);
+    await other.end();
+    await expect(outcomes).resolves.toEqual([true, true]);
+    await session.close();
+  });
+
+  test("deletes a plant whose row another transaction has just updated", async () => {
+    const url = await createPlantsUpTo(server, 3);
+    await runSql(url, "ALTER TABLE plants ADD note text");
+    const session = openSession(url);
+    const other = await openClient(url, "BEGIN; UPDATE plants SET note = 'new' WHERE id = 1");
+    // The statement reads the old row, and waits before it skips locked rows.
+    const gate = await openClient(url, "BEGIN; LOCK TABLE deletions IN ACCESS EXCLUSIVE MODE");
+    const outcomes = runBatchWith(session, callersOf(1n, 2n), { defer: () => undefined });
+    await other.query("COMMIT");
+    await gate.end();
+    await expect(outcomes).resolves.toEqual([true, true]);
+    await other.end();
+    await session.close();
+  });
+});
+
+describe("a batch in doubt", () => {
+  test.each([
+    { name: "its own record", isOwn: true },
+    { name: "the record of another batch", isOwn: false },
+  ])("waits for a lost attempt, and is then settled by $name", async ({ isOwn }) => {
+    const url = await createPlantsUpTo(server, 3);
+    const token = randomUUID();
+    // The attempt that was lost is still running.
+    const lost = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
+    await lost.query(
+      `INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${isOwn ? token : randomUUID()}')`,
+    );
+    const session = openSession(url);
+    const batch = callersOf(1n, 1n, 2n);
+    batch[0]?.doubts.push(token);
+    const locked: unknown[] = [];
+    const defer = (one: unknown): void => void locked.push(one);
+    await expect(runBatchWith(session, batch, { defer })).resolves.toEqual([undefined, undefined, true]);
+    expect(locked).toEqual([batch[0], batch[1]]);
+    await lost.query("COMMIT");
+    await lost.end();
+    // The second caller has no doubt, because only the first deletion of a plant is sent.
+    await expect(runBatchWith(session, batch.slice(0, 2))).resolves.toEqual([isOwn, false]);
+    await session.close();
+  });
+
+  test.each([
+    { name: "a trigger of the plant", trigger: "FOR EACH ROW WHEN (OLD.id = 1)" },
+    { name: "a trigger of the statement", trigger: "FOR EACH STATEMENT" },
+  ])("is not protected while its lost attempt runs, although $name refuses it", async ({ trigger }) => {
+    const url = await createPlantsUpTo(server, 1);
+    const token = randomUUID();
+    const lost = await openClient(url, "BEGIN; DELETE FROM plants WHERE id = 1");
+    await lost.query(`INSERT INTO deletions (plant_id, subject, request_id, batch) VALUES (1, '', '', '${token}')`);
+    const refusing = await openClient(url, "SET lock_timeout = 0");
+    const creating = refusing.query(
+      `CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+       CREATE TRIGGER keep BEFORE DELETE ON plants ${trigger} EXECUTE FUNCTION keep()`,
+    );
+    await lost.query("COMMIT");
+    await creating;
+    const session = openSession(url);
+    const batch = callersOf(1n);
+    batch[0]?.doubts.push(token);
+    await expect(runBatchWith(session, batch)).resolves.toEqual([true]);
+    await Promise.all([lost.end(), refusing.end(), session.close()]);
+  });
+
+  test("reports a recorded plant as deleted even if it exists again", async () => {
+    const url = await createPlantsUpTo(server, 2);
+    await using proxy = await startCuttingProxy(server.socketFolder);
+    const session = openSession(url.replace(server.socketFolder, proxy.socketFolder));
+    const wasCut = proxy.cutNext("before-reply");
+    const outcomes = runBatchWith(session, callersOf(1n, 2n, 9n, 1n));
+    await wasCut;
+    await expect(outcomes).resolves.toEqual([true, true, false, false]);
+    await session.close();
+    expect(await plantsOf(url)).toEqual([]);
+    expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "2" }]);
+  });
+
+  test("knows what it has deleted if only the question why fails", async () => {
+    const url = await createPlantsUpTo(server, 1);
+    const session = openSession(url);
+    const usual = singleServer(storeSchema(readServerUrl(url).settings.get("search_path") ?? ""));
+    let questions = 0;
+    const tables: StoreTables = {
+      ...usual,
+      findWhy: async (...values) => {
+        if (questions++ === 0) throw Object.assign(new Error("deadlock"), { severity: "ERROR", code: "40P01" });
+        return await usual.findWhy(...values);
+      },
+    };
+    await expect(runBatchWith(session, callersOf(1n, 9n), { tables })).resolves.toEqual([true, false]);
+    await session.close();
+  });
+});
+
+describe.each([
+  {
+    name: "partitions",
+    arrange: `ALTER TABLE plants RENAME TO old; CREATE TABLE plants (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+      CREATE TABLE low PARTITION OF plants FOR VALUES FROM (MINVALUE) TO (10);
+      CREATE TABLE high PARTITION OF plants FOR VALUES FROM (10) TO (MAXVALUE); DROP TABLE old;
+      INSERT INTO plants SELECT generate_series(1, 4) UNION ALL SELECT generate_series(11, 14)`,
+  },
+  {
+    name: "a table that inherits from it",
+    arrange: `CREATE TABLE more () INHERITS (plants); INSERT INTO more SELECT generate_series(11, 14)`,
+  },
+])("a table plants with $name", ({ arrange }) => {
+  test("loses only the requested plants, although rows of two tables have one location", async () => {
+    const url = await createPlantsUpTo(server, 4);
+    await runSql(url, arrange);
+    await using store = await openPostgresStore({ url }).then((opened) => ({
+      ...opened,
+      delete: opened.delete.bind(opened),
+      [Symbol.asyncDispose]: () => opened.close(),
+    }));
+    const ids = [1n, 12n, 3n, 13n, 99n];
+    await expect(Promise.all(ids.map((id) => store.delete(id, deleteCall())))).resolves.toEqual([
+      true,
+      true,
+      true,
+      true,
+      false,
+    ]);
+    expect(await plantsOf(url)).toEqual(["2", "4", "11", "14"]);
+    expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "4" }]);
+  });
+
+  test("loses no other plant if it gets the rows while a store is open", async () => {
+    const url = await createPlantsUpTo(server, 4);
+    const session = openSession(url);
+    await session.connect();
+    await runSql(url, arrange);
+    // The tables of a store that does not know it yet.
+    const tables = singleServer(storeSchema(readServerUrl(url).settings.get("search_path") ?? ""), false);
+    const batch = [callerWith(1n, "a"), ...callersOf(2n, 3n)];
+    await runBatchWith(session, batch, { tables, defer: () => undefined });
+    await session.close();
+    expect(await plantsOf(url)).toEqual(expect.arrayContaining(["4", "11", "12", "13", "14"]));
+  });
+});
