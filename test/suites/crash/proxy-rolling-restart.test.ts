@@ -6,7 +6,7 @@ import {
   GreenhouseService,
 } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createReflectionService, ServerReflection } from "@protoport/gateway/reflection";
-import { startBalancerProcess } from "../../support/balancers/balancer-process.ts";
+import { startBalancerProcess } from "../../../protoport/testing/src/process/balancer-process.ts";
 import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
 import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";

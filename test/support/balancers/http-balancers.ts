@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
-import { type BalancerProgram, startBalancerProcess } from "./balancer-process.ts";
+import { type BalancerProgram, startBalancerProcess } from "../../../protoport/testing/src/process/balancer-process.ts";
 
 /** A load balancer in front of one server, which forwards requests over the same HTTP version. */
 export interface HttpBalancer extends AsyncDisposable {

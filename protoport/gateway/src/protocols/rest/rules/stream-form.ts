@@ -7,7 +7,7 @@ export interface StreamForm {
   readonly contentType: string;
   /** The stream's kind: a message per line, a `result` object per line, one message array, or Server-Sent Events. */
   readonly kind: "lines" | "results" | "array" | "events";
-  /** Additional header fields for proxies and browsers: name, value, … */
+  /** Additional header fields for browsers: name, value, … */
   readonly fields: readonly string[];
   /**
    * Bytes that are sent when the stream is idle, so that proxies do not close the connection. `undefined` for formats
@@ -78,7 +78,7 @@ export function serverSentEvents(endEvent: boolean): StreamForm {
   return {
     contentType: "text/event-stream",
     kind: "events",
-    fields: ["cache-control", "no-cache", "x-accel-buffering", "no"],
+    fields: ["cache-control", "no-cache"],
     heartbeat: utf8.encode(":\n\n"),
     message: (json, before) => `${before === 0 ? `retry: ${retryMs}\n` : ""}data: ${json}\n\n`,
     end: (_, errorJson) => (errorJson === undefined ? end : `event: error\ndata: ${errorJson}\n\n`),

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { delimiter } from "node:path";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
-import { startProgram } from "../../../protoport/testing/src/process/command-line.ts";
-import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
+import { waitLimitMs } from "../deadline.ts";
+import { startProgram } from "./command-line.ts";
+import { createTempFolder } from "./temp-folder.ts";
 
 /** A load balancer and its configuration. */
 export interface BalancerProgram {

@@ -1,0 +1,68 @@
+import { EventEmitter, once } from "node:events";
+import { describe, expect, test } from "vitest";
+import { fieldValue } from "../../../testing/src/http/exchange.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { openResponse, TextCollector } from "../../../testing/src/gateway/streamed-response.ts";
+import { startBalancerProcess } from "../../../testing/src/process/balancer-process.ts";
+import { freePort } from "../../../testing/src/process/free-port.ts";
+
+/** nginx as installed: it asks in HTTP/1.0, so messages have no chunks, and its buffer of 4 KiB would keep them. */
+function startNginx(port: number, serverPort: number): Promise<AsyncDisposable> {
+  const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((each) => `${each}_temp_path ${each};`);
+  const text = `
+daemon off;
+# A single process, so that stopping it stops everything.
+master_process off;
+pid nginx.pid;
+events {}
+http {
+    access_log off;
+    ${folders.join(" ")}
+    server {
+        listen 127.0.0.1:${port};
+        location / { proxy_pass http://127.0.0.1:${serverPort}; }
+    }
+}
+`;
+  const args = ["-p", ".", "-c", "nginx.conf", "-e", "stderr"];
+  return startBalancerProcess({ file: "nginx", args, config: { name: "nginx.conf", text }, ports: [port] });
+}
+
+describe("behind nginx without a setting", () => {
+  test.for([["application/x-ndjson"], ["application/jsonl"], ["application/json"], ["text/event-stream"]] as const)(
+    "each message of %s arrives before the next is sent",
+    async ([accept]) => {
+      const next = new EventEmitter();
+      const rules = [
+        {
+          selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+          pattern: { case: "get" as const, value: "/sensors/{sensor}/readings" },
+        },
+      ];
+      const watchReadings = async function* ({ sensor }: { sensor: string }) {
+        for (const at of [1, 2, 3]) {
+          yield { sensor: `${sensor}-${at}` };
+          await once(next, sensor);
+        }
+      };
+      await using greenhouse = await startGreenhouse({ watchReadings }, { rest: { rules } });
+      const port = await freePort();
+      await using _nginx = await startNginx(port, greenhouse.address.port);
+      const address = { ...greenhouse.address, port };
+      const open = (sensor: string) =>
+        openResponse({ address, gateway: greenhouse.gateway }, "1.1", `/sensors/${sensor}/readings`, [
+          ["accept", accept],
+        ]);
+      using first = await open("a");
+      using second = await open("b");
+      expect(fieldValue(first.header, "content-type")).toBe(accept);
+      const [a, b] = [new TextCollector(first.body), new TextCollector(second.body)];
+      for (const at of [1, 2, 3]) {
+        await a.until(`a-${at}`);
+        await b.until(`b-${at}`);
+        next.emit("a");
+        next.emit("b");
+      }
+    },
+  );
+});
