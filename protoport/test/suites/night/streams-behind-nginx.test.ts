@@ -47,7 +47,8 @@ describe("behind nginx without a setting", () => {
       };
       await using greenhouse = await startGreenhouse({ watchReadings }, { rest: { rules } });
       const port = await freePort();
-      await using _nginx = await startNginx(port, greenhouse.address.port);
+      await using running = new AsyncDisposableStack();
+      running.use(await startNginx(port, greenhouse.address.port));
       const address = { ...greenhouse.address, port };
       const open = (sensor: string) =>
         openResponse({ address, gateway: greenhouse.gateway }, "1.1", `/sensors/${sensor}/readings`, [
