@@ -43,6 +43,8 @@ const gateway = await openEveryTransport({
     router.service(GreenhouseService, {
       getReading: (_request, context) => {
         act(context);
+        const length = Number(context.requestHeader.get("x-length"));
+        if (length > 0) context.responseHeader.set("x-large", "x".repeat(length));
         // A message of this size is sent without a copy.
         return { sensor: context.requestHeader.get("x-size") === null ? "a" : large };
       },
@@ -120,4 +122,20 @@ describe.each(["the engine's HTTP/2", "node's HTTP/2", "a handler in node:http2"
     const reason = expect.stringMatching(/^a header or trailer section must have at most 65536 bytes, got \d+$/);
     expect(faults).toContainEqual(reason);
   });
+});
+
+test("a handler in node:http2 sends the largest section that nghttp2 sends", async () => {
+  const [address] = gateway.addressOf("a handler in node:http2");
+  using connection = await openHttp2(address);
+  const call = async (length: number): Promise<number | undefined> => {
+    const sent = connection.exchange(callOf(getReading, ["x-length", String(length)]));
+    return await sent.then(
+      (response) => readOutcome(grpc, response).code,
+      () => undefined,
+    );
+  };
+  expect(await call(65_536)).toBeUndefined();
+  const [, bytes] = /got (\d+)$/.exec(String(faults[0])) ?? [];
+  const largest = 65_536 - (Number(bytes) - 65_536);
+  expect([await call(largest), await call(largest + 1), await call(1)]).toEqual([0, undefined, 0]);
 });

@@ -177,12 +177,14 @@ function stopReceiving(stream: StreamWithTrailer): void {
   stream.close(ErrorCode.noError);
 }
 
-/** Maximum number of bytes in a section that nghttp2 sends, as counted by `nghttp2_hd_deflate_bound`. */
+/** Maximum number of bytes in a section that nghttp2 sends, with the bytes that it adds (`nghttp2_hd_deflate_bound`). */
 const sectionBytesMax = 65_536;
-/** Number of bytes that nghttp2 counts for each field, in addition to its name and value, and once for a section. */
-const extraBytes = 12;
+/** Number of bytes that nghttp2 adds to each field's name and value. */
+const bytesPerField = 12;
+/** Number of bytes that nghttp2 adds to a section: 12 for table sizes, and 5 for a priority. */
+const bytesPerSection = 17;
 /** Bytes of the field `date`, which node adds to a header section: `date` and 29 characters (RFC 9110 §5.6.7). */
-const dateFieldBytes = 33 + extraBytes;
+const dateFieldBytes = 33 + bytesPerField;
 
 /**
  * Refuses a section that nghttp2 would not send, because node then closes the connection after its open calls.
@@ -190,7 +192,7 @@ const dateFieldBytes = 33 + extraBytes;
  * @throws RangeError for a section that is too large
  */
 function requireSectionSize(fields: HeaderFields, addedBytes = 0): void {
-  let bytes = extraBytes + addedBytes + (fields.length / 2) * extraBytes;
+  let bytes = bytesPerSection + addedBytes + (fields.length / 2) * bytesPerField;
   for (const part of fields) bytes += part.length;
   if (bytes <= sectionBytesMax) return;
   throw new RangeError(`a header or trailer section must have at most ${sectionBytesMax} bytes, got ${bytes}`);
