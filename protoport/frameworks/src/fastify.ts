@@ -34,13 +34,16 @@ export interface FastifyLike {
   ): unknown;
   addHook(name: "preClose", hook: (done: () => void) => void): unknown;
   hasRoute(route: { readonly method: "OPTIONS"; readonly url: string }): boolean;
-  route(route: {
-    method: HttpMethod[];
-    url: string;
-    exposeHeadRoute: boolean;
-    schema: object;
-    handler(this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike): void;
-  }): unknown;
+  route(route: FastifyRoute): unknown;
+}
+
+/** A route that the plugin registers. */
+interface FastifyRoute {
+  readonly method: HttpMethod[];
+  readonly url: string;
+  readonly exposeHeadRoute: boolean;
+  readonly schema: object;
+  handler(this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike): void;
 }
 
 /** Options for {@link fastifyConnectPlugin}. Fastify itself uses `prefix`, `logLevel` and `logSerializers`. */
@@ -113,7 +116,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
     // methods in `supportedMethods`, which Fastify 5 accepts.
     const isRegistered = (name: string): name is HttpMethod =>
       name !== "OPTIONS" || !app.hasRoute({ method: name, url: app.prefix + url });
-    app.route({
+    const route: FastifyRoute = {
       method: [...(methods.has("*") ? supportedMethods : methods)].filter(isRegistered),
       url,
       exposeHeadRoute: false,
@@ -129,8 +132,25 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
           else reply.send(error);
         });
       },
-    });
+    };
+    try {
+      app.route(route);
+    } catch (error) {
+      const served = mount.routes.filter((each) => fastifyUrlsOf(each, prefixes).includes(url));
+      throw explainRefusedRoute(error, [...new Set(served.flatMap(({ procedure = [] }) => procedure))]);
+    }
   }
+}
+
+/** Returns an error that names the RPCs of a route that Fastify refuses, or else the same error. */
+function explainRefusedRoute(error: unknown, procedures: readonly string[]): unknown {
+  if (!(error instanceof Error) || procedures.length === 0) return error;
+  const names = procedures.map((name) => name.slice(1).replace("/", ".")).join(", ");
+  const isDuplicate = error.message.includes("already declared for route");
+  const isUnknownMethod = "code" in error && error.code === "FST_ERR_ROUTE_METHOD_NOT_SUPPORTED";
+  if (!isDuplicate && !isUnknownMethod) return error;
+  const remedy = isDuplicate ? "remove the application's route" : "call app.addHttpMethod before app.register";
+  return new Error(`${error.message} (for ${names}): ${remedy}, or add the RPC to rest.omit`, { cause: error });
 }
 
 /** Adds the header fields that hooks have set on `reply` to the response. Reports those that HTTP forbids instead. */

@@ -16,7 +16,7 @@ test.each<readonly [template: string, urls: readonly string[]]>([
   ["/v1/{sensor=**}/reading", ["/v1/*"]],
   ["/{sensor=**}", ["/*"]],
 ])("the path template %s is registered as %j in Fastify", (template, urls) => {
-  const route = { httpMethods: ["GET"], path: template, template: parsePathTemplate(template) };
+  const route = { httpMethods: ["GET"], path: template, template: parsePathTemplate(template), procedure: undefined };
   expect(fastifyUrlsOf(route, { ofFastify: "", ofGateway: "" })).toEqual(urls);
 });
 
@@ -42,7 +42,7 @@ test.each([
 ])("fastifyUrlsOf omits Fastify's prefix and keeps the gateway's (set: $name)", ({ prefixes, template, procedure }) => {
   const prefix = prefixes.ofFastify + prefixes.ofGateway;
   const urlsOf = (path: string, parsed?: ReturnType<typeof parsePathTemplate>): readonly string[] =>
-    fastifyUrlsOf({ httpMethods: ["GET"], path: prefix + path, template: parsed }, prefixes);
+    fastifyUrlsOf({ httpMethods: ["GET"], path: prefix + path, template: parsed, procedure: undefined }, prefixes);
   expect(urlsOf("/v1/{sensor}", parsePathTemplate("/v1/{sensor}"))).toEqual([template]);
   expect(urlsOf("/a.B/C")).toEqual([procedure]);
 });

@@ -13,24 +13,32 @@ export interface GatewayRoute {
   readonly path: string;
   /** A REST route's parsed template, without the prefix. `undefined` for other routes. */
   readonly template: PathTemplate | undefined;
+  /** `/package.Service/Method` of the RPC, or `undefined` for a path of an endpoint or of MCP. */
+  readonly procedure: string | undefined;
 }
 
 /** Returns all routes. `OPTIONS *` is excluded because it has no path. */
 export function listRoutes({ paths, protocols, prefix, cors, rest }: Routes): readonly GatewayRoute[] {
   const preflight = cors === undefined ? [] : ["OPTIONS"];
-  const route = (httpMethods: readonly string[], path: string, template?: PathTemplate): GatewayRoute => ({
-    httpMethods: [...new Set([...httpMethods, ...preflight])],
-    path,
-    template,
-  });
+  const route = (
+    httpMethods: readonly string[],
+    path: string,
+    procedure?: string,
+    template?: PathTemplate,
+  ): GatewayRoute => ({ httpMethods: [...new Set([...httpMethods, ...preflight])], path, template, procedure });
   const exact = [...paths].map(([path, target]) =>
-    route(target.kind === "endpoint" ? target.httpMethods : target.rpc.httpMethods, path),
+    target.kind === "endpoint" ? route(target.httpMethods, path) : route(target.rpc.httpMethods, path, target.rpc.name),
   );
   const ofBodies = protocols.all.flatMap(({ bodyPath }) =>
     bodyPath === undefined ? [] : [route(["POST"], prefix + bodyPath)],
   );
-  const ofRules = rest.bindings.map(({ pattern: { httpMethod }, template }) =>
-    route(httpMethod === "GET" ? ["GET", "HEAD"] : [httpMethod], prefix + printPathTemplate(template), template),
+  const ofRules = rest.bindings.map(({ pattern: { httpMethod }, procedure, template }) =>
+    route(
+      httpMethod === "GET" ? ["GET", "HEAD"] : [httpMethod],
+      prefix + printPathTemplate(template),
+      procedure,
+      template,
+    ),
   );
   return [...exact.filter(({ path }) => path !== serverEndpoint.path), ...ofBodies, ...ofRules];
 }

@@ -85,4 +85,18 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
       await plugin.check(app);
     });
   });
+
+  test("a hook adds a cookie with serializeCookie of @fastify/cookie", async () => {
+    const app = create();
+    app.register(requirePlugin("cookie"));
+    const addCookie = (_request: unknown, reply: object, done: () => void): void => {
+      Reflect.get(reply, "header").call(reply, "set-cookie", Reflect.get(app, "serializeCookie")("seen", "1"));
+      done();
+    };
+    const addHook: (name: string, hook: unknown) => unknown = Reflect.get(app, "addHook").bind(app);
+    addHook("onRequest", addCookie);
+    app.register(fastifyConnectPlugin, gateway);
+    const { headers, body } = await app.inject(reading);
+    expect([headers["set-cookie"], JSON.parse(body)]).toEqual(["seen=1", { sensor: "palm of ada" }]);
+  });
 });

@@ -347,7 +347,25 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (_version, f
     const started = without.ready();
     // Version 4 has a fixed list, with this method.
     if (folder === folders.oldest) await started;
-    else await expect(started).rejects.toThrow("SEARCH method is not supported");
+    else
+      await expect(started).rejects.toThrow(
+        "SEARCH method is not supported. (for greenhouse.v1.GreenhouseService.GetReading): call app.addHttpMethod before app.register,",
+      );
+  });
+
+  test("an own route at an HTTP rule's path is reported with the RPC", async () => {
+    const own = withTemplates(["/v1/other/{sensor}", "/v1/place/{sensor}"]);
+    const app = create();
+    app.get("/v1/place/:name", page);
+    app.register(fastifyConnectPlugin, own);
+    await expect(app.ready()).rejects.toThrow(
+      /GET.*\/v1\/place\/:.* \(for greenhouse\.v1\.GreenhouseService\.GetReading\): remove the application's route, or add the RPC to rest.omit/,
+    );
+    const omitting = create();
+    omitting.get("/v1/place/:name", page);
+    const omit = [`${GreenhouseService.typeName}.GetReading`];
+    omitting.register(fastifyConnectPlugin, { ...own, rest: { ...own.rest, omit } });
+    expect(await bodyOf(omitting, "/v1/place/palm")).toBe("a page");
   });
 
   test("`printRoutes` prints the gateway's paths", async () => {
