@@ -2,16 +2,7 @@ import { createCertificate } from "../protoport/testing/src/http/certificate.ts"
 import type { LoadShape, Variant } from "../protoport/bench/load/load.ts";
 import { grpcProbe, http1Probe } from "../protoport/bench/probe.ts";
 import { http1Load, http2Load, installedPeers, type Scenario, type Subject } from "../protoport/bench/scenarios.ts";
-import {
-  grpcJs,
-  grpcShape,
-  nativeSubjects,
-  nodeHttp,
-  nodeHttp2,
-  own,
-  ownOnNode,
-  restShape,
-} from "./plant-scenarios.ts";
+import { grpcJs, grpcShape, nativeSubjects, nodeHttp, nodeHttp2, own, restShape } from "./plant-scenarios.ts";
 
 /** Number of requests that differ in id, trace and field order, like the requests of different callers. */
 const variedRequests = 100;
@@ -35,13 +26,7 @@ const shortShape: LoadShape = {
 const { cert, key } = createCertificate("bench");
 const tlsEnvironment = { BENCH_CERT: cert, BENCH_KEY: key };
 
-const http1Subjects = [
-  nodeHttp,
-  own,
-  ownOnNode,
-  ...installedPeers(["fastify"], import.meta.dirname),
-  ...nativeSubjects("rest"),
-];
+const http1Subjects = [nodeHttp, own, ...installedPeers(["fastify"], import.meta.dirname), ...nativeSubjects("rest")];
 
 /**
  * Scenarios in which DeletePlant is called as in production, by different callers, on short connections, or over TLS.
@@ -60,7 +45,7 @@ export const deployedScenarios: readonly Scenario[] = [
     shape: grpcShape,
     load: http2Load(grpcShape),
     probe: grpcProbe(grpcShape),
-    subjects: [nodeHttp2, own, ownOnNode, grpcJs, ...nativeSubjects("grpc")],
+    subjects: [nodeHttp2, own, grpcJs, ...nativeSubjects("grpc")],
   }),
 ];
 

@@ -12,9 +12,6 @@ import type {
 /** The plant store's server. */
 export const ownName = "plantstore";
 
-/** The plant store's server on node:http and node:http2 instead of the project's engine. */
-export const ownNodeName = "plantstore on node's HTTP";
-
 /** The plant store's server on an SQLite file. All other servers keep their plants in memory. */
 export const ownSqliteName = "plantstore on SQLite";
 

@@ -1,4 +1,4 @@
-import { ownLoggedName, ownName, ownNodeName, ownSqliteName } from "./figures.ts";
+import { ownLoggedName, ownName, ownSqliteName } from "./figures.ts";
 import type { LoadShape } from "../protoport/bench/load/load.ts";
 import { nativePeers } from "./native-peers.ts";
 import { grpcProbe, http1Probe } from "../protoport/bench/probe.ts";
@@ -88,9 +88,8 @@ export const nodeHttp: Subject = server("node:http", "servers/node-http");
 const nodeNet = server("node:net", "servers/net");
 /** The floor for HTTP/2. */
 export const nodeHttp2: Subject = server("node:http2", "servers/node-http2");
-/** The plant store with this project's HTTP engine. */
+/** The plant store with a store in memory. */
 export const own: Subject = plantServer(ownName, "servers/plantstore");
-export const ownOnNode: Subject = plantServer(ownNodeName, "servers/plantstore", { HTTP_ENGINE: "node" });
 const ownOnSqlite = plantServer(ownSqliteName, "servers/plantstore-sqlite");
 const ownWithLog = plantServer(ownLoggedName, "servers/plantstore-sqlite", { LOG: "on" });
 export const grpcJs: Subject = plantServer("grpc-js", "servers/grpc-js");
@@ -121,7 +120,6 @@ export const plantScenarios: readonly Scenario[] = [
       nodeHttp,
       nodeNet,
       own,
-      ownOnNode,
       ownOnSqlite,
       ownWithLog,
       ...installedPeers(["fastify", "hono", "express"], folder),
@@ -135,13 +133,7 @@ export const plantScenarios: readonly Scenario[] = [
     shape: connectShape,
     load: http1Load(connectShape),
     probe: http1Probe(connectShape),
-    subjects: [
-      nodeHttp,
-      nodeNet,
-      own,
-      ownOnNode,
-      plantServer("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" }),
-    ],
+    subjects: [nodeHttp, nodeNet, own, plantServer("connect-node", "servers/connect-node", { HTTP_VERSION: "1.1" })],
   },
   {
     name: "mcp",
@@ -164,7 +156,6 @@ export const plantScenarios: readonly Scenario[] = [
     subjects: [
       nodeHttp2,
       own,
-      ownOnNode,
       grpcJs,
       plantServer("connect-node", "servers/connect-node", { HTTP_VERSION: "2" }),
       ...nativeSubjects("grpc"),

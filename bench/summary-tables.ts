@@ -1,4 +1,4 @@
-import { type Figures, ownLoggedName, ownName, ownNodeName, ownSqliteName } from "./figures.ts";
+import { type Figures, ownLoggedName, ownName, ownSqliteName } from "./figures.ts";
 import type { CallFigures, ServerFigures } from "../protoport/bench/figures.ts";
 import { formatRows } from "../protoport/bench/table.ts";
 
@@ -65,7 +65,7 @@ function fasterPeers(figures: CallFigures | undefined, own: ServerFigures): read
 }
 
 /** The servers that are not peers, such as node:net, which writes a prepared response without handling the request. */
-const notPeers: ReadonlySet<string> = new Set([ownName, ownNodeName, ownSqliteName, ownLoggedName, "node:net"]);
+const notPeers: ReadonlySet<string> = new Set([ownName, ownSqliteName, ownLoggedName, "node:net"]);
 
 function p99Ms({ latencyUs }: ServerFigures): string {
   return (latencyUs.p99 / 1_000).toFixed(2);

@@ -2,7 +2,7 @@
 // `npx node bench/write-figures.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Figures, ownLoggedName, ownName, ownNodeName, ownSqliteName, readFigures } from "./figures.ts";
+import { type Figures, ownLoggedName, ownName, ownSqliteName, readFigures } from "./figures.ts";
 import {
   type CallFigures,
   type MemoryFigures,
@@ -89,7 +89,7 @@ function nameOf(name: string, at: number): string {
 }
 
 function ownInBold(name: string): string {
-  return [protoportName, ownName, ownNodeName, ownSqliteName, ownLoggedName].includes(name) ? `**${name}**` : name;
+  return [protoportName, ownName, ownSqliteName, ownLoggedName].includes(name) ? `**${name}**` : name;
 }
 
 function measuredLine({ measured: { date, node, cores }, foreignLoad }: CallFigures): string {

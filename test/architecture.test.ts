@@ -80,7 +80,6 @@ const fences: Fences = {
       "@protoport/command-line/settings",
       "@protoport/docs-page",
       "@protoport/gateway",
-      "@protoport/gateway/engine",
       "@protoport/gateway/health",
       "@protoport/gateway/mcp",
       "@protoport/gateway/openapi",

@@ -7,8 +7,7 @@ import { certificate } from "../../protoport/bench/servers/tls.ts";
 import { fakeStore } from "../../test/support/plants/fake-store.ts";
 
 // The plant store as it runs in production, with a store in memory and without a log. The server serves all protocols
-// on one port, and has credentials, request ids, safe errors and health probes. With `HTTP_ENGINE=node`, the plant
-// store runs on node:http and node:http2.
+// on one port, and has credentials, request ids, safe errors and health probes.
 
 const { createPlantServer, openTokenVerifier, parsePlainTokens } = await importEntry<
   typeof import("../../src/index.ts")
@@ -19,7 +18,6 @@ const plants = createBenchPlants();
 const server = createPlantServer({
   verifier: valueOf(await openTokenVerifier({ tokens: valueOf(parsePlainTokens(benchToken)) }, noLog)),
   store: fakeStore({ delete: (id) => Promise.resolve(plants.delete(id)) }),
-  ...(process.env["HTTP_ENGINE"] === "node" && { httpEngine: "node" as const }),
   ...(await tools()),
   ...(await measured()),
 });

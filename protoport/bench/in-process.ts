@@ -4,7 +4,8 @@
  * lines. On a busy machine, two copies of the same build differ by up to 5 %. `npx node protoport/bench/in-process.ts [--against
  * REV] [--calls 250] [--rounds 150]`
  */
-import { existsSync } from "node:fs";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { EventEmitter } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { join } from "node:path";
@@ -12,7 +13,6 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { create, toJson, toJsonString } from "@bufbuild/protobuf";
 import type { GatewayOptions } from "../gateway/src/index.ts";
-import type { HttpEngine, HttpServer } from "../gateway/src/http/listen/index.ts";
 import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
 import { BookSchema, ImportBooksRequestSchema, LibraryService } from "../testing/src/gen/library/v1/library_pb.ts";
 import { checkOut } from "./revision.ts";
@@ -87,8 +87,7 @@ using revision = values.against === undefined ? undefined : checkOut(values.agai
 const trees = [{ name: "this checkout", folder: join(import.meta.dirname, "../..") }, ...(revision ? [revision] : [])];
 const contenders: Contender[] = [{ name: "node:http, plain JSON", send: openServer(createServer(respondPlainly)) }];
 for (const { name, folder } of trees) {
-  contenders.push({ name: `${name}, engine`, send: await openOnEngine(folder) });
-  contenders.push({ name: `${name}, node's HTTP`, send: await openOnNode(folder) });
+  contenders.push({ name: `${name}, listening`, send: await openListening(folder) });
   contenders.push({ name: `${name}, mounted`, send: await openMounted(folder) });
 }
 const calls = Number(values.calls);
@@ -133,31 +132,15 @@ async function importFrom<Module>(folder: string, path: string): Promise<Module>
   return await import(pathToFileURL(join(folder, path)).href);
 }
 
-async function openOnEngine(folder: string): Promise<Send> {
-  const { createHttpEngine } = await importFrom<typeof import("../gateway/src/engine/index.ts")>(
-    folder,
-    "protoport/gateway/src/engine/index.ts",
-  );
-  return await openListening(folder, createHttpEngine());
-}
-
-async function openOnNode(folder: string): Promise<Send> {
-  // Checkouts from before the gateway was split into packages have the second path.
-  const path = ["protoport/gateway/src/http/node/index.ts", "protoport/gateway/src/node/index.ts"].find((candidate) =>
-    existsSync(join(folder, candidate)),
-  );
-  const { nodeEngine } = await importFrom<typeof import("../gateway/src/http/node/index.ts")>(folder, path ?? "");
-  return await openListening(folder, nodeEngine);
-}
-
-async function openListening(folder: string, engine: HttpEngine): Promise<Send> {
+async function openListening(folder: string): Promise<Send> {
   const { createGateway } = await importGateway(folder);
-  let http1: HttpServer | undefined;
-  const spied: HttpEngine = { ...engine, createHttp1Server: (options) => (http1 = engine.createHttp1Server(options)) };
-  const gateway = createGateway({ ...routesOf(), engine: spied });
-  await gateway.listen({ host: "127.0.0.1", port: 0 });
+  let server: unknown;
+  const keep = (message: unknown): void => void (server = Reflect.get(Object(message), "server"));
+  subscribe("tracing:net.server.listen:asyncStart", keep);
+  await createGateway(routesOf()).listen({ host: "127.0.0.1", port: 0 });
+  unsubscribe("tracing:net.server.listen:asyncStart", keep);
   const socket = new FakeSocket();
-  http1?.take(socket);
+  if (server instanceof EventEmitter) server.emit("connection", socket);
   return (request) => socket.request(request);
 }
 

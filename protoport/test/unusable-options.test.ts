@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { createBearerAuth, openTokenVerifier } from "../auth/src/index.ts";
-import { expressConnectMiddleware } from "../frameworks/src/express.ts";
 import { fastifyConnectPlugin } from "../frameworks/src/fastify.ts";
 import { ConnectModule, type ConnectModuleOptions } from "../frameworks/src/nestjs.ts";
 import { createGateway } from "../gateway/src/index.ts";
@@ -60,11 +59,6 @@ describe("an unusable option", () => {
         }
       },
       'listen() would ignore the option "fallback"',
-    ],
-    [
-      "engine in a plugin",
-      () => call(expressConnectMiddleware, { routes, engine: 1 }),
-      'the plugin would ignore the option "engine"',
     ],
     [
       "fallback in a plugin",

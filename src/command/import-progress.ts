@@ -31,7 +31,7 @@ export function lengthOf(file: string): number | undefined {
 }
 
 /** An import's progress. */
-export interface ImportState {
+interface ImportState {
   readonly ids: number;
   readonly bytes: number;
   /** The input's length. Undefined for an unknown length, such as a pipe's. */

@@ -22,12 +22,12 @@ const replaceAfterMs = 500;
  * ConfigurationError in another program's cluster. If another process cannot be started, tries again later.
  */
 export async function superviseWorkers(
-  configuration: Pick<Configuration, "workers" | "adminAddress" | "httpEngine" | "logLevel">,
+  configuration: Pick<Configuration, "workers" | "adminAddress" | "logLevel">,
   onHangup: Terminal["onHangup"],
 ): Promise<number> {
   if (!cluster.isPrimary)
     throw new ConfigurationError(["PLANTSTORE_WORKERS must be 1 in a cluster of Node.js, such as that of pm2 -i"]);
-  const { adminAddress, httpEngine } = configuration;
+  const { adminAddress } = configuration;
   const log = openLog(configuration.logLevel);
   const workers = new Workers();
   await using opened = new AsyncDisposableStack();
@@ -37,7 +37,7 @@ export async function superviseWorkers(
     const collect = (): ReturnType<typeof collectFromWorkers> =>
       (collecting ??= collectFromWorkers(workers.current).finally(() => (collecting = undefined)));
     const problems = (): ReturnType<typeof findProblemsOfWorkers> => findProblemsOfWorkers(workers.current);
-    opened.use(await serveAdmin(adminAddress, { collect, problems }, log, httpEngine));
+    opened.use(await serveAdmin(adminAddress, { collect, problems }, log));
   }
   const stopped = firstStopSignal(() => workers.send("kill"));
   const { promise: listening, resolve } = Promise.withResolvers<void>();

@@ -1,14 +1,13 @@
 import { type BoundAddress, createGateway, type Endpoint } from "@protoport/gateway";
 import type { Log } from "@protoport/telemetry/logs";
 import type { MetricFamily } from "@protoport/telemetry/metrics";
-import { type HttpEngineName, httpEngineOf } from "./http-engine.ts";
 import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 
 /** The server's current problems, by the component's name. The texts are for operators. */
 export type ServerProblems = Readonly<Record<string, string>>;
 
 /** The sources for the admin address. */
-export interface AdminSources {
+interface AdminSources {
   /** Returns the current metrics, for `/metrics`. */
   readonly collect: () => readonly MetricFamily[] | Promise<readonly MetricFamily[]>;
   /** Returns the current problems, for {@link problemsPath}. */
@@ -21,21 +20,18 @@ export const problemsPath = "/problems";
 /**
  * Serves metrics and problems on a separate address without a credential, and logs the address.
  *
- * @param httpEngine - the HTTP implementation that also serves calls
  * @throws Error that names the setting if listening fails
  */
 export async function serveAdmin(
   at: AdminAddress,
   { collect, problems }: AdminSources,
   log: Pick<Log, "info">,
-  httpEngine: HttpEngineName,
 ): Promise<BoundAddress & AsyncDisposable> {
   // Imports the module on demand, because not every server has metrics.
   const { createMetricsEndpoint } = await import("@protoport/telemetry/metrics");
   const admin = createGateway({
     routes: () => {},
     endpoints: [createMetricsEndpoint(collect), createProblemsEndpoint(problems)],
-    ...httpEngineOf(httpEngine),
   });
   const path = socketPathOf(at.host);
   const bound = await admin.listen(path === undefined ? at : { path }).catch((cause: unknown) => {

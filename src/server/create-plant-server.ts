@@ -5,6 +5,7 @@ import {
   type BoundAddress,
   createGateway,
   type Endpoint,
+  type Gateway,
   type GatewayLoad,
   type GatewayOptions,
   type ListenOptions,
@@ -32,7 +33,6 @@ import { idempotencyKeyField, type PlantStore, plantScopes, createPlantGatewayOp
 import { auditOf, rememberPlantId } from "./audit.ts";
 import { isLoopback } from "@protoport/auth/inputs";
 import { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
-import { httpEngineOf } from "./http-engine.ts";
 import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-options.ts";
 
 /** A plant server, which serves all protocols on one port. */
@@ -62,15 +62,22 @@ export interface PlantServer {
 /**
  * Creates a plant server.
  *
- * @throws TypeError for unknown options, and for an unknown `httpEngine`
+ * @throws TypeError for unknown options
  */
 export function createPlantServer(options: PlantServerOptions): PlantServer {
   refuseUnknownOptions(options, plantServerOptionNames, "createPlantServer");
   return assemblePlantServer(options);
 }
 
-/** Creates a plant server. The options may have more properties, for example from a {@link Configuration}. */
-export function assemblePlantServer(options: PlantServerOptions): PlantServer {
+/**
+ * Creates a plant server. The options may have more properties, for example from a {@link Configuration}.
+ *
+ * @param create - creates the gateway. Tests pass a function whose gateway listens on another server
+ */
+export function assemblePlantServer(
+  options: PlantServerOptions,
+  create: (options: GatewayOptions) => Gateway = createGateway,
+): PlantServer {
   const { store, verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
   const log = options.log ?? silentLog;
   const readiness = new Readiness({ ...partsOf(store), credentials: verifier ?? {} });
@@ -84,7 +91,7 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
     resourceMetadata: resource,
   });
   const hooks = createHooks(options, log);
-  const gateway = createGateway({
+  const gateway = create({
     ...plants,
     ...hooks,
     interceptors: [...plants.interceptors, ...hooks.interceptors],
@@ -95,7 +102,6 @@ export function assemblePlantServer(options: PlantServerOptions): PlantServer {
     endpoints: [...endpoints, ...(resource?.endpoints ?? [])],
     ...locationOptions(options),
     ...(options.tools && { mcp: options.tools }),
-    ...httpEngineOf(options.httpEngine),
     onFault: (err, what, request, errorCode) => {
       log.error({ errorCode, requestId: request?.requestId, procedure: request?.procedure, err }, what);
     },

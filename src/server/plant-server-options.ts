@@ -19,7 +19,6 @@ type SettingOptions = Pick<
   | "ratePerAddress"
   | "requestIdResponses"
   | "logProbes"
-  | "httpEngine"
   | "jwtIssuers"
   | "providerScopes"
   | "drainDelayMs"
@@ -75,7 +74,6 @@ export const plantServerOptionNames: OptionNames<PlantServerOptions> = {
   ratePerAddress: true,
   requestIdResponses: true,
   logProbes: true,
-  httpEngine: true,
   jwtIssuers: true,
   providerScopes: true,
   drainDelayMs: true,

@@ -5,7 +5,6 @@ import type { PostgresLocation } from "../stores/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
 import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
-import type { HttpEngineName } from "./http-engine.ts";
 import {
   type AdminAddress,
   addresses,
@@ -27,7 +26,6 @@ export interface Configuration extends CredentialConfiguration {
   readonly workers: number;
   readonly maxConnectionAgeMs: number | undefined;
   readonly maxConnectionAgeGraceMs: number | undefined;
-  readonly httpEngine: HttpEngineName;
   /** The store from `DATABASE_URL`, or from `databaseUrlFile` if `DATABASE_URL` is not set. */
   readonly database: Database;
   readonly databaseUrlFile: PostgresLocation | undefined;
@@ -105,12 +103,6 @@ export const settings: PlantSettings<SettingValues> = {
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS",
     about: "milliseconds that running calls may take after the maximum age; default unlimited",
     type: integer(1, connectionAgeMsMax),
-  },
-  httpEngine: {
-    variable: "PLANTSTORE_HTTP_ENGINE",
-    about: "HTTP implementation: plantstore (@protoport/gateway/engine), or node (node:http and node:http2)",
-    fallback: "plantstore",
-    type: oneOf(["plantstore", "node"]),
   },
   database: {
     title: "Plants",

@@ -85,11 +85,11 @@ export async function startServer(configuration: Configuration, options: StartOp
   const server = assemblePlantServer({ ...configuration, store, verifier, tools, ...logs, ...telemetry?.hooks });
   certificate?.onRenewal((pair) => server.setSecureContext(pair));
   telemetry?.metrics.watch(server, store, verifier, certificate, database.files);
-  const { adminAddress, httpEngine } = configuration;
+  const { adminAddress } = configuration;
   const collectMetrics = (): readonly MetricFamily[] => telemetry?.metrics.collect() ?? [];
   const problems = (): ServerProblems => Object.fromEntries(server.readiness.problems());
   const sources = { collect: collectMetrics, problems };
-  const admin = opened.use(adminAddress && (await serveAdmin(adminAddress, sources, log, httpEngine)));
+  const admin = opened.use(adminAddress && (await serveAdmin(adminAddress, sources, log)));
   const address = await listen(server, configuration, certificate);
   // Omits port 0, because a Unix socket has no port.
   const bindAddress = { ...address, port: address.port || undefined };

@@ -101,7 +101,6 @@ test("readConfiguration returns the defaults", () => {
     mcp: "off",
     trustedProxies: undefined,
     proxyFields: undefined,
-    httpEngine: "plantstore",
     proxyProtocol: "off",
     ratePerPrincipal: undefined,
     ratePerAddress: undefined,

@@ -53,12 +53,6 @@ test.each(["0.0.0.0", "::", "192.0.2.1", "plants.example"])(
   },
 );
 
-test.each(["Node", "", "http", null, 1])("createPlantServer refuses %j as HTTP engine", (httpEngine) => {
-  const wrong: object = { httpEngine };
-  const error = new TypeError(`httpEngine must be "plantstore" or "node", got ${JSON.stringify(httpEngine)}`);
-  expect(() => createPlantServer({ store: openMemoryStore(), ...wrong })).toThrow(error);
-});
-
 test("a server without a verifier refuses all calls", async () => {
   await using server = await serve({ verifier: undefined });
   expect(await statusOf(`${server.baseUrl}/plants/1`, "DELETE")).toBe(400);

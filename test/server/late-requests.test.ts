@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { startGreenhouse } from "../../protoport/testing/src/gateway/greenhouse.ts";
-import { startOnNode } from "../../protoport/testing/src/gateway/on-node.ts";
 import type { Address } from "../../protoport/testing/src/http/exchange.ts";
 import { exchangeHttp1, openHttp1 } from "../../protoport/testing/src/http/http1-connection.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
@@ -15,10 +14,8 @@ interface Row {
 }
 
 const rows: readonly Row[] = [
-  { name: "the plant store", start: () => startPlantServer({ httpEngine: "plantstore", limits }) },
-  { name: "the plant store on node:http", start: () => startPlantServer({ httpEngine: "node", limits }) },
+  { name: "the plant store", start: () => startPlantServer({ limits }) },
   { name: "a gateway", start: () => startGreenhouse({}, { limits }) },
-  { name: "a gateway on node:http", start: () => startOnNode({}, { limits }) },
 ];
 
 test.each(rows)("$name responds with 408 to a late header, and serves other clients", async ({ name, start }) => {

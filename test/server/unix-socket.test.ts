@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createTestGateway } from "../../protoport/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../protoport/testing/src/gateway/test-gateway.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";
 import { expectedResponse, actualResponse } from "../contract/expected-response.ts";
 import { createByteReader } from "../../protoport/testing/src/http/byte-reader.ts";

@@ -151,11 +151,6 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
         return (await text(socket)).split("\r\n", 1);
       },
     },
-    httpEngine: {
-      on: { httpEngine: "node" },
-      // Node counts the target as part of the header.
-      observe: (server) => statusOf(server.get(`/${"7".repeat(30_000)}`)),
-    },
     ratePerPrincipal: { on: { ratePerPrincipal: 0.001 }, observe: secondDelete },
     ratePerAddress: { on: { ratePerAddress: 0.001 }, observe: secondDelete },
     requestIdResponses: {

@@ -20,15 +20,13 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "files",
-    name: "node-engine",
-    about: "contract, corpus and listener on node:http and node:http2, which `createGateway` serves by default",
+    name: "node-handler",
+    about: "contract and corpus with `gateway.handler` on node:http and node:http2",
     occasion: "run",
     whySeparate: "repeats tests of `unit`",
-    // protoport/gateway/test/http/engine/ tests what only the engine does, as the table in protoport/docs/reference/gateway-options.md
-    // shows.
-    repeats: ["test/contract/", "protoport/gateway/test/wire/", "protoport/gateway/test/http/listen/"],
+    repeats: ["test/contract/", "protoport/gateway/test/wire/"],
     workers: 4,
-    environment: { TEST_HTTP_ENGINE: "node", TEST_COMBINATIONS: "all" },
+    environment: { TEST_HANDLER: "node", TEST_COMBINATIONS: "all" },
   },
   {
     ...longSuite,

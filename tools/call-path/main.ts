@@ -4,7 +4,6 @@
 import { createServer } from "node:http2";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { createHttpEngine } from "@protoport/gateway/engine";
 import { createGateway } from "@protoport/gateway";
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { KeptConnections } from "../../protoport/testing/src/gateway/kept-connections.ts";
@@ -21,7 +20,7 @@ function routes(router: ConnectRouter): void {
   });
 }
 
-const gateway = createGateway({ engine: createHttpEngine(), routes });
+const gateway = createGateway({ routes });
 // The upstream is a server without instrumented modules, so that a proxied call's line has only the proxy's modules.
 await using upstream = await startOnLoopback(createServer(connectNodeAdapter({ routes })));
 await using proxied = await startProxy(`http://127.0.0.1:${upstream.address.port}`, [PlantService.file]);

@@ -13,7 +13,7 @@ import { errorOf } from "../../testing/src/gateway/call-end.ts";
 import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
 import { greenhouseWithOptions, scopedGreenhouse } from "../../testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createBearerAuth } from "../src/bearer-auth.ts";
 import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";

@@ -172,7 +172,9 @@ test("limitRates counts a tool call once", async () => {
     });
     const statuses: number[] = [];
     for (const token of ["beds.read", scope, scope]) {
-      statuses.push((await gateway.ask("node's HTTP/1.1", withToken(callTool(waterBedProcedure), token))).httpStatus);
+      statuses.push(
+        (await gateway.ask("a handler in node:http", withToken(callTool(waterBedProcedure), token))).httpStatus,
+      );
     }
     expect(statuses).toEqual([403, 200, 429]);
   }

@@ -5,7 +5,7 @@ import { createMcp } from "../../gateway/src/mcp/index.ts";
 import { getReadingProcedure, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
 import { scopedGreenhouse } from "../../testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createBearerAuth } from "../src/bearer-auth.ts";
 

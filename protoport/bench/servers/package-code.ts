@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { GatewayOptions } from "../../gateway/src/index.ts";
 
 /** The checkout whose code runs, which is this checkout or the checkout that is compared with it. */
 const tree = process.env["BENCH_TREE"] ?? join(import.meta.dirname, "../../..");
@@ -20,12 +19,12 @@ export async function importEntry<Module>(entry: string, ...former: readonly str
   return await import(pathToFileURL(findEntry(entry, former)).href);
 }
 
-/** Returns the option that selects the HTTP engine, or no option for a checkout that uses the engine by default. */
-export async function ownHttp(): Promise<Pick<GatewayOptions, "engine">> {
+/** Returns the option that selects the HTTP engine in an earlier checkout, or no option if there is no choice. */
+export async function ownHttp(): Promise<object> {
   const entry = "protoport/gateway/src/engine/index.ts";
   if (!existsSync(findEntry(entry))) return {};
-  const { createHttpEngine } = await importEntry<typeof import("../../gateway/src/engine/index.ts")>(entry);
-  return { engine: createHttpEngine() };
+  const { createHttpEngine } = await importEntry<{ readonly createHttpEngine?: () => object }>(entry);
+  return createHttpEngine === undefined ? {} : { engine: createHttpEngine() };
 }
 
 function findEntry(entry: string, former: readonly string[] = []): string {

@@ -28,7 +28,6 @@ export interface Mount<Request extends object>
 
 /** The `createGateway` options that a plugin does not use, each with the reason. */
 const ignoredByPlugins = {
-  engine: "the application has the HTTP server",
   fallback: "the application serves the requests that match nothing",
 };
 

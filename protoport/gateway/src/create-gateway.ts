@@ -17,14 +17,9 @@ import {
   servingOptionNames,
   type ServingOptions,
 } from "./serve/index.ts";
+import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./engine/index.ts";
 import {
-  type BoundAddress,
-  type GatewayLoad,
-  type HttpEngine,
-  Listener,
-  type ListenOptions,
   continueWhenRead,
-  nodeEngine,
   createTrustedProxies,
   trustedProxiesNames,
   type TrustedProxiesOptions,
@@ -66,12 +61,6 @@ export interface GatewayOptions extends ServingOptions {
   readonly clientAddress?: (request: IncomingMessage | Http2ServerRequest) => string | undefined;
   /** The proxies that are trusted to report clients, by header fields or the PROXY protocol. Default: no proxies. */
   readonly trustedProxies?: TrustedProxiesOptions;
-  /**
-   * The HTTP implementation for {@link Gateway.listen}. {@link Gateway.handler} and `fetch` do not use the engine.
-   * Defaults to node:http and node:http2. `createHttpEngine()` from `@protoport/gateway/engine` uses less CPU and is
-   * stricter.
-   */
-  readonly engine?: HttpEngine;
 }
 
 /** The names of all {@link GatewayOptions}. */
@@ -81,7 +70,6 @@ export const gatewayOptionNames: OptionNames<GatewayOptions> = {
   contextValues: true,
   clientAddress: true,
   trustedProxies: trustedProxiesNames,
-  engine: true,
 };
 
 /** A gateway on node, which can listen by itself or be mounted in another server. */
@@ -132,10 +120,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const report = createFaultReporter(options.onFault);
   const routes = runSteps(compileNodeRoutes(options, report));
   for (const line of describeUnusedLabels(options.visibility, routes.visibilityLabels)) process.emitWarning(line);
-  return assembleGateway(
-    { server: createNodeServer(options, routes, report), handlerOptions: options },
-    options.engine,
-  );
+  return assembleGateway({ server: createNodeServer(options, routes, report), handlerOptions: options });
 }
 
 /** Compiles the {@link Routes} for a gateway on node, in several steps per RPC. Throws the `createGateway` errors. */
@@ -166,10 +151,9 @@ export const ignoredByListen = {
 };
 
 /** Creates the handlers and the listener that pass requests on node to the current {@link Server}. */
-export function assembleGateway(current: CurrentNodeServer, engine: HttpEngine = nodeEngine): Gateway {
+export function assembleGateway(current: CurrentNodeServer): Gateway {
   const { limits, trustedProxies } = current.server;
   const listener = new Listener({
-    engine,
     limits,
     report: (...fault) => current.server.report(...fault),
     trustedProxies,

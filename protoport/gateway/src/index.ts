@@ -37,16 +37,8 @@ export {
   type OnFault,
   type ServingOptions,
 } from "./serve/index.ts";
-export {
-  type BindOptions,
-  type BoundAddress,
-  type GatewayLoad,
-  type HttpEngine,
-  type ListenOptions,
-  clientNetwork,
-  isAddressOrNetwork,
-  type TrustedProxiesOptions,
-} from "./http/node-entry.ts";
+export { type BindOptions, type BoundAddress, type GatewayLoad, type ListenOptions } from "./engine/index.ts";
+export { clientNetwork, isAddressOrNetwork, type TrustedProxiesOptions } from "./http/node-entry.ts";
 export { visibleServices, type VisibilityOptions, errorCodeOf, optionOf } from "./protobuf/index.ts";
 export { type NamedOption, type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "./http/index.ts";
 export { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "./create-gateway.ts";

@@ -13,7 +13,7 @@ import { createGrpcTransport } from "../../proxy/src/client/entry.ts";
 import { createProxy } from "../../proxy/src/create-proxy.ts";
 import { createFetchGateway } from "../src/fetch/entry.ts";
 import { type GatewayOptions, parseHttpRules } from "../src/index.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { KitchenSink, SinkSchema } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import type { HttpResponse, HttpRequest } from "../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../testing/src/http/fetch.ts";

@@ -10,7 +10,7 @@ import { createHttp1Server } from "../src/engine/http1-server.ts";
 import { BacklogBudget, defaultLimits } from "../src/http/exchange/index.ts";
 import { createUpstream, type Upstream } from "../../proxy/src/client/index.ts";
 import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/index.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
 import { reserveWindow } from "../src/protocols/compression/window-budget.ts";

@@ -7,7 +7,7 @@ import type { HttpRequest } from "../../testing/src/http/exchange.ts";
 import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { listenOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { postMcp } from "../../testing/src/gateway/mcp.ts";
 
 // In front of a mounted gateway, middleware may guard paths, and compares them as they were sent.

@@ -8,8 +8,7 @@ import {
 } from "@protoport/gateway/forward";
 import { withCode } from "@protoport/gateway/errors";
 import type { RestOptions } from "@protoport/gateway/rest";
-import type { HttpEngine, Gateway, GatewayOptions } from "@protoport/gateway";
-import { createHttpEngine } from "@protoport/gateway/engine";
+import type { Gateway, GatewayOptions } from "@protoport/gateway";
 import {
   arrayOf,
   type OptionNames,
@@ -65,12 +64,10 @@ export {
  * and checked, and its original bytes are forwarded. Rules from reflection require
  * `openValidation({ untrusted: true })`, which limits the time for checking a message.
  */
-export interface ProxyOptions extends Omit<GatewayOptions, "engine" | "routes"> {
+export interface ProxyOptions extends Omit<GatewayOptions, "routes"> {
   readonly upstreams: readonly ProxiedUpstreamOptions[];
   /** Registers services that this process serves itself, such as its health. */
   readonly routes?: GatewayOptions["routes"];
-  /** The HTTP engine for `listen`. Defaults to `@protoport/gateway/engine`. */
-  readonly engine?: HttpEngine;
   /**
    * Selects the elements with a `google.api.visibility` rule that callers see, as in `createGateway`. Hidden elements
    * are also missing in {@link ProxyGateway.services}.
@@ -171,7 +168,7 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
   const generations = new Generations(open);
   const { server, opened } = await generations.apply(given);
   const served: CurrentNodeServer = { server, handlerOptions: opened.options };
-  const gateway = assembleGateway(served, given.engine ?? createHttpEngine());
+  const gateway = assembleGateway(served);
   generations.serveWith(served);
   return {
     handler: gateway.handler,

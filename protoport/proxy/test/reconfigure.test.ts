@@ -11,7 +11,7 @@ import { respondWatered } from "../../testing/src/gateway/greenhouse-client.ts";
 import { serviceWithRoutes, startReflectedUpstream } from "../../testing/src/gateway/reflected-upstream.ts";
 import { restrictedGreenhouse } from "../../testing/src/gateway/restricted.ts";
 import { startScriptedServer } from "../../testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { exchangeFetch } from "../../testing/src/http/fetch.ts";
 

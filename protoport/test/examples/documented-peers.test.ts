@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../gateway/src/index.ts";
-import { createTestGateway } from "../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import type { Address, Field, HttpResponse } from "../../testing/src/http/exchange.ts";
 import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";

@@ -20,7 +20,7 @@ export const longRepeats: readonly string[] = [
   "protoport/gateway/test/wire/corpus.test.ts",
   "protoport/gateway/test/wire/http-body.test.ts",
   "protoport/gateway/test/wire/rest-http.test.ts",
-  "protoport/gateway/test/http/listen/request-trailers.test.ts",
+  "protoport/gateway/test/engine/request-trailers.test.ts",
   "protoport/gateway/test/mcp/requests.test.ts",
   "protoport/gateway/test/protocols/shared/error-metadata.test.ts",
   "protoport/gateway/test/serve/admit-procedure.test.ts",

@@ -3,7 +3,7 @@ const inHandlers = (...modules: readonly string[]): string[] => modules.map((nam
 
 /** The modules that a module, or part of one, may import. Any module may list a `gen` folder. */
 export const allowedImports: Readonly<Record<string, readonly string[]>> = {
-  proxy: ["proxy/definitions/service-config", "proxy/forward", "proxy/upstreams", "gateway/engine", "gateway"],
+  proxy: ["proxy/definitions/service-config", "proxy/forward", "proxy/upstreams", "gateway"],
   "proxy/command": [
     "proxy",
     "proxy/definitions",
@@ -70,6 +70,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "gateway/engine/http2-client": ["gateway/engine/http2"],
 
   gateway: [
+    "gateway/engine",
     "gateway/fetch",
     "gateway/mcp",
     "gateway/openapi",
@@ -107,9 +108,8 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "command-line": ["command-line/files", "command-line/settings", "gateway"],
   "command-line/files": [],
   "command-line/settings": ["gateway"],
-  "gateway/http": inHttp("errors", "exchange", "fetch", "listen", "node", "options", "trusted-proxies"),
-  "gateway/http/node": inHttp("exchange", "listen"),
-  "gateway/http/listen": inHttp("exchange", "trusted-proxies"),
+  "gateway/http": inHttp("errors", "exchange", "fetch", "node", "options", "trusted-proxies"),
+  "gateway/http/node": inHttp("exchange"),
   "gateway/http/fetch": inHttp("exchange"),
   "gateway/http/trusted-proxies": inHttp("exchange"),
   "gateway/http/exchange": [],
@@ -130,7 +130,6 @@ export const entryImporters: Readonly<Record<string, readonly string[]>> = {
   "frameworks/nest-mount": ["grpc-handlers"],
   gateway: ["auth", "docs-page", "frameworks", "grpc-handlers", "proxy", "telemetry"],
   "gateway/descriptors": ["grpc-handlers", "proxy"],
-  "gateway/engine": ["proxy"],
   "gateway/errors": ["auth", "command-line", "grpc-handlers", "proxy", "rest-client"],
   "gateway/exchange": ["docs-page", "frameworks", "grpc-handlers", "proxy", "rest-client"],
   "gateway/fetch": ["telemetry"],

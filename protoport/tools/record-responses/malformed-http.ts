@@ -1,5 +1,4 @@
 import { createGateway } from "../../gateway/src/index.ts";
-import { createHttpEngine } from "../../gateway/src/engine/index.ts";
 import { type Address, type Field } from "../../testing/src/http/exchange.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { Dice } from "../../testing/src/dice.ts";
@@ -13,7 +12,7 @@ const requests = 200;
 
 /** Sends requests with malformed HTTP to the gateway's servers. @returns the records, by HTTP version */
 export async function recordMalformedHttp(): Promise<Readonly<Record<"http1" | "http2", string>>> {
-  const gateway = createGateway({ engine: createHttpEngine(), ...streamingOptions, onFault: () => {} });
+  const gateway = createGateway({ ...streamingOptions, onFault: () => {} });
   const address = await gateway.listen({ host: "127.0.0.1" });
   const records = { http1: await recordAll(address, recordHttp1), http2: await recordAll(address, recordHttp2) };
   await gateway.close();

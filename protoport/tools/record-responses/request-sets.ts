@@ -2,7 +2,6 @@ import { ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createProxy } from "../../proxy/src/create-proxy.ts";
 import { createGateway, errorCodeOf, type Gateway, type GatewayOptions } from "../../gateway/src/index.ts";
-import { createHttpEngine } from "../../gateway/src/engine/index.ts";
 import { corpusGroups, toRequest } from "../../gateway/test/wire/corpus/corpus.ts";
 import { sideBySideOptions } from "../../gateway/test/suites/long/engine/compared-with-node/side-by-side.ts";
 import { unaryCallTable } from "../../gateway/test/suites/long/engine/compared-with-node/unary-calls.ts";
@@ -60,12 +59,12 @@ export const requestSets: readonly RequestSet[] = [
 /** Opens a gateway with an HTTP engine for a request set. */
 export async function openSet(options: GatewayOptions, requests: readonly NamedRequest[]): Promise<OpenRequestSet> {
   const { hooks, takeEvents } = recordHooks();
-  const gateway = createGateway({ engine: createHttpEngine(), ...options, ...hooks });
+  const gateway = createGateway({ ...options, ...hooks });
   return { gateway, requests, takeEvents, [Symbol.asyncDispose]: () => gateway.close() };
 }
 
 async function openProxied(requests: readonly NamedRequest[]): Promise<OpenRequestSet> {
-  const backend = createGateway({ engine: createHttpEngine(), ...streamingOptions, onFault: () => {} });
+  const backend = createGateway({ ...streamingOptions, onFault: () => {} });
   const { address, port } = await backend.listen({ host: "127.0.0.1" });
   const { hooks, takeEvents } = recordHooks();
   const upstream = `http://${address}:${port}`;

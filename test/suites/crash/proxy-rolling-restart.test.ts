@@ -11,7 +11,7 @@ import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
 import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
 import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../protoport/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import {
   type Caller,

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import { StreamService } from "../../../protoport/testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createIssuedCertificate } from "../../../protoport/testing/src/http/certificate.ts";

@@ -13,7 +13,7 @@ import type { HttpVersion } from "../../../protoport/testing/src/http/exchange.t
 import { encodeEnvelope } from "../../../protoport/testing/src/gateway/envelope.ts";
 import { getReadingProcedure } from "../../../protoport/testing/src/gateway/greenhouse.ts";
 import { startProxyProcess } from "../../../protoport/testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 import { wireFormats } from "../../../protoport/testing/src/gateway/wire-format.ts";
 import { deletePlantProcedure, encodeDeletePlant } from "../../support/plants/delete-plant.ts";
 import { runSql, startPostgres } from "../../support/plants/postgres-server.ts";

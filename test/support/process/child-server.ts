@@ -2,7 +2,6 @@ import { dirname } from "node:path";
 import { createMissingStore } from "../plants/sqlite-file.ts";
 import { startCommandLine } from "./command-line.ts";
 import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
-import { isNodeEngine } from "../../../protoport/testing/src/gateway/test-engine.ts";
 import { tokens } from "../server/plant-server.ts";
 
 /** A server in a separate process, started by the command line, like an operator runs it. */
@@ -24,7 +23,6 @@ export async function startChildServer(databaseFile: string): Promise<ChildServe
     DATABASE_URL: `sqlite:${databaseFile}`,
     PLANTSTORE_TOKENS: tokens.good,
     PLANTSTORE_DRAIN_DELAY_MS: "0",
-    ...(isNodeEngine && { PLANTSTORE_HTTP_ENGINE: "node" }),
   });
   // The log line with a port contains the server's address.
   const [, port] = await server.find(/"port":(\d+)/).catch(async (reason: unknown) => {

@@ -1,6 +1,6 @@
 import type { TokenVerifier } from "@protoport/auth";
 import type { Log } from "@protoport/telemetry/logs";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 import { Readiness } from "@protoport/gateway/health";
 import { createPlantTools } from "../../../src/server/plant-tools.ts";
 import { type PlantStore, createPlantGatewayOptions } from "../../../src/service/index.ts";

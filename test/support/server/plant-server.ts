@@ -1,10 +1,11 @@
 import type { TokenVerifier } from "@protoport/auth";
 import { openMemoryStore } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/index.ts";
-import { createPlantServer, type PlantServerOptions } from "../../../src/server/index.ts";
+import { assemblePlantServer } from "../../../src/server/create-plant-server.ts";
+import type { PlantServerOptions } from "../../../src/server/index.ts";
 import type { Certificate } from "../../../protoport/testing/src/http/certificate.ts";
 import type { Address, Field } from "../../../protoport/testing/src/http/exchange.ts";
-import { isNodeEngine } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 
 /** The tokens that servers under test know. */
 export const tokens = {
@@ -64,12 +65,7 @@ export async function startPlantServer({
   ...options
 }: TestPlantServerOptions = {}): Promise<TestPlantServer> {
   const store: PlantStore = options.store ?? openMemoryStore();
-  const server = createPlantServer({
-    verifier: testVerifier,
-    httpEngine: isNodeEngine ? "node" : "plantstore",
-    ...options,
-    store,
-  });
+  const server = assemblePlantServer({ verifier: testVerifier, ...options, store }, createTestGateway);
   const listenOptions = path === undefined ? { host, port: 0 } : { path };
   const address = await server.listen({ ...listenOptions, ...(tls && { tls }) });
   return {

@@ -6,7 +6,7 @@ import { PgInstrumentation } from "@opentelemetry/instrumentation-pg";
 import { NodeSDK } from "@opentelemetry/sdk-node";
 import { SimpleSpanProcessor } from "@opentelemetry/sdk-trace";
 import { GreenhouseService } from "../../../protoport/examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createTestGateway } from "../../../protoport/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../protoport/testing/src/gateway/test-gateway.ts";
 import { withOpenTelemetry } from "@protoport/telemetry/opentelemetry";
 import { listenOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
 import { configOf } from "../plants/postgres-server.ts";

@@ -9,7 +9,9 @@ import {
   type RequestBody,
   requireFields,
 } from "../http/index.ts";
-import { AwaitedBody, dateFields, peerOf } from "../http/node-entry.ts";
+import { AwaitedBody } from "../http/node-entry.ts";
+import { dateFields } from "./date-fields.ts";
+import { peerOf } from "./peer.ts";
 
 /** A request and its response on one of the engine's HTTP/1.1 connections. */
 export class SocketHttp1Exchange extends BaseExchange implements RequestReceiver {

@@ -1,15 +1,11 @@
 import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead, keepAliveLines } from "./http1/index.ts";
 import { type HttpProblem, type Limits, lingerMsMax, checkRequestHead } from "../http/index.ts";
-import {
-  checkIntervalMs,
-  createConnectionClock,
-  type HttpServer,
-  type HttpServerOptions,
-  OpenList,
-  TrackedHttpServer,
-} from "../http/node-entry.ts";
+import { checkIntervalMs, createConnectionClock } from "./connection-clock.ts";
+import type { HttpServer, HttpServerOptions } from "./http-server.ts";
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
+import { OpenList } from "./open-list.ts";
+import { TrackedHttpServer } from "./tracked-http-server.ts";
 
 /**
  * Creates a server for HTTP/1.0 and HTTP/1.1 that does not use node:http. Bytes that are not HTTP get an error

@@ -13,8 +13,10 @@ import {
   type Peer,
   PreparedHeaderFields,
   type RequestBody,
+  resetProblem,
 } from "../http/index.ts";
-import { AwaitedBody, dateFields, resetProblem } from "../http/node-entry.ts";
+import { AwaitedBody } from "../http/node-entry.ts";
+import { dateFields } from "./date-fields.ts";
 
 /** A request and its response on one of the engine's HTTP/2 streams. */
 export class SocketHttp2Exchange extends BaseExchange implements StreamReceiver {

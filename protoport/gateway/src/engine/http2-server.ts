@@ -1,8 +1,11 @@
 import type { Socket } from "node:net";
 import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "./http2/index.ts";
 import { SocketHttp2Exchange } from "./http2-exchange.ts";
-import { type HttpServer, type HttpServerOptions, peerOf, putBack, TrackedHttpServer } from "../http/node-entry.ts";
 import { errorName, type Limits, checkRequestHead } from "../http/index.ts";
+import { putBack } from "./first-bytes.ts";
+import type { HttpServer, HttpServerOptions } from "./http-server.ts";
+import { peerOf } from "./peer.ts";
+import { TrackedHttpServer } from "./tracked-http-server.ts";
 
 /** Creates an HTTP/2 server. A graceful shutdown serves streams that the client opens before the GOAWAY arrives. */
 export function createHttp2Server({

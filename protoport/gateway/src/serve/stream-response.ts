@@ -32,7 +32,7 @@ const heartbeatMs = 15_000;
 const begunErrorCompressionMsMax = 30_000;
 
 /** A call with a stream as response. */
-export interface StreamedCall extends ServedCall {
+interface StreamedCall extends ServedCall {
   readonly rpc: Rpc;
   /** Converts an item of the response stream to the message, envelope or part that the wire writes. */
   toMessage(item: unknown): Content | Uint8Array;

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BacklogBudget, defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";

@@ -8,7 +8,7 @@ import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../.
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import type { TestListenOptions } from "../../../testing/src/gateway/listen-for-tests.ts";
 import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { calls } from "./call-cases.ts";
 import { call, raw, readMaxBytes, watered } from "./case.ts";
 import { headerCases, originCases } from "./header-cases.ts";

@@ -9,7 +9,7 @@ import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { eventsOf, initializedRequest, toolNameOf } from "../../../testing/src/gateway/mcp.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 
 // A server stream as a tool sends progress notifications, then one result with all messages.
 

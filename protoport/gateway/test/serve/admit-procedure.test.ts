@@ -99,7 +99,7 @@ const named: readonly NamedRequest[] = [
   { name: "a tool call of a stream", procedure: watch, request: callTool(watch, { count: "many" }) },
 ];
 
-const http2Transports: readonly string[] = ["the engine's HTTP/2", "node's HTTP/2", "a handler in node:http2"];
+const http2Transports: readonly string[] = ["the engine's HTTP/2", "a handler in node:http2"];
 const namedByTransport = named.flatMap((row) =>
   transportNames
     .filter((transport) => row.http2 !== true || http2Transports.includes(transport))
@@ -208,7 +208,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
     check = () => {
       throw refusal;
     };
-    const { body } = await gateway.ask("node's HTTP/1.1", callTool(water, {}));
+    const { body } = await gateway.ask("a handler in node:http", callTool(water, {}));
     expect(JSON.parse(String(body))).toEqual({ jsonrpc: "2.0", id: 1, error: { code: -32_600, message: "not yours" } });
   });
 
@@ -217,7 +217,7 @@ describe.each(admits)("the function that admit %s", (admitForm) => {
       throw new TypeError("secret");
     };
     for (const request of [callTool(water, {}), post("/beds/7:water", "application/json", Buffer.from("{}"))]) {
-      const { httpStatus, body } = await gateway.ask("node's HTTP/1.1", request);
+      const { httpStatus, body } = await gateway.ask("a handler in node:http", request);
       expect([httpStatus, String(body).includes("secret")]).toEqual([500, false]);
     }
   });

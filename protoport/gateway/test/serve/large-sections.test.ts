@@ -73,7 +73,7 @@ function callOf(procedure: string, ...header: readonly Field[]): HttpRequest {
   return rpcRequest(grpc, emptyMessage(grpc), header, procedure);
 }
 
-describe.each(["the engine's HTTP/2", "node's HTTP/2", "a handler in node:http2"] as const)("over %s", (transport) => {
+describe.each(["the engine's HTTP/2", "a handler in node:http2"] as const)("over %s", (transport) => {
   test.each([
     ["a message", getReading, "x", ""],
     ["a message", watchReadings, "x", ""],

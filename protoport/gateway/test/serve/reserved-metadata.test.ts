@@ -65,10 +65,7 @@ afterAll(async () => await gateway[Symbol.asyncDispose]());
 const formatNames = ["grpc", "grpc-web", "grpc-web-text", "connect-proto"] satisfies readonly WireFormatName[];
 const procedures = { unary: waterBedProcedure, stream: "/greenhouse.v1.GreenhouseService/WatchReadings" } as const;
 
-// A handler mounted in a node server uses the same code as node's HTTP server.
-const transports = waysFor(transportNames).filter((name) => !name.startsWith("a handler"));
-
-const rows = transports.flatMap((transport) =>
+const rows = waysFor(transportNames).flatMap((transport) =>
   formatNames
     // Fetch has no trailers, which gRPC needs.
     .filter((name) => transport !== "Fetch" || name !== "grpc")
@@ -115,7 +112,7 @@ describe.each(rows)("the status of a $kind $name call over $transport", ({ trans
   });
 });
 
-describe.each(transports)("the end of a Connect stream over %s", (transport) => {
+describe.each(waysFor(transportNames))("the end of a Connect stream over %s", (transport) => {
   const ask = async (place: Place, status: string, fails: boolean) => {
     const header: readonly Field[] = [
       ["content-type", "application/connect+proto"],

@@ -18,7 +18,7 @@ import {
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { openValidation } from "../../src/validation/index.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 
 // A definition may contain rules that protovalidate cannot compile, with which the gateway does not start.
 

@@ -22,7 +22,7 @@ import {
   ReceiptSchema,
   SignupService,
 } from "../../../testing/src/gen/signup/v1/signup_pb.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { openValidation } from "../../src/validation/index.ts";
 
 // The predefined rule `notes.short`, an extension of string rules that CEL evaluates.

@@ -10,7 +10,7 @@ import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../src/health/index.ts";
 import { waysFor } from "../../../testing/src/combinations.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import type { Field, HttpResponse, HttpRequest, HttpVersion } from "../../../testing/src/http/exchange.ts";
 import { exchangeFetch } from "../../../testing/src/http/fetch.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";

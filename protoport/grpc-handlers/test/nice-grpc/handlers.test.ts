@@ -5,7 +5,7 @@ import { Metadata, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
 import { within } from "../../../testing/src/deadline.ts";
 import { listenForTests } from "../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { addNiceGrpcService } from "../../src/nice-grpc.ts";
 import { toGrpcJsHandler } from "../../src/nice-grpc/index.ts";
 import { loadGarden, startGarden } from "../garden.ts";

@@ -110,7 +110,7 @@ const grpcTransportOptionNames: OptionNames<GrpcTransportOptions> = {
 export interface GrpcTransport extends Transport, AsyncDisposable {}
 
 /**
- * Creates a transport that calls a gRPC server over HTTP/2 with `@protoport/gateway/engine`. The transport connects at
+ * Creates a transport that calls a gRPC server over HTTP/2 with `@protoport/gateway/http2-client`. The transport connects at
  * the first call.
  *
  * A call is retried once if the server refused its stream, or sent a GOAWAY that excludes the stream. Other calls are

@@ -6,7 +6,7 @@ import { respondWatered } from "../../../testing/src/gateway/greenhouse-client.t
 import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
 import { restrictedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { startScriptedServer } from "../../../testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../testing/src/telemetry/samples.ts";
 

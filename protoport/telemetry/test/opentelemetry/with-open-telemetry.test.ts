@@ -13,7 +13,7 @@ import { DataPointType, type IAttributesProcessor, MeterProvider, MetricReader }
 import { type Sampler, SamplingDecision } from "@opentelemetry/sdk-trace";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { withOpenTelemetry } from "../../src/opentelemetry/index.ts";
 import { waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";

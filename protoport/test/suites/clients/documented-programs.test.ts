@@ -166,10 +166,18 @@ const grpcPort = await new Promise((resolve, reject) => {
   },
   {
     page: "protoport/docs/how-to/gateway.md",
-    start: "import { createHttpEngine }",
+    start: 'import { createServer } from "node:http"',
     before: routes,
-    after: `${listen}\n${callGateway("/orders/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
+    after: `await new Promise((resolve) => server.once("listening", resolve));
+const url = \`http://127.0.0.1:\${server.address().port}/orders/7\`;
+const remove = (fields = {}) => fetch(url, { method: "DELETE", headers: fields });
+const large = await remove({ "x-large": "x".repeat(20_000) });
+console.log(large.status, (await large.json()).error);
+const response = await remove();
+console.log(response.status, await response.text());
+process.emit("SIGTERM");
+console.log(await remove().catch(({ cause }) => cause.code));`,
+    prints: ["431 8\nthe handler has 7\n200 {}\nECONNREFUSED"],
   },
   {
     page: "protoport/docs/how-to/gateway.md",

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { GreenhouseService, type Reading } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { AdmitRequest, Gateway } from "../../../gateway/src/index.ts";
 import { createMcp } from "../../../gateway/src/mcp/index.ts";
-import { createTestGateway } from "../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
 import type { Answers, Question } from "../../support/costs/measured-server.ts";
 import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";

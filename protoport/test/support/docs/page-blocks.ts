@@ -129,7 +129,7 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "protoport/proxy/test/suites/long/command/several-upstreams.test.ts" },
   },
   { page: "protoport/docs/how-to/proxy.md", run: { by: "protoport/test/examples/documented-proxy.test.ts" } },
-  ...[...packagePages, "protoport/docs/how-to/engine.md"].map((page) => ({
+  ...packagePages.map((page) => ({
     page,
     run: { by: "protoport/test/suites/package/readmes.test.ts" },
   })),

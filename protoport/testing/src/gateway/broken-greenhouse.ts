@@ -1,6 +1,6 @@
 /** A program whose greenhouses each have one error. The program calls each greenhouse once in every format. */
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
-import { createTestGateway } from "./test-engine.ts";
+import { createTestGateway } from "./test-gateway.ts";
 import { GreenhouseService, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { Field, HttpRequest } from "../http/exchange.ts";
 import { exchangeFetch } from "../http/fetch.ts";

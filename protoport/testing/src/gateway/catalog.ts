@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import type { GatewayOptions } from "../../../gateway/src/index.ts";
-import { createTestGateway } from "./test-engine.ts";
+import { createTestGateway } from "./test-gateway.ts";
 import {
   createReflectionService,
   ServerReflection,

@@ -2,7 +2,7 @@
 import cluster from "node:cluster";
 import { setTimeout } from "node:timers/promises";
 import type { ListenOptions } from "../../../gateway/src/index.ts";
-import { createTestGateway } from "./test-engine.ts";
+import { createTestGateway } from "./test-gateway.ts";
 import { type GetReadingRequest, GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 
 const options: ListenOptions = JSON.parse(process.env["LISTEN_OPTIONS"] ?? "{}");

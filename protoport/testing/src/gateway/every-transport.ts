@@ -1,51 +1,44 @@
 import { createServer } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { Server } from "node:net";
-import { createHttpEngine } from "../../../gateway/src/engine/index.ts";
 import { createGateway, type GatewayOptions } from "../../../gateway/src/index.ts";
 import type { Address, HttpResponse, HttpRequest, HttpVersion } from "../http/exchange.ts";
 import { exchangeFetch } from "../http/fetch.ts";
 import { listenOnLoopback } from "../http/listen-on-loopback.ts";
 import { KeptConnections } from "./kept-connections.ts";
 
-/** The HTTP servers and engines on which a gateway can run, by name. */
+/** The HTTP servers on which a gateway can run, by name. */
 export const transportNames = [
   "the engine's HTTP/1.1",
   "the engine's HTTP/2",
-  "node's HTTP/1.1",
-  "node's HTTP/2",
   "a handler in node:http",
   "a handler in node:http2",
   "Fetch",
 ] as const;
 
-/** The name of an HTTP server or engine. */
+/** The name of an HTTP server. */
 export type TransportName = (typeof transportNames)[number];
 
-/** A gateway on every HTTP server and engine. Dispose of the gateway with `await using`. */
+/** A gateway on every HTTP server. Dispose of the gateway with `await using`. */
 export interface EveryTransport extends AsyncDisposable {
-  /** Sends a request to one server or engine, and reads the complete response. */
+  /** Sends a request to one server, and reads the complete response. */
   ask(transport: TransportName, request: HttpRequest): Promise<HttpResponse>;
   /** Returns an HTTP server's address, and the HTTP version for requests to the server. Fetch has no address. */
   addressOf(transport: Exclude<TransportName, "Fetch">): readonly [Address, HttpVersion];
 }
 
-/** Starts a gateway on every HTTP server and engine. Only the handlers use `contextValues` and `fallback`. */
+/** Starts a gateway on every HTTP server. Only the handlers use `contextValues` and `fallback`. */
 export async function openEveryTransport(options: GatewayOptions): Promise<EveryTransport> {
   const { contextValues: _values, fallback: _fallback, ...listening } = options;
-  const own = createGateway({ engine: createHttpEngine(), ...listening });
-  const nodes = createGateway(listening);
+  const own = createGateway({ ...listening });
   const { handler } = createGateway(options);
   const [http1, http2] = [createServer(handler), createHttp2Server(handler)];
   // The keep-alive timeout is disabled, because a connection may be idle for long on a busy machine.
   http1.keepAliveTimeout = 0;
   const ownAddress = await own.listen({ host: "127.0.0.1" });
-  const nodesAddress = await nodes.listen({ host: "127.0.0.1" });
   const addresses: Readonly<Record<Exclude<TransportName, "Fetch">, readonly [Address, HttpVersion]>> = {
     "the engine's HTTP/1.1": [ownAddress, "1.1"],
     "the engine's HTTP/2": [ownAddress, "2"],
-    "node's HTTP/1.1": [nodesAddress, "1.1"],
-    "node's HTTP/2": [nodesAddress, "2"],
     "a handler in node:http": [await addressOf(http1), "1.1"],
     "a handler in node:http2": [await addressOf(http2), "2"],
   };
@@ -61,7 +54,6 @@ export async function openEveryTransport(options: GatewayOptions): Promise<Every
       http1.close();
       http2.close();
       await own.close();
-      await nodes.close();
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { Gateway, GatewayOptions } from "../../../gateway/src/index.ts";
-import { createTestGateway } from "./test-engine.ts";
+import { createTestGateway } from "./test-gateway.ts";
 import { FileService } from "../gen/files/v1/files_pb.ts";
 import type { Address } from "../http/exchange.ts";
 import { type Http2Server, listenForTests } from "./listen-for-tests.ts";

@@ -8,7 +8,7 @@ import type { CompletedRequest, Gateway, GatewayOptions } from "../../../gateway
 import { within } from "../deadline.ts";
 import type { Address } from "../http/exchange.ts";
 import { listenForTests, type TestListenOptions } from "./listen-for-tests.ts";
-import { createTestGateway } from "./test-engine.ts";
+import { createTestGateway } from "./test-gateway.ts";
 
 /** Procedures that tests call without a client. */
 export const waterBedProcedure = "/greenhouse.v1.GreenhouseService/WaterBed";

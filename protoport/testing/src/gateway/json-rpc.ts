@@ -39,10 +39,8 @@ export function createJsonRpcGateway(options: GatewayOptions): Gateway {
   // Adds the protocol in the same way as `createProtocols` does.
   const { all, withPaths, ...others } = routes.protocols;
   const protocols = { ...others, all: [jsonRpc, ...all], withPaths: [jsonRpc, ...withPaths] };
-  return assembleGateway(
-    { server: createNodeServer(options, { ...routes, protocols }, report), handlerOptions: options },
-    options.engine,
-  );
+  const server = createNodeServer(options, { ...routes, protocols }, report);
+  return assembleGateway({ server, handlerOptions: options });
 }
 
 function createJsonRpc(rpcOf: (procedure: string) => Rpc | undefined): Protocol & Required<Pick<Protocol, "find">> {

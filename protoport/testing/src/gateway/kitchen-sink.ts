@@ -9,7 +9,7 @@ import {
 } from "@connectrpc/connect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { FetchGateway, GatewayOptions } from "../../../gateway/src/index.ts";
-import { createTestGateway } from "./test-engine.ts";
+import { createTestGateway } from "./test-gateway.ts";
 import { KitchenSink, NestedSchema, type Sink, SinkSchema } from "../gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { file_kitchensink_v1_legacy, LegacySink } from "../gen/kitchensink/v1/legacy_pb.ts";
 import { GetShelfRequestSchema, Shelves } from "../gen/kitchensink/v1/shelves_pb.ts";

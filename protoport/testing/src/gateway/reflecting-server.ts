@@ -1,7 +1,7 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { ServerReflectionResponseSchema } from "../../../gateway/src/protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
-import { createTestGateway } from "./test-engine.ts";
+import { createTestGateway } from "./test-gateway.ts";
 import { ServerReflection } from "../../../gateway/src/reflection/index.ts";
 
 type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;

@@ -3,7 +3,7 @@ import type { GatewayOptions } from "../../../gateway/src/index.ts";
 import type { Validation } from "../../../gateway/src/validation/index.ts";
 import { SignupService } from "../gen/signup/v1/signup_pb.ts";
 import type { Address } from "../http/exchange.ts";
-import { createTestGateway } from "./test-engine.ts";
+import { createTestGateway } from "./test-gateway.ts";
 
 /** An account, as clients create one. */
 export interface NewAccount {

@@ -11,7 +11,6 @@ import { signalAtLoad } from "../../../../protoport/testing/src/process/signal-a
 import { startCommandLine } from "../../../support/process/command-line.ts";
 import { type PostgresServer, runSql, startPostgres } from "../../../support/plants/postgres-server.ts";
 import { runCommand } from "../../../support/process/run-command.ts";
-import { statusOfLongTarget } from "../../../support/server/long-target.ts";
 import { createTempFolder, type TempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 
 const token = "token-of-the-workers-test";
@@ -182,18 +181,6 @@ test("one address serves every worker's metrics, and replacements keep the slot"
   expect(new Set(slots)).toEqual(new Set(["1", "2", "3"]));
   server.process.kill("SIGTERM");
   expect(await running.end()).toBe(0);
-});
-
-test.each([
-  { engine: "plantstore", want: 414 },
-  { engine: "node", want: 431 },
-])("with PLANTSTORE_HTTP_ENGINE=$engine, one address serves every worker's metrics", async ({ engine, want }) => {
-  using folder = createTempFolder();
-  const environment = { PLANTSTORE_ADMIN_ADDRESS: "0", PLANTSTORE_HTTP_ENGINE: engine };
-  const { server, baseUrl } = await serve(folder, 0, environment);
-  await using _ = server;
-  const { url } = await metricsOf(server);
-  expect([await statusOfLongTarget(baseUrl), await statusOfLongTarget(url)]).toEqual([want, want]);
 });
 
 test("concurrent scrapes share one collection from the workers", async () => {

@@ -10,7 +10,7 @@ import { descriptorSetOf } from "../../../../protoport/testing/src/gateway/descr
 import { KeptConnections } from "../../../../protoport/testing/src/gateway/kept-connections.ts";
 import { type Listening, listenForTests } from "../../../../protoport/testing/src/gateway/listen-for-tests.ts";
 import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
-import { createTestGateway } from "../../../../protoport/testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../protoport/testing/src/gateway/test-gateway.ts";
 import { wires } from "../../../../protoport/testing/src/gateway/wire-format.ts";
 import { PlantService } from "../../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import { PlantServiceService } from "../../../../src/gen/grpc-js/plantstore/v1/plant_service.ts";

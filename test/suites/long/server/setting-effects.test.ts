@@ -11,7 +11,6 @@ import { createCertificate } from "../../../../protoport/testing/src/http/certif
 import { freePort } from "../../../../protoport/testing/src/process/free-port.ts";
 import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";
 import { startCommandLine } from "../../../support/process/command-line.ts";
-import { statusOfLongTarget } from "../../../support/server/long-target.ts";
 import { type ConfiguredServer, startConfigured } from "../../../support/server/start-configured.ts";
 import { Differs } from "../../../../protoport/testing/src/comparison.ts";
 import { compare, deletePlant, type Effects, type Environment, get, settledMs } from "./effects/comparison.ts";
@@ -152,12 +151,6 @@ const effects: Effects = {
         return isClosed;
       },
     }),
-  httpEngine: async () => {
-    const off = { PLANTSTORE_HTTP_ENGINE: "plantstore", PLANTSTORE_ADMIN_ADDRESS: "0" };
-    const on = { ...off, PLANTSTORE_HTTP_ENGINE: "node" };
-    await compare({ off, on, observe: ({ baseUrl }) => statusOfLongTarget(baseUrl) });
-    return await compare({ off, on, observe: (server) => statusOfLongTarget(adminUrlOf(server)) });
-  },
   database: async () => {
     using folder = createTempFolder();
     return await compare({

@@ -29,7 +29,7 @@ test.each(calls)(
     const paths = new Map(stdout.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1)]));
     const path = paths.get(format) ?? [];
     // A missing module would mean that the recording is incomplete.
-    const expected = ["http/exchange/", "http/listen/", "serve/", "protocols/"]
+    const expected = ["http/exchange/", "engine/", "serve/", "protocols/"]
       .map((name) => `gateway/${name}`)
       .concat("handler");
     expect(path).toEqual(expect.arrayContaining([...expected, ...own]));

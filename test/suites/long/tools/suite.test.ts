@@ -24,8 +24,8 @@ const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
 test.each([
   {
     name: "several suites of test files share one vitest process",
-    chosen: ["unit", "node-engine"],
-    want: [[...vitest, "--project", "unit", "--project", "node-engine", "--maxWorkers=4"]],
+    chosen: ["unit", "node-handler"],
+    want: [[...vitest, "--project", "unit", "--project", "node-handler", "--maxWorkers=4"]],
   },
   {
     name: "suites in one process get the lowest of their worker limits",

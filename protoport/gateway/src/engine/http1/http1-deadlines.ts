@@ -83,4 +83,4 @@ export class Http1Deadlines {
 }
 
 /** Destroys the connection, closes an idle connection, probes whether the client is alive, or refuses the request. */
-export type DueAction = "destroy" | "close" | "probe" | "nothing" | HttpProblem;
+type DueAction = "destroy" | "close" | "probe" | "nothing" | HttpProblem;

@@ -39,7 +39,7 @@ export interface FieldSection {
 }
 
 /** The HTTP/1 versions that the engine supports. */
-export type Http1Version = "1.0" | "1.1";
+type Http1Version = "1.0" | "1.1";
 
 /** Reads the request heads on a connection, even if the socket splits heads anywhere. */
 export class HeadReader {

@@ -11,7 +11,7 @@ import { type ResponseSection, readResponseSection } from "./response-section.ts
 import type { ClientStream } from "./client-stream.ts";
 
 /** Callbacks for the events that {@link ClientFrameHandler} reports to a connection. */
-export interface ClientCallbacks extends FrameCallbacks {
+interface ClientCallbacks extends FrameCallbacks {
   settingsReceived(): void;
   /** Called when the server accepts no streams above this identifier (§6.8). */
   goAwayReceived(lastStreamId: number, code: number): void;

@@ -41,7 +41,7 @@ export interface ConnectionOptions {
 }
 
 /** The bytes at the start of a connection (RFC 9113 §3.4). */
-export interface PrefaceOptions {
+interface PrefaceOptions {
   /** The bytes that the peer sends before the peer's first frame. */
   readonly peerPreface: Buffer;
   /** The bytes that we send before our first frame. */

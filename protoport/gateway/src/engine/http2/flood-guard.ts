@@ -4,7 +4,7 @@ import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
 
 /** Events that are cheap for a peer to cause and expensive for us to handle. */
-export type CountedEvent =
+type CountedEvent =
   | "resets"
   | "resetsAfterHead"
   | "settings"

@@ -27,7 +27,7 @@ export interface ServerStreamConnection extends FlowConnection {
 export type ServeStream = (stream: Http2Stream, head: Http2RequestHead) => void;
 
 /** Options for a new {@link Http2Stream}. */
-export interface StreamInit {
+interface StreamInit {
   readonly contentLength: number | undefined;
   /** Whether the request has no body. */
   readonly endStream: boolean;

@@ -9,7 +9,7 @@ import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
 import { PeerSettings } from "./settings.ts";
 
 /** Callbacks for the events that {@link ServerFrameHandler} reports to a connection. */
-export interface ServerCallbacks extends FrameCallbacks {
+interface ServerCallbacks extends FrameCallbacks {
   /** Called with each request's header. `endStream` is true if the request has no body. */
   opened(streamId: number, head: Http2RequestHead, endStream: boolean): void;
 }

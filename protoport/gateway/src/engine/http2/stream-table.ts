@@ -1,7 +1,7 @@
 import { type IdentifiedStream, OpenStreams } from "./open-streams.ts";
 
 /** The reason why a stream is not open (RFC 9113 §5.1). */
-export type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
+type Absence = "idle" | "closed" | "reset-by-us" | "beyond-go-away";
 
 // Maximum number of remembered streams that we have reset. Frames on a reset stream may arrive for about a round trip.
 const rememberedResets = 1024;

@@ -5,7 +5,7 @@ import type { RequestBody } from "./request-body.ts";
 /**
  * One HTTP request and its response: the interface between RPC and HTTP implementations.
  *
- * An HTTP implementation (`@protoport/gateway/engine`, node:http, node:http2, Fetch) handles connections, flow control
+ * An HTTP implementation (the engine, node:http, node:http2, Fetch) handles connections, flow control
  * and unread bodies, and is independent of RPC. Calls are independent of sockets. An exchange gets one response, either
  * with {@link respond}, or with {@link begin}, {@link write} … and {@link end}. After the response is complete or the
  * client has disconnected, these methods do nothing, so a late response needs no check.

@@ -4,7 +4,7 @@
  * The {@link Exchange} is the interface between HTTP and RPC. HTTP implementations create exchanges from requests, and
  * calls respond to exchanges. This module also has header field lists, limits and HTTP problems, which both sides need.
  * The module is independent of sockets and RPC, and runs on every JavaScript platform. The HTTP implementations are in
- * other modules and packages: `node/` for node:http and node:http2, `fetch/` for Fetch, and `@protoport/gateway/engine`.
+ * other modules: `gateway/engine/` for sockets, `node/` for node:http and node:http2, and `fetch/` for Fetch.
  */
 export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, copyIfPooled } from "./bytes.ts";
@@ -78,6 +78,7 @@ export {
   RequestBody,
 } from "./request-body.ts";
 export { reasonPhraseOf } from "./reason-phrases.ts";
+export { resetProblem } from "./reset-problem.ts";
 export { authorityOf, checkRequestHead } from "./check-request-head.ts";
 export {
   runAfterTurn,

@@ -1,24 +1,14 @@
+import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import {
   type BodySource,
   BaseExchange,
   type ExchangeHead,
   type HttpProblem,
+  type Peer,
   type RequestBody,
 } from "../exchange/index.ts";
-import { AwaitedBody } from "../listen/index.ts";
-
-/** The connection to which an exchange on node:http or node:http2 belongs. */
-export interface ExchangeOwner {
-  /** Whether the connection closes after the current response. */
-  readonly isLast: boolean;
-  /** Milliseconds for which the client may continue sending after the last response. */
-  readonly lingerMs: number;
-  /** Called when a part of a response has been written. */
-  onWritten(): void;
-  /** Called when an exchange's response stream has closed. */
-  onClosed(exchange: NodeExchange): void;
-}
+import { AwaitedBody } from "./awaited-body.ts";
 
 /**
  * An exchange with node streams for request and response. All exchanges share their event listeners, which find the
@@ -29,19 +19,11 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   readonly body: RequestBody | undefined;
   readonly #request: WithExchange<Readable>;
   readonly #response: WithExchange<ResponseStream>;
-  protected readonly owner: ExchangeOwner | undefined;
   #isReading = false;
 
-  /** `bodyBytes` is `undefined` without a body, or 0 if unknown. Without `owner`, the server belongs to the program. */
-  constructor(
-    request: Readable,
-    response: ResponseStream,
-    head: ExchangeHead,
-    bodyBytes: number | undefined,
-    owner: ExchangeOwner | undefined,
-  ) {
+  /** `bodyBytes` is `undefined` without a body, or 0 if unknown. */
+  constructor(request: Readable, response: ResponseStream, head: ExchangeHead, bodyBytes: number | undefined) {
     super(head);
-    this.owner = owner;
     this.body = bodyBytes === undefined ? undefined : new AwaitedBody(this, bodyBytes);
     this.#request = request;
     this.#response = response;
@@ -51,17 +33,12 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   }
 
   get isMounted(): boolean {
-    return this.owner === undefined;
+    return true;
   }
 
   /** Returns whether a piece is known to be the whole body before node's stream reports the end. */
   isWholeBody(_piece: Uint8Array): boolean {
     return false;
-  }
-
-  /** Aborts the exchange, because the rest of the request cannot be read. */
-  failRequest(problem: HttpProblem): void {
-    this.abort(problem);
   }
 
   /** Returns why the response stream has closed before the response was complete. */
@@ -86,7 +63,6 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
 
   protected sendPiece(piece: Uint8Array): boolean {
     const hasCapacity = this.#response.write(piece);
-    this.owner?.onWritten();
     if (!hasCapacity) this.#response.once("drain", onDrain);
     return !hasCapacity;
   }
@@ -94,7 +70,6 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
   /** Also drops the rest of the request body, because node does not free a stream that is not read completely. */
   protected override complete(): void {
     super.complete();
-    this.owner?.onWritten();
     if (this.body === undefined || this.body.ended) return;
     this.startBody();
     this.#request.resume();
@@ -109,8 +84,12 @@ export abstract class NodeExchange extends BaseExchange implements BodySource {
       // Drops the data that node has read ahead, which would otherwise stay in memory as long as the stream.
       while (this.#request.read() !== null);
     }
-    this.owner?.onClosed(this);
   }
+}
+
+/** Returns the remote address and port of a socket. */
+export function peerOf(socket: Socket | undefined): Peer {
+  return { address: socket?.remoteAddress ?? "", port: socket?.remotePort ?? 0 };
 }
 
 const key: unique symbol = Symbol("connection");

@@ -7,9 +7,6 @@ export interface FrameworkResponse {
   getHeaders(): OutgoingHttpHeaders;
 }
 
-/** An empty response, for requests that do not come from a framework. */
-export const noFrameworkResponse: FrameworkResponse = { getHeaderNames: () => [], getHeaders: () => ({}) };
-
 /**
  * Returns the header fields for a mounted gateway's response: those that the framework, such as Express, has set, then
  * the gateway's. A gateway field replaces the framework's field with the same name, except for `vary` and `set-cookie`.

@@ -11,11 +11,10 @@ import {
 } from "../exchange/index.ts";
 import { withFrameworkFields } from "./framework-fields.ts";
 import { lingerOnClose } from "./linger-on-close.ts";
-import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
-import { peerOf } from "../listen/index.ts";
+import { keyOf, NodeExchange, peerOf } from "./exchange.ts";
 import { requestsUpgrade } from "./upgrade-request.ts";
 
-/** An exchange on node:http. Without an owner, the program's server handles the connection and its timeouts. */
+/** An exchange on node:http. The program's server handles the connection and its timeouts. */
 export class NodeHttp1Exchange extends NodeExchange {
   readonly httpVersion: "1.0" | "1.1";
   readonly #request: IncomingMessage;
@@ -28,19 +27,13 @@ export class NodeHttp1Exchange extends NodeExchange {
   #isContinued = false;
 
   /** @param target - the request target in origin form */
-  constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    target: string,
-    common: CommonHeaderFields,
-    owner?: ExchangeOwner,
-  ) {
+  constructor(request: IncomingMessage, response: ServerResponse, target: string, common: CommonHeaderFields) {
     const scheme = "encrypted" in request.socket ? "https" : "http";
     // Without Transfer-Encoding and Content-Length a request has no body (RFC 9112 §6.3).
     const bodyBytes = common.transferEncoding === null ? Number(common.contentLength ?? 0) || undefined : 0;
     const url = `${scheme}://${authorityOf(request.url ?? "", common.host)}${target}`;
     const { method: httpMethod = "", rawHeaders: fields } = request;
-    super(request, response, { httpMethod, target, url, fields, common }, bodyBytes, owner);
+    super(request, response, { httpMethod, target, url, fields, common }, bodyBytes);
     this.httpVersion = request.httpVersionMinor === 0 ? "1.0" : "1.1";
     this.#bodyBytes = bodyBytes ?? 0;
     this.#request = request;
@@ -106,7 +99,7 @@ export class NodeHttp1Exchange extends NodeExchange {
   #writeHeader(httpStatus: number, fields: HeaderFields): void {
     const header = withFrameworkFields(this.#response, [...fields, ...this.addedFields]);
     if (!this.#canKeepAlive()) {
-      lingerOnClose(this.#request.socket, this.owner?.lingerMs);
+      lingerOnClose(this.#request.socket);
       if (readHeaderField(header, "connection") === null) header.push("connection", "close");
     }
     // Removes the framework's fields, which node would otherwise add to the fields below.
@@ -116,7 +109,7 @@ export class NodeHttp1Exchange extends NodeExchange {
 
   /** Returns whether the connection can be reused, because the rest of the body is small enough to read and drop. */
   #canKeepAlive(): boolean {
-    if (this.owner?.isLast === true || requestsUpgrade(this.fields)) return false;
+    if (requestsUpgrade(this.fields)) return false;
     // Over HTTP/1.0, a body with Transfer-Encoding has no known end (RFC 9112 §6.1).
     if (this.httpVersion === "1.0" && this.common.transferEncoding !== null) return false;
     if (this.#request.complete || this.body?.ended === true) return true;

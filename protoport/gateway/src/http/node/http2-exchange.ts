@@ -14,11 +14,11 @@ import {
   type HttpProblem,
   type Peer,
   requireField,
+  resetProblem,
   unreadBodyBytesMax,
 } from "../exchange/index.ts";
 import { type FrameworkResponse, withFrameworkFields } from "./framework-fields.ts";
-import { type ExchangeOwner, keyOf, NodeExchange } from "./exchange.ts";
-import { peerOf, resetProblem } from "../listen/index.ts";
+import { keyOf, NodeExchange, peerOf } from "./exchange.ts";
 
 /** An exchange on node:http2, created from the core event `stream` instead of the compatibility API. */
 export class NodeHttp2Exchange extends NodeExchange {
@@ -30,24 +30,20 @@ export class NodeHttp2Exchange extends NodeExchange {
   /** Number of body bytes that arrived after the response. */
   #droppedBytes = 0;
 
-  /**
-   * @param frameworkResponse - the response from node's compatibility API, or {@link noFrameworkResponse}. Only its
-   * header fields are read
-   */
+  /** @param frameworkResponse - the response from node's compatibility API. Only its header fields are read */
   constructor(
     stream: ServerHttp2Stream,
     header: IncomingHttpHeaders,
     fields: HeaderFields,
     common: CommonHeaderFields,
     frameworkResponse: FrameworkResponse,
-    owner?: ExchangeOwner,
   ) {
     const target = header[":path"] ?? "";
     const { session } = stream;
     const httpMethod = header[":method"] ?? "";
     const url = `${header[":scheme"] ?? "http"}://${header[":authority"] ?? common.host ?? ""}${target}`;
     const bodyBytes = stream.endAfterHeaders ? undefined : Number(common.contentLength ?? 0);
-    super(stream, stream, { httpMethod, target, url, fields, common }, bodyBytes, owner);
+    super(stream, stream, { httpMethod, target, url, fields, common }, bodyBytes);
     this.#stream = stream;
     this.#session = session;
     this.#frameworkResponse = frameworkResponse;
@@ -57,16 +53,6 @@ export class NodeHttp2Exchange extends NodeExchange {
     stream.on("error", ignore);
     // Reads the stream to its end, because node does not free a stream that is not read completely.
     if (this.body === undefined) stream.resume();
-  }
-
-  /** Number of response bytes that node buffers until the client reads them. */
-  get bufferedBytes(): number {
-    return this.#stream.bufferSize;
-  }
-
-  /** Resets the stream because of a timeout. */
-  cancel(): void {
-    this.#stream.close(ErrorCode.cancel);
   }
 
   get connection(): object {

@@ -8,9 +8,9 @@ const lingeringSockets = new WeakSet<Socket>();
  *
  * Closing a socket with unread bytes resets the connection, and a client that reads only after sending the whole
  * request would lose the response. So only the server's side is closed first. The socket is closed when the client
- * closes its side (RFC 9112 §9.6) or reaches the byte limit, or after `lingerMs` milliseconds.
+ * closes its side (RFC 9112 §9.6) or reaches the byte limit, or after {@link lingerMsMax} milliseconds.
  */
-export function lingerOnClose(socket: Socket, lingerMs: number = lingerMsMax): void {
+export function lingerOnClose(socket: Socket): void {
   lingeringSockets.add(socket);
   // node:http calls `destroySoon` after the last response.
   socket.destroySoon = () => {
@@ -21,7 +21,7 @@ export function lingerOnClose(socket: Socket, lingerMs: number = lingerMsMax): v
     socket.on("data", () => {
       if (socket.bytesRead > bytesReadMax) socket.destroy();
     });
-    const timer = setTimeout(() => socket.destroy(), Math.min(lingerMs, lingerMsMax));
+    const timer = setTimeout(() => socket.destroy(), lingerMsMax);
     socket.on("close", () => clearTimeout(timer));
     socket.resume().end();
   };

@@ -1,5 +1,5 @@
 /** The parameters that one proxy reports about a request, by name in lower case. */
-export type ForwardedElement = ReadonlyMap<string, string>;
+type ForwardedElement = ReadonlyMap<string, string>;
 
 /**
  * Reads up to `elementsMax` elements in a `Forwarded` field (RFC 7239 §4). Reading starts with the last element, which

@@ -6,7 +6,7 @@ import { toIpAddress } from "./ip-address.ts";
  * The result of reading a PROXY header with the length `bytes`. "more" means that more bytes are needed. `source` is
  * the peer that connected to the proxy, or `undefined` if the proxy opened the connection itself, as for a probe.
  */
-export type ProxyHeader =
+type ProxyHeader =
   | { readonly kind: "more" }
   | { readonly kind: "malformed" }
   | { readonly kind: "header"; readonly bytes: number; readonly source: Peer | undefined };

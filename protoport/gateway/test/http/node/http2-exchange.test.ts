@@ -1,20 +1,21 @@
 import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
-import { createServer } from "node:net";
 import { describe, expect, test } from "vitest";
-import { nodeEngine } from "../../../src/http/node/index.ts";
 import { createCertificate } from "../../../../testing/src/http/certificate.ts";
 import { type Field, fieldValue } from "../../../../testing/src/http/exchange.ts";
-import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
 import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
 import { openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
-import { failingHooks, startOnNode } from "../../../../testing/src/gateway/on-node.ts";
+import { serveWithHandler } from "../../../../testing/src/gateway/serve-with-handler.ts";
+import { createGateway } from "../../../src/index.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";
 const call = { httpMethod: "POST", path, header: [json], body: Buffer.from("{}") };
+
+/** The handler in a server of node:http2, without `listen`. */
+const mounted = { http2: "mounted" } as const;
 
 /** Counts the 100 (Continue) responses to a request. */
 function countContinues(stream: ClientHttp2Stream): () => number {
@@ -24,10 +25,10 @@ function countContinues(stream: ClientHttp2Stream): () => number {
 }
 
 describe("Expect: 100-continue on node:http2", () => {
-  test.each(["100-continue", "100-Continue"])("with %s gets 100 once before a body is read", async (expectation) => {
-    await using greenhouse = await startOnNode({ waterBed: ({ note }) => ({ note }) });
+  test("gets 100 once before a body is read", async () => {
+    await using greenhouse = await startGreenhouse({ waterBed: ({ note }) => ({ note }) }, {}, mounted);
     using connection = await openHttp2(greenhouse.address);
-    const stream = connection.open({ ...call, header: [json, ["expect", expectation]] });
+    const stream = connection.open({ ...call, header: [json, ["expect", "100-continue"]] });
     const continues = countContinues(stream);
     await within(once(stream, "continue"), "100 (Continue)");
     stream.end("{}");
@@ -36,7 +37,7 @@ describe("Expect: 100-continue on node:http2", () => {
   });
 
   test("gets no 100 if the body is not read", async () => {
-    await using greenhouse = await startOnNode({});
+    await using greenhouse = await startGreenhouse({}, {}, mounted);
     using connection = await openHttp2(greenhouse.address);
     const stream = connection.open({ ...call, path: "/nothing", header: [json, ["expect", "100-continue"]] });
     const continues = countContinues(stream);
@@ -48,39 +49,21 @@ describe("Expect: 100-continue on node:http2", () => {
   });
 });
 
-test("on node:http2, a client gets no 100 Continue during its response", async () => {
-  const http2 = nodeEngine.createHttp2Server({
-    ...failingHooks().options,
-    serve: (exchange) => {
-      exchange.begin(200, []);
-      exchange.body?.pieces();
-      exchange.end();
-    },
-  });
-  await using server = await startOnLoopback(createServer((socket) => void http2.take(socket)));
-  using connection = await openHttp2(server.address);
-  const stream = connection.open({ ...call, header: [json, ["expect", "100-continue"]] });
-  const continues = countContinues(stream);
-  const responded = readHttp2Response(stream);
-  await within(once(stream, "response"), "the response");
-  stream.end("{}");
-  expect(await responded).toMatchObject({ httpStatus: 200, resetCode: 0 });
-  expect(continues()).toBe(0);
-  http2.close();
-});
-
 test("on node:http2, a response has the fields that CORS adds", async () => {
   const origin = "https://shop.example";
-  await using greenhouse = await startOnNode({ waterBed: () => ({}) }, { cors: { origins: [origin] } });
+  await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { cors: { origins: [origin] } }, mounted);
   using connection = await openHttp2(greenhouse.address);
   const response = await connection.exchange({ ...call, header: [json, ["origin", origin]] });
   expect(fieldValue(response.header, "access-control-allow-origin")).toBe(origin);
 });
 
 describe.each([
-  { engine: "node's HTTP", start: startOnNode },
-  { engine: "the HTTP engine", start: startGreenhouse },
-])("the URL of a call on $engine", ({ start }) => {
+  {
+    name: "a handler in servers of node",
+    create: (...options: Parameters<typeof createGateway>) => serveWithHandler(createGateway(...options)),
+  },
+  { name: "a listening gateway", create: createGateway },
+])("the URL of a call of $name", ({ create }) => {
   const certificate = createCertificate("url");
   const tls = { ca: certificate.cert, servername: "localhost" };
 
@@ -88,7 +71,7 @@ describe.each([
   async function startWithUrls(secure: boolean): Promise<{ greenhouse: TestGreenhouse; urls: readonly string[] }> {
     const urls: string[] = [];
     const waterBed = (_: object, { url }: { readonly url: string }): object => ({ bed: BigInt(urls.push(url)) });
-    return { greenhouse: await start({ waterBed }, {}, secure ? { tls: certificate } : {}), urls };
+    return { greenhouse: await startGreenhouse({ waterBed }, {}, secure ? { tls: certificate } : {}, create), urls };
   }
 
   test.each([

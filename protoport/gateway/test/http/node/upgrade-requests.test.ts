@@ -2,7 +2,6 @@ import { createServer as createHttp1, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createHttpEngine } from "../../../src/engine/index.ts";
 import { createCertificate } from "../../../../testing/src/http/certificate.ts";
 import { type Address, fieldValue } from "../../../../testing/src/http/exchange.ts";
 import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
@@ -29,9 +28,8 @@ interface Way {
   start(gateway: (options?: Partial<GatewayOptions>) => Gateway): Promise<Omit<Beds, "watered" | "release">>;
 }
 
-async function listen(gateway: Gateway, isTls: boolean): Promise<Omit<Beds, "watered" | "release">> {
-  const address = await gateway.listen(isTls ? { tls: certificate } : {});
-  return { address, [Symbol.asyncDispose]: () => gateway.close() };
+async function listen(gateway: Gateway): Promise<Omit<Beds, "watered" | "release">> {
+  return { address: await gateway.listen(), [Symbol.asyncDispose]: () => gateway.close() };
 }
 
 async function mount(server: Server): Promise<Omit<Beds, "watered" | "release">> {
@@ -39,8 +37,6 @@ async function mount(server: Server): Promise<Omit<Beds, "watered" | "release">>
 }
 
 const ways: readonly Way[] = [
-  { name: "a gateway on node's HTTP", start: (create) => listen(create(), false) },
-  { name: "a gateway on node's HTTP with TLS", isTls: true, start: (create) => listen(create(), true) },
   { name: "a gateway mounted in node:http", start: (create) => mount(createHttp1(create().handler)) },
   {
     name: "a gateway mounted in node:https",
@@ -184,8 +180,8 @@ test.each([
     expect(JSON.parse(String((await connection.readResponse()).body))).toMatchObject({ bed });
 });
 
-test("the HTTP engine ignores Upgrade, and serves the requests after it", async () => {
-  await using beds = await startBeds({ start: (create) => listen(create({ engine: createHttpEngine() }), false) });
+test("a listening gateway ignores Upgrade, and serves the requests after it", async () => {
+  await using beds = await startBeds({ start: (create) => listen(create()) });
   using connection = await openHttp1(beds.address);
   connection.write(water(2, upgrade) + water(3));
   for (const bed of ["2", "3"])

@@ -5,7 +5,7 @@ import http2 from "node:http2";
 import https from "node:https";
 import type { Server } from "node:net";
 import type { TlsOptions } from "node:tls";
-import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
 import { conformanceService } from "./conformance-service.ts";
 import { addConformanceHandlers } from "./grpc-js-handlers.ts";
 import { HTTPVersion } from "./gen/connectrpc/conformance/v1/config_pb.ts";

@@ -2,7 +2,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
-import { createHttpEngine } from "../../../src/engine/index.ts";
 import { kitchenSinkOptions } from "../../../../testing/src/gateway/kitchen-sink.ts";
 
 /** The clients' credential. */
@@ -21,7 +20,6 @@ export async function startClientServer(): Promise<ClientServer> {
   let cancelled = Promise.withResolvers<void>();
   const gateway = createGateway({
     ...kitchenSinkOptions,
-    engine: createHttpEngine(),
     routes: (router) => {
       router.service(GreenhouseService, {
         getReading: ({ sensor }) => ({ sensor, degreesCelsius: 21 }),

@@ -2,7 +2,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway } from "../../../src/index.ts";
 import { createMcp } from "../../../src/mcp/index.ts";
-import { createHttpEngine } from "../../../src/engine/index.ts";
 
 /** The conformance suite's tools that RPCs can be, by RPC name. */
 const names: Readonly<Record<string, string>> = {
@@ -14,7 +13,6 @@ const names: Readonly<Record<string, string>> = {
 /** Creates a gateway with the tools that the conformance suite calls. */
 export function createConformanceServer(): Gateway {
   return createGateway({
-    engine: createHttpEngine(),
     routes: (router) => {
       router.service(GreenhouseService, {
         getReading: () => ({ sensor: "This is a simple text response for testing.", degreesCelsius: 21 }),

@@ -13,7 +13,6 @@ import {
   openTokenVerifier,
   principalKey,
 } from "../../../../auth/src/index.ts";
-import { createHttpEngine } from "../../../src/engine/index.ts";
 import {
   type AuthorizationServer,
   startAuthorizationServer,
@@ -62,7 +61,6 @@ async function startGateway({ issuer }: AuthorizationServer): Promise<ProtectedS
     requiredScope: (procedure) => new Map(Object.entries(scopes)).get(procedure.split("/").at(-1) ?? ""),
   });
   const gateway = createGateway({
-    engine: createHttpEngine(),
     routes: (router) =>
       router.service(GreenhouseService, {
         waterBed: (_, { values }) => ({ note: values.get(principalKey)?.subject ?? "" }),

@@ -10,7 +10,7 @@ import {
 import { afterAll, expect, test } from "vitest";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { rollMessage } from "../../../../testing/src/gateway/random-message.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
 import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
 import { openPython } from "../../../../testing/src/process/python.ts";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";

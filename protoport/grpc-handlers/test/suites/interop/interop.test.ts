@@ -14,7 +14,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildGo } from "../../../../testing/src/gateway/grpc-programs.ts";
 import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
 import { buildLimitMs, buildStep } from "../../../../testing/src/process/build-step.ts";
 import { addGrpcJsService } from "../../../src/grpc-js.ts";
 import {

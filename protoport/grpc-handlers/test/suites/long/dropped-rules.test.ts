@@ -12,7 +12,7 @@ import { openValidation } from "../../../../gateway/src/validation/index.ts";
 import { readDescriptorSet } from "../../../../gateway/src/protobuf/descriptors/index.ts";
 import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
 import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
 import { freePort } from "../../../../testing/src/process/free-port.ts";
 import { addGrpcJsService, type DescriptorSource, readServices } from "../../../src/grpc-js.ts";
 import { createGatewayStrategy } from "../../../src/nestjs.ts";

@@ -12,7 +12,7 @@ import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenh
 import { decodeEnvelopes, encodeEnvelope } from "../../../../testing/src/gateway/envelope.ts";
 import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
 import { restrictedServices } from "../../../../testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
 import { exchangeHttp2 } from "../../../../testing/src/http/http2-connection.ts";
 import { addGrpcJsService } from "../../../src/grpc-js.ts";
 

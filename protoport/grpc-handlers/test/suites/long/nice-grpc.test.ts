@@ -2,7 +2,7 @@ import { EventEmitter, on } from "node:events";
 import { setImmediate } from "node:timers/promises";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createTestGateway } from "../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
 import { listenForTests, type Listening } from "../../../../testing/src/gateway/listen-for-tests.ts";
 import { addNiceGrpcService, readServices } from "../../../src/nice-grpc.ts";
 import { loadGarden } from "../../garden.ts";

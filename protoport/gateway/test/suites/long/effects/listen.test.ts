@@ -8,7 +8,6 @@ import { connect as connectTls } from "node:tls";
 import { createContextKey, createContextValues } from "@connectrpc/connect";
 import { afterAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createHttpEngine } from "../../../../src/engine/index.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { type Address, openSocket } from "../../../../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
@@ -57,19 +56,18 @@ interface Served {
 
 type Observe = (address: Address) => Promise<unknown>;
 
-/** Returns comparisons of what a gateway's clients observe, on an engine. */
-function compareOn(engine: Pick<GatewayOptions, "engine">) {
-  return (off: Served, on: Served, observe: Observe): Promise<Differs> =>
-    compareValues(off, on, async ({ gateway, listen }) => {
-      const server = createGateway({ ...usual, ...engine, ...gateway });
-      try {
-        return await observe(await server.listen(listen));
-      } catch (error) {
-        return String(error).replace(/\d+/g, "");
-      } finally {
-        await server.close();
-      }
-    });
+/** Compares what a gateway's clients observe. */
+function compare(off: Served, on: Served, observe: Observe): Promise<Differs> {
+  return compareValues(off, on, async ({ gateway, listen }) => {
+    const server = createGateway({ ...usual, ...gateway });
+    try {
+      return await observe(await server.listen(listen));
+    } catch (error) {
+      return String(error).replace(/\d+/g, "");
+    } finally {
+      await server.close();
+    }
+  });
 }
 
 /** Gets a path, and returns the status and the body. */
@@ -112,11 +110,7 @@ const observeSession =
 
 const livez = "GET /peer HTTP/1.1\r\nhost: a\r\n\r\n";
 
-describe.each([
-  { name: "node's HTTP", engine: {} },
-  { name: "the engine", engine: { engine: createHttpEngine() } },
-])("on $name", ({ name, engine }) => {
-  const compare = compareOn(engine);
+describe("a listening gateway", () => {
   const compareLimits = (limits: Partial<Limits>, observe: Observe): Promise<Differs> =>
     compare({}, { gateway: { limits } }, observe);
 
@@ -183,21 +177,21 @@ describe.each([
       const listenAgain =
         (reusePort: boolean): Observe =>
         async () => {
-          const second = createGateway({ ...usual, ...engine });
+          const second = createGateway(usual);
           await second.listen({ ...options, reusePort });
           await second.close();
         };
       return await compareValues(false, true, async (reusePort) => {
-        const first = createGateway({ ...usual, ...engine });
+        const first = createGateway(usual);
         const { port, address } = await first.listen({ ...options, reusePort });
         const outcome = await listenAgain(reusePort)({ port, address }).catch((error: unknown) => String(error));
         await first.close();
         return outcome;
       });
     },
-    path: () => compareListening({ path: folder.file(`${name}.socket`) }, ({ port }) => Promise.resolve(port === 0)),
+    path: () => compareListening({ path: folder.file("path.socket") }, ({ port }) => Promise.resolve(port === 0)),
     socketMode: () => {
-      const path = folder.file(`${name}.mode`);
+      const path = folder.file("mode.socket");
       const modeOf: Observe = async () => statSync(path).mode & 0o777;
       return compareListening({ path, socketMode: 0o604 }, modeOf, { path, socketMode: 0o600 });
     },
@@ -269,11 +263,8 @@ const getsSlowReading: Observe = observeSession(async (session) => {
 
 /** The options that `listen` shares with {@link Gateway.handler} or does not use. */
 const gatewayEffects: EffectsOf<Omit<GatewayOptions, keyof ServingOptions>> = {
-  engine: () =>
-    // Node counts the target as part of the header.
-    compareOn({})({}, { gateway: { engine: createHttpEngine() } }, get(`/${"7".repeat(30_000)}`)),
   trustedProxies: () =>
-    compareOn({})(
+    compare(
       {},
       { gateway: { trustedProxies: { addresses: ["127.0.0.1"] } } },
       get("/peer", { "x-forwarded-for": "192.0.2.1" }),

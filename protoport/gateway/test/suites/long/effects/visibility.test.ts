@@ -13,14 +13,20 @@ import type { sendUnaryData, ServerUnaryCall, UntypedServiceImplementation } fro
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { addGrpcJsService } from "../../../../../grpc-handlers/src/grpc-js.ts";
-import { createHttpEngine } from "../../../../src/engine/index.ts";
 import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { collect } from "../../../../../testing/src/collect.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { statelessRequest } from "../../../../../testing/src/gateway/mcp.ts";
 import { isGreenhouse, restrictedServices } from "../../../../../testing/src/gateway/restricted.ts";
+import { serveWithHandler } from "../../../../../testing/src/gateway/serve-with-handler.ts";
 import { createFetchGateway } from "../../../../src/fetch/entry.ts";
-import { type BoundAddress, createGateway, type GatewayOptions, visibleServices } from "../../../../src/index.ts";
+import {
+  type BoundAddress,
+  createGateway,
+  type Gateway,
+  type GatewayOptions,
+  visibleServices,
+} from "../../../../src/index.ts";
 import { createOpenApi } from "../../../../src/openapi/index.ts";
 import { createMcp } from "../../../../src/mcp/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../src/reflection/index.ts";
@@ -89,9 +95,9 @@ function optionsFor(allow: readonly string[]): GatewayOptions {
   };
 }
 
-const engines: Readonly<Record<string, Pick<GatewayOptions, "engine">>> = {
-  "node:http": {},
-  "the engine": { engine: createHttpEngine() },
+const servers: Readonly<Record<string, (gateway: Gateway) => Gateway>> = {
+  "a listening gateway": (gateway) => gateway,
+  "a handler in servers of node": serveWithHandler,
 };
 
 const transports: Readonly<Record<string, (baseUrl: string) => Transport>> = {
@@ -109,9 +115,9 @@ async function askMcp(at: BoundAddress, method: string, params = {}): Promise<st
   return String((await exchangeHttp1(at, statelessRequest(method, params))).body);
 }
 
-describe.each(Object.entries(engines))("visibility on %s", (_, engine) => {
-  const partners = createGateway({ ...optionsFor([]), ...engine });
-  const colleagues = createGateway({ ...optionsFor(["INTERNAL"]), ...engine });
+describe.each(Object.entries(servers))("visibility on %s", (_, serveOn) => {
+  const partners = serveOn(createGateway(optionsFor([])));
+  const colleagues = serveOn(createGateway(optionsFor(["INTERNAL"])));
   let partnersAt: BoundAddress;
   let colleaguesAt: BoundAddress;
 

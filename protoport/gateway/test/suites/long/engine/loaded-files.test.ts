@@ -12,17 +12,23 @@ function filesLoadedBy(module: string): string[] {
   return JSON.parse(execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" }));
 }
 
-test.each(["@protoport/gateway/engine", "@protoport/gateway/http2-client"])(
-  "importing %s loads no npm packages",
-  (module) => {
-    const files = filesLoadedBy(module);
-    expect(files.filter((file) => file.includes("/protoport/gateway/src/engine/")).length).toBeGreaterThan(20);
-    expect(files.filter((file) => file.includes("/node_modules/"))).toEqual([]);
-  },
-);
+const isInEngine = (file: string): boolean => file.includes("/protoport/gateway/src/engine/");
 
-test("importing the gateway loads connect and protobuf-es", () => {
+test("importing the HTTP/2 client loads no npm packages", () => {
+  const files = filesLoadedBy("@protoport/gateway/http2-client");
+  expect(files.filter(isInEngine).length).toBeGreaterThan(20);
+  expect(files.filter((file) => file.includes("/node_modules/"))).toEqual([]);
+});
+
+test.each(["@protoport/gateway/fetch", "@protoport/rest-client"])("importing %s loads no engine", (module) => {
+  const files = filesLoadedBy(module);
+  expect(files.length).toBeGreaterThan(20);
+  expect(files.filter(isInEngine)).toEqual([]);
+});
+
+test("importing the gateway loads the engine, connect and protobuf-es", () => {
   const files = filesLoadedBy("@protoport/gateway");
+  expect(files.filter(isInEngine).length).toBeGreaterThan(20);
   for (const name of ["@connectrpc/connect", "@bufbuild/protobuf"]) {
     expect(files.filter((file) => file.includes(`/node_modules/${name}/`)).length).toBeGreaterThan(20);
   }

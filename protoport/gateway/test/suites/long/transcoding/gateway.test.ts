@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { expect, test } from "vitest";
 import { createHttp1Exchange, createHttp2Exchange } from "../../../../../conformance/runner/index.ts";
 import type { Gateway, GatewayOptions } from "../../../../src/index.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { canFetchSend } from "../../../../../testing/src/http/fetch.ts";
 import { listenOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { allCases, byHand } from "../../../../../testing/src/transcoding/all-cases.ts";

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { echoOptions } from "../../../../../testing/src/transcoding/echo-backend.ts";
 
 // `node protoport/gateway/test/suites/long/transcoding/serve.ts PORT own|mounted|fetch` serves the echo contract behind

@@ -8,7 +8,7 @@ import {
 } from "../../../../../gateway/test/wire/corpus/corpus.ts";
 import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
 import { listenForTests } from "../../../../../testing/src/gateway/listen-for-tests.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { allCases } from "../../../../../testing/src/transcoding/all-cases.ts";
 import { failures } from "../../../../../testing/src/transcoding/failures.ts";
 import { createEchoOptions, createSinkOptions } from "./echo-handlers.ts";

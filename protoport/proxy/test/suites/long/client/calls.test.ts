@@ -17,7 +17,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import type { ListenOptions } from "../../../../../gateway/src/index.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { frameType } from "../../../../../testing/src/http/http2-frames.ts";

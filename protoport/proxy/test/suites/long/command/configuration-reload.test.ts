@@ -10,7 +10,7 @@ import {
 } from "../../../../../testing/src/auth/identity-provider.ts";
 import { OrderService } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
 import { startNode } from "../../../../../testing/src/process/command-line.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";

@@ -15,7 +15,7 @@ import {
 import { proxyCommand } from "../../../../src/command/program.ts";
 import type { Gateway, GatewayOptions, ListenOptions } from "../../../../../gateway/src/index.ts";
 import { ProxyCommand } from "../../../../../testing/src/gateway/proxy-command.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { file_grpc_health_v1_health } from "../../../../../gateway/src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
 import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";

@@ -6,7 +6,7 @@ import { createReflectionService, ServerReflection } from "../../../../../gatewa
 import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { readSamples } from "../../../../../testing/src/telemetry/samples.ts";
 

@@ -21,7 +21,7 @@ import {
 } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { initializedRequest, postMcp, statelessRequest, toolNameOf } from "../../../../../testing/src/gateway/mcp.ts";
 import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src/gateway/proxy-process.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 import { createRequiredScopes } from "../../../../src/command/required-scopes.ts";

@@ -11,7 +11,7 @@ import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/gen
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { outcomeOf } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { freePort } from "../../../../../testing/src/process/free-port.ts";
 import {
   createGrpcTransport,

@@ -2,14 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { GatewayOptions, HttpEngine } from "../../../../../gateway/src/index.ts";
+import type { GatewayOptions } from "../../../../../gateway/src/index.ts";
 import { createReflectionService, ServerReflection } from "../../../../../gateway/src/reflection/index.ts";
-import { createHttpEngine } from "../../../../../gateway/src/engine/index.ts";
 import { exchangeFetch } from "../../../../../testing/src/http/fetch.ts";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { restrictedGreenhouse } from "../../../../../testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
 import {
   createProxy,
@@ -128,7 +127,7 @@ function compareUpstreams(
   return compare({ upstreams: upstreamsOf(off) }, { upstreams: upstreamsOf(on) }, observe);
 }
 
-const proxyEffects: EffectsOf<Omit<ProxyOptions, Exclude<keyof GatewayOptions, "engine" | "routes">>> = {
+const proxyEffects: EffectsOf<Omit<ProxyOptions, Exclude<keyof GatewayOptions, "routes">>> = {
   upstreams: () => compare({}, { upstreams: [{ upstream: otherAddress, descriptors: greenhouse }] }, get(reading)),
   routes: () =>
     compare(
@@ -138,18 +137,6 @@ const proxyEffects: EffectsOf<Omit<ProxyOptions, Exclude<keyof GatewayOptions, "
       },
       get("/v1/books/2"),
     ),
-  engine: () => {
-    const usual = createHttpEngine();
-    let used = 0;
-    const createHttp1Server: HttpEngine["createHttp1Server"] = (...parts) => {
-      used++;
-      return usual.createHttp1Server(...parts);
-    };
-    return compare({}, { engine: { ...usual, createHttp1Server } }, async (proxy) => {
-      await proxy.listen();
-      return used > 0;
-    });
-  },
   onReload: () => {
     let reports = 0;
     let reads = 0;

@@ -21,7 +21,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import type { UpstreamLimits, UpstreamOptions } from "../../../../src/client/entry.ts";
 
 // Calls upstreams with two values for each option and limit, and compares what the caller or the server observes.

@@ -12,7 +12,7 @@ import { createOpenApi } from "../../../../../gateway/src/openapi/index.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { fieldValue } from "../../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
+import { exchangeHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
 import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { collect } from "../../../../../testing/src/collect.ts";
@@ -193,19 +193,6 @@ test("a proxy provides a Node.js handler, a Fetch function and services for Open
   const { paths } = createOpenApi(proxy.services, { info: { title: "Greenhouse", version: "1" } });
   expect(Object.keys(paths)).toEqual(["/sensors/{sensor}/reading", "/beds/{bed}:water"]);
   await proxy.close();
-});
-
-test.each<{ name: string; options: object }>([
-  { name: "is omitted", options: {} },
-  // TypeScript allows it without exactOptionalPropertyTypes.
-  { name: "is undefined", options: { engine: undefined } },
-])("if the option engine $name, a proxy uses the package's engine", async ({ options }) => {
-  await using upstream = await startGreenhouse({ getReading: ({ sensor }) => ({ sensor }) });
-  await using proxy = await startProxy(urlOf(upstream.address.port), files, options);
-  using connection = await openHttp1(proxy.address);
-  // RFC 9110 §2.5: a request with a later minor version is served as the latest known version. node:http rejects it.
-  connection.write("GET /sensors/a/reading HTTP/1.2\r\nhost: a\r\n\r\n");
-  expect(await connection.readResponse()).toMatchObject({ httpStatus: 200 });
 });
 
 test("upstream connections are closed after close() or a failed start", async () => {

@@ -7,7 +7,7 @@ import { createGateway } from "../../../../../gateway/src/index.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { file_kitchensink_v1_shelves, Shelves } from "../../../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
 import { createProxy } from "../../../../src/create-proxy.ts";
 

@@ -25,7 +25,7 @@ import { Code, ConnectError, createClient, type Interceptor, type Transport } fr
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { collect } from "../../../../../testing/src/collect.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
 import { errorOf } from "../../../../../testing/src/gateway/call-end.ts";
 import { restrictedTo } from "../../../../../testing/src/gateway/restricted.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import {
   file_kitchensink_v1_kitchen_sink,
   KitchenSink,

@@ -10,7 +10,7 @@ import {
   type ScriptedConnection,
   startScriptedServer,
 } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { LibraryService } from "../../../../../testing/src/gen/library/v1/library_pb.ts";
 import {
   createProxy,

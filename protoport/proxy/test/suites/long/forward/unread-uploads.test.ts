@@ -1,7 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { nodeEngine } from "../../../../../gateway/src/http/node/index.ts";
 import { frame, frameType } from "../../../../../testing/src/http/http2-frames.ts";
 import type { Field } from "../../../../../testing/src/http/exchange.ts";
 import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
@@ -22,7 +21,6 @@ const call = { httpMethod: "POST", path: `${service}/WaterBed`, header, body: wa
 
 test.each([
   { name: "serves other calls", options: {}, outcome: 200 },
-  { name: "serves other calls in node:http2", options: { engine: nodeEngine }, outcome: 200 },
   {
     name: "stalls with a window of 1 MiB",
     options: { limits: { connectionWindowBytes: 2 ** 20 } },

@@ -5,7 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, createUpstream, type UpstreamOptions } from "../../../../src/client/index.ts";
-import { createTestGateway } from "../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { frame, frameBytes, frameFlag, frameType } from "../../../../../testing/src/http/http2-frames.ts";
 import { startOnLoopback } from "../../../../../testing/src/http/listen-on-loopback.ts";
 import { waitLimitMs, within } from "../../../../../testing/src/deadline.ts";

@@ -10,7 +10,7 @@ import {
   createIssuedCertificate,
 } from "../../../../../../testing/src/http/certificate.ts";
 import { Differs } from "../../../../../../testing/src/comparison.ts";
-import { createTestGateway } from "../../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../../testing/src/gateway/test-gateway.ts";
 import { LibraryService } from "../../../../../../testing/src/gen/library/v1/library_pb.ts";
 import { createTempFolder } from "../../../../../../testing/src/process/temp-folder.ts";
 import { type RunningProxy, runProxy, type TestSettings } from "./running-proxy.ts";

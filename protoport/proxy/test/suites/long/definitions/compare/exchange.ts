@@ -11,7 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import { isReflectMessage, reflect, type ReflectMessage } from "@bufbuild/protobuf/reflect";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { createTestGateway } from "../../../../../../testing/src/gateway/test-engine.ts";
+import { createTestGateway } from "../../../../../../testing/src/gateway/test-gateway.ts";
 import { openValidation } from "../../../../../../gateway/src/validation/index.ts";
 import type { ComparisonCase } from "./case.ts";
 

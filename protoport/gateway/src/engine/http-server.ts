@@ -1,0 +1,77 @@
+import type { Socket } from "node:net";
+import type { BacklogBudget, ErrorScope, Exchange, Failure, HttpProblem, Limits } from "../http/index.ts";
+
+/** The major HTTP version on a connection, with or without TLS. */
+export type HttpMajorVersion = "http1" | "http2";
+
+/** Options that a {@link Listener} passes to its servers. */
+export interface HttpServerOptions {
+  readonly limits: Limits;
+  /** Counts the bytes that clients do not read. The servers for both HTTP versions share one budget. */
+  readonly budget: BacklogBudget;
+  readonly serve: (exchange: Exchange) => void;
+  readonly refuse: (exchange: Exchange, problem: HttpProblem) => void;
+  /** Counts an HTTP/2 error. @param code - the name of the error code in RFC 9113 */
+  readonly countError: (scope: ErrorScope, code: string) => void;
+  /** Reports an unexpected error outside of any call. */
+  readonly report: (error: unknown, failure: Failure) => void;
+}
+
+/** The current load on a port. */
+export interface GatewayLoad {
+  /** Number of open connections by HTTP version. Connections on which no bytes have arrived are not counted. */
+  readonly connections: Readonly<Record<HttpMajorVersion, number>>;
+  /** Number of requests without a completely sent response, by HTTP version. On HTTP/2 each request is a stream. */
+  readonly requests: Readonly<Record<HttpMajorVersion, number>>;
+  /** Number of bytes that are buffered because clients do not read. */
+  readonly backlogBytes: number;
+  /**
+   * Number of requests refused since the start because the HTTP request is not valid, by HTTP status. An example is a
+   * URL that is too long. Hooks are not called for refused requests, because a refused request has neither a route nor
+   * a credential. A body over HTTP/1.1 may prove to be invalid during a call. A call with an invalid body ends as if the
+   * client had disconnected.
+   */
+  readonly badRequests: ReadonlyMap<number, number>;
+  /**
+   * Number of HTTP/2 errors since the start, by error code name (RFC 9113 §5.4). Counts streams that were
+   * reset because of invalid frames. Also counts streams that were refused because too many streams were open, which
+   * can happen to a correct client. Connections count if they were closed with an error, such as ENHANCE_YOUR_CALM for
+   * too many resets. Streams reset because of a timeout, idle or dead connections, and our own bugs do not count.
+   */
+  readonly http2Errors: Readonly<Record<ErrorScope, ReadonlyMap<string, number>>>;
+}
+
+/** A connection that can report whether it has requests, for {@link OpenConnections}. */
+export interface ServedConnection {
+  /** Whether a request has no complete response yet, or response bytes are unsent. */
+  readonly busy: boolean;
+}
+
+/** A connection that an {@link HttpServer} serves. */
+export interface HttpConnection extends ServedConnection {
+  /** Number of requests without a completely sent response. */
+  readonly requests: number;
+  /** Closes the connection when all requests have responses. */
+  drain(): void;
+  /** Drains the connection because of its age, like {@link drain}, and also closes an idle HTTP/1.1 connection. */
+  retire(): void;
+  /** Closes the connection immediately. */
+  destroy(): void;
+  /** Receives the bytes that were read before {@link HttpServer.take}, unless `take` has put them back. */
+  receive?(firstBytes: Buffer): void;
+}
+
+/** Serves the connections on a port for one HTTP version. The server does not listen. */
+export interface HttpServer {
+  /** Takes over a connection whose socket is flowing. @param firstBytes - all bytes that were read from the socket */
+  take(socket: Socket, firstBytes?: Buffer): HttpConnection;
+  /** Closes each connection when all requests on the connection have responses. */
+  drain(): void;
+  /** Closes the server itself, not its connections. */
+  close(): void;
+  /** Whether any connection is busy. */
+  readonly busy: boolean;
+  readonly connections: number;
+  /** Number of requests without a completely sent response. */
+  readonly requests: number;
+}

@@ -1,0 +1,270 @@
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+import type { SecureContextOptions, TlsOptions } from "node:tls";
+import {
+  BacklogBudget,
+  clientClosedRequest,
+  type OptionNames,
+  type Peer,
+  refuseUnknownOptions,
+  withCode,
+} from "../http/index.ts";
+import { type TrustedProxies, unixAddress } from "../http/node-entry.ts";
+import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
+import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
+import { type FirstProtocol, detectProtocol, consumeProxyHeader, putBack } from "./first-bytes.ts";
+import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, ServedConnection } from "./http-server.ts";
+import { createHttp1Server } from "./http1-server.ts";
+import { createHttp2Server } from "./http2-server.ts";
+import { OpenConnections } from "./open-connections.ts";
+import { overridePeer } from "./peer.ts";
+import { createTlsServer, type TlsServer } from "./tls-server.ts";
+
+/** Options for listening on a port or Unix socket. */
+export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
+  /**
+   * TLS options such as the certificate and the key. `requestCert` and `ca` verify client certificates. With TLS,
+   * connections without TLS are closed unless `allowCleartext` is set.
+   */
+  readonly tls?: TlsOptions;
+  readonly allowCleartext?: boolean;
+  /**
+   * Whether connections from the `trustedProxies` begin with a PROXY protocol header (version 1 or 2), which precedes
+   * TLS. From other peers, a PROXY header is refused as invalid HTTP. PROXY headers are not supported with TLS on a
+   * Unix socket. Default false.
+   */
+  readonly proxyProtocol?: boolean;
+}
+
+const listenOptionNames: OptionNames<ListenOptions> = {
+  ...bindOptionNames,
+  maxConnectionAgeMs: true,
+  maxConnectionAgeGraceMs: true,
+  tls: true,
+  allowCleartext: true,
+  proxyProtocol: true,
+};
+
+/** Options for a {@link Listener}. */
+interface ListenerOptions extends Omit<HttpServerOptions, "budget" | "countError"> {
+  /** The proxies that may report a client address in a PROXY header. */
+  readonly trustedProxies: TrustedProxies | undefined;
+}
+
+/** A port that serves HTTP/1.1 and HTTP/2, detected from the first bytes or, with TLS, from ALPN. */
+export class Listener {
+  readonly #options: HttpServerOptions;
+  readonly #servers: Record<HttpMajorVersion, HttpServer>;
+  readonly #sockets: OpenConnections;
+  #netServer: Server | undefined;
+  #isOpening = false;
+  #tls: TlsServer | undefined;
+  #cleartext = true;
+  #isUnix = false;
+  readonly #trustedProxies: TrustedProxies | undefined;
+  /** The proxies that send a PROXY header at the start of each connection. */
+  #proxiesWithHeader: TrustedProxies | undefined;
+  /** The raw sockets of TLS connections, by remote and local address and port. */
+  readonly #rawSocketByEndpoints = new Map<string, Socket>();
+  /** The peers from the PROXY headers on TLS connections, by raw socket. */
+  readonly #sources = new WeakMap<Socket, Peer>();
+  readonly #badRequests = new Map<number, number>();
+  readonly #http2Errors = { connection: new Map<string, number>(), stream: new Map<string, number>() };
+  #ages: ConnectionAges | undefined;
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  #drained: Promise<void> | undefined;
+  /** Aborts when the drain begins. The reason is the error for a later or pending `listen`. */
+  readonly #draining = new AbortController();
+
+  constructor(options: ListenerOptions) {
+    this.#trustedProxies = options.trustedProxies;
+    const { refuse } = options;
+    this.#options = {
+      ...options,
+      budget: new BacklogBudget(options.limits.backlogBytes),
+      refuse: (exchange, problem) => {
+        if (problem.httpStatus !== clientClosedRequest) countOne(this.#badRequests, problem.httpStatus);
+        refuse(exchange, problem);
+      },
+      countError: (scope, code) => countOne(this.#http2Errors[scope], code),
+    };
+    this.#sockets = new OpenConnections(options.limits.connections);
+    this.#servers = { http1: createHttp1Server(this.#options), http2: createHttp2Server(this.#options) };
+  }
+
+  /**
+   * Starts listening. The method may be called once. Rejects with errors from `net.Server`, such as EADDRINUSE. Also
+   * rejects with a RangeError for a time that is not above 0, or a TypeError for unknown options. Rejects with
+   * ERR_OPTIONS if `drain` is called before the listener is ready.
+   */
+  async listen(options: ListenOptions): Promise<BoundAddress> {
+    refuseUnknownOptions(options, listenOptionNames, "listen");
+    this.#draining.signal.throwIfAborted();
+    if (this.#netServer !== undefined || this.#isOpening)
+      throw withCode(new Error("the gateway is already listening"), "ERR_OPTIONS");
+    this.#isOpening = true;
+    try {
+      return await this.#open(options);
+    } finally {
+      this.#isOpening = false;
+    }
+  }
+
+  async #open(options: ListenOptions): Promise<BoundAddress> {
+    this.#isUnix = options.path !== undefined;
+    if (this.#isUnix && options.proxyProtocol === true && options.tls !== undefined)
+      throw withCode(new Error(proxyHeaderNeedsPort), "ERR_OPTIONS");
+    this.#ages = createConnectionAges(options);
+    this.#tls = options.tls === undefined ? undefined : this.#openTls(options.tls);
+    this.#proxiesWithHeader = options.proxyProtocol === true ? this.#trustedProxies : undefined;
+    this.#cleartext = options.tls === undefined || options.allowCleartext === true;
+    // Sockets are half-open, because an HTTP/2 client that has closed its side may still wait for a response. An
+    // HTTP/1.1 client may wait for the error that its request is incomplete.
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
+    const bound = await bind(server, options);
+    this.#netServer = server;
+    if (this.#draining.signal.aborted) server.close();
+    this.#draining.signal.throwIfAborted();
+    return bound;
+  }
+
+  get load(): GatewayLoad {
+    const { http1, http2 } = this.#servers;
+    return {
+      connections: { http1: http1.connections, http2: http2.connections },
+      requests: { http1: http1.requests, http2: http2.requests },
+      backlogBytes: this.#options.budget.bytes,
+      badRequests: this.#badRequests,
+      http2Errors: this.#http2Errors,
+    };
+  }
+
+  /** Uses a renewed certificate for new connections. */
+  setSecureContext(context: SecureContextOptions): void {
+    this.#tls?.setSecureContext(context);
+  }
+
+  /** Stops accepting connections, waits for requests in flight, and closes. Destroys connections after `timeoutMs`. */
+  drain(timeoutMs: number): Promise<void> {
+    // A second call of `drain` can only shorten the deadline.
+    this.#deadlineMs = Math.min(this.#deadlineMs, performance.now() + timeoutMs);
+    this.#draining.abort(withCode(new Error("the gateway was drained and cannot listen again"), "ERR_OPTIONS"));
+    return (this.#drained ??= this.#closeGracefully());
+  }
+
+  #openTls(tls: TlsOptions): TlsServer {
+    return createTlsServer({
+      tls,
+      // The handshake gets no more time than a request header, which follows the handshake.
+      handshakeTimeoutMs: this.#options.limits.headerTimeoutMs,
+      take: (socket, version) => this.#serve(socket, version, undefined),
+    });
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    // An error closes only this connection, also before and after an HTTP server owns the socket.
+    socket.on("error", destroyThis);
+    const { headerTimeoutMs } = this.#options.limits;
+    if (this.#proxiesWithHeader?.has(this.#isUnix ? unixAddress : (socket.remoteAddress ?? "")) !== true)
+      return this.#detectProtocol(socket);
+    consumeProxyHeader(socket, headerTimeoutMs, (source) => {
+      if (source !== undefined) this.#overridePeer(socket, source);
+      this.#detectProtocol(socket);
+    });
+  }
+
+  #detectProtocol(socket: Socket): void {
+    detectProtocol(socket, this.#options.limits.headerTimeoutMs, (protocol, bytes) =>
+      this.#handOver(socket, protocol, bytes),
+    );
+  }
+
+  #overridePeer(socket: Socket, source: Peer): void {
+    if (this.#tls === undefined) overridePeer(socket, source);
+    else this.#sources.set(socket, source);
+  }
+
+  #handOver(socket: Socket, protocol: FirstProtocol, bytes: Buffer): void {
+    if (protocol === "tls" && this.#tls !== undefined) this.#decrypt(socket, this.#tls, bytes);
+    else if (protocol !== "tls" && this.#cleartext) this.#serve(socket, protocol, bytes);
+    else socket.destroy();
+  }
+
+  #decrypt(socket: Socket, tls: TlsServer, bytes: Buffer): void {
+    putBack(socket, bytes);
+    // On a Unix socket, a TLS connection cannot be assigned to a raw socket.
+    if (this.#isUnix) this.#sockets.setConnection(socket, opaqueTlsConnection);
+    else this.#rememberRawSocket(socket);
+    tls.accept(socket);
+  }
+
+  #rememberRawSocket(raw: Socket): void {
+    const key = keyOf(raw);
+    this.#rawSocketByEndpoints.set(key, raw);
+    raw.on("close", () => this.#rawSocketByEndpoints.delete(key));
+  }
+
+  #serve(socket: Socket, version: HttpMajorVersion, bytes: Buffer | undefined): void {
+    const rawSocket = "encrypted" in socket ? (this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket) : socket;
+    const source = this.#sources.get(rawSocket);
+    if (source !== undefined) overridePeer(socket, source);
+    else if (this.#isUnix && socket.remoteAddress === undefined)
+      overridePeer(socket, { address: unixAddress, port: 0 });
+    // Reads the address, so that node caches the address for the time after the connection has closed.
+    void socket.remoteAddress;
+    const connection = this.#servers[version].take(socket, bytes);
+    this.#sockets.setConnection(rawSocket, connection);
+    this.#ages?.add(socket, connection);
+  }
+
+  async #closeGracefully(): Promise<void> {
+    const closed = this.#netServer?.listening === true ? once(this.#netServer, "close") : undefined;
+    this.#netServer?.close();
+    for (const server of Object.values(this.#servers)) server.drain();
+    await this.#waitUntilIdle();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const server of Object.values(this.#servers)) server.close();
+    await closed;
+    // Waits until aborted calls have reported their end, because the caller may exit the process after `drain`.
+    while (this.#isBusy()) await new Promise(setImmediate);
+  }
+
+  /** Resolves when all connections have closed or been idle for {@link idleMs}, or at the deadline. */
+  async #waitUntilIdle(): Promise<void> {
+    // Idle HTTP/1.1 connections stay open, because a request may be in transit, whose response closes the connection.
+    let idleSinceMs = performance.now();
+    while (this.#sockets.size > 0 && performance.now() < this.#deadlineMs) {
+      if (this.#isBusy()) idleSinceMs = performance.now();
+      else if (performance.now() - idleSinceMs >= idleMs) break;
+      await new Promise((resolve) => setTimeout(resolve, pollMs));
+    }
+  }
+
+  #isBusy(): boolean {
+    return this.#servers.http1.busy || this.#servers.http2.busy;
+  }
+}
+
+// The key contains addresses and ports of both ends, because a proxy may connect from one port to two local addresses.
+function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
+}
+
+function destroyThis(this: Socket): void {
+  this.destroy();
+}
+
+function countOne<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
+// The raw socket of a TLS connection is found by its addresses, which Unix sockets do not have.
+const proxyHeaderNeedsPort = "proxyProtocol with tls requires a TCP port, not a Unix socket";
+
+/** Represents a TLS connection on a Unix socket, which counts as busy because its requests are unknown. */
+const opaqueTlsConnection: ServedConnection = { busy: true };
+
+// Milliseconds without an open request after which idle connections are closed. One second is far above a round trip.
+const idleMs = 1000;
+const pollMs = 10;

@@ -1,0 +1,84 @@
+import { once } from "node:events";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { describe, expect, test } from "vitest";
+import { bind, restoreFile, removeStaleSocket } from "../../src/engine/bind.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+/** The file at a path, before another process replaced it. */
+function lookAt(path: string) {
+  writeFileSync(path, "before");
+  return lstatSync(path, { bigint: true });
+}
+
+describe("a file in place of a stale socket", () => {
+  test("is kept if it is a regular file", () => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    writeFileSync(path, "now");
+    expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
+    expect(readFileSync(path, "utf8")).toBe("now");
+    expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
+  });
+
+  test("is kept if it is a directory", () => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    mkdirSync(path);
+    expect(removeStaleSocket(path, lookAt(folder.file("other")))).toBe(false);
+    expect(lstatSync(path).isDirectory()).toBe(true);
+    expect(readdirSync(folder.path).toSorted()).toEqual(["other", "s"]);
+  });
+
+  test("is not overwritten by restoreFile", () => {
+    using folder = createTempFolder();
+    const [aside, path] = [folder.file("aside"), folder.file("s")];
+    writeFileSync(aside, "second");
+    writeFileSync(path, "third");
+    restoreFile(aside, path);
+    expect(readFileSync(path, "utf8")).toBe("third");
+    expect(readdirSync(folder.path)).toEqual(["s"]);
+  });
+});
+
+test.each([{ name: "at an unused path" }, { name: "that replaces a stale socket" }])(
+  "a Unix socket $name gets the configured mode",
+  async ({ name }) => {
+    using folder = createTempFolder();
+    const path = folder.file("s");
+    if (name === "that replaces a stale socket") {
+      const dead = createServer().listen({ path: folder.file("dead") });
+      await once(dead, "listening");
+      renameSync(folder.file("dead"), path);
+      dead.close();
+    }
+    const server = createServer();
+    await bind(server, { path, socketMode: 0o640 });
+    expect([server.listening, lstatSync(path).mode & 0o777]).toEqual([true, 0o640]);
+    server.close();
+  },
+);
+
+test("a server does not listen when the socket mode is invalid", async () => {
+  using folder = createTempFolder();
+  const server = createServer();
+  await expect(bind(server, { path: folder.file("s"), socketMode: Number.NaN })).rejects.toThrow(RangeError);
+  expect([server.listening, readdirSync(folder.path)]).toEqual([false, []]);
+});
+
+describe("the port of another server", () => {
+  test.each([
+    { name: "is shared with reusePort", reusePort: true, want: "shared" },
+    { name: "is refused without reusePort", reusePort: false, want: "EADDRINUSE" },
+  ])("$name", async ({ reusePort, want }) => {
+    const [first, second] = [createServer(), createServer()];
+    const { port } = await bind(first, { reusePort });
+    const outcome = await bind(second, { port, reusePort }).then(
+      () => "shared",
+      (error: unknown) => (error instanceof Error && "code" in error ? error.code : error),
+    );
+    first.close();
+    second.close();
+    expect(outcome).toBe(want);
+  });
+});

@@ -1,0 +1,102 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, test } from "vitest";
+import { within } from "../../../../../testing/src/deadline.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
+import { grpcHeader, sendUnaryCall } from "../../../../../testing/src/http/grpc-frames.ts";
+import {
+  clientPreface,
+  dataFrame,
+  frame,
+  frameBytes,
+  frameFlag,
+  frameType,
+  headersFrame,
+  openFrames,
+} from "../../../../../testing/src/http/http2-frames.ts";
+import { settingFrame, windowUpdateFrame } from "../../../../../testing/src/http2/http2-requests.ts";
+
+/** Short, but longer than a request takes on a busy machine, so that no request is late by accident. */
+const idleTimeoutMs = 500;
+
+const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
+/** More than HTTP/2's windows admit. */
+const bigText = "orders".repeat(1_000_000);
+
+async function* endless(): AsyncGenerator<{ sensor: string }> {
+  for (;;) yield { sensor: bigText.slice(0, 100_000) };
+}
+
+// The tests only wait, so they run concurrently.
+describe.concurrent("a slow HTTP/2 client", () => {
+  test("with an incomplete body gets no response", async ({ expect }) => {
+    const limits = { idleTimeoutMs, requestTimeoutMs: 60 };
+    await using greenhouse = await startGreenhouse({}, { limits });
+    using connection = await openFrames(greenhouse.address);
+    connection.send(headersFrame(1, grpcHeader(waterBedProcedure)), dataFrame(1, Buffer.of(0)));
+    expect((await connection.readEnd(1)).kind).not.toBe("responded");
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 0 });
+  });
+
+  test.for([
+    { name: "a response", procedure: waterBedProcedure },
+    { name: "a stream of messages", procedure: "/greenhouse.v1.GreenhouseService/WatchReadings" },
+  ])("that does not read $name is disconnected, and its call completes", async ({ procedure }, { expect }) => {
+    await using greenhouse = await startGreenhouse(
+      { waterBed: () => ({ note: bigText }), watchReadings: endless },
+      { limits: { idleTimeoutMs } },
+    );
+    using connection = await openFrames(greenhouse.address);
+    // Reads only as much as HTTP/2's initial windows admit, but acknowledges PINGs.
+    sendUnaryCall(connection, 1, procedure);
+    const end = await connection.readUntil(({ type, flags, payload }) => {
+      if (type === frameType.ping && flags === 0) connection.send(frame(frameType.ping, frameFlag.ack, 0, payload));
+      return type === frameType.resetStream;
+    });
+    expect(end?.streamId).toBe(1);
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200 });
+  });
+
+  test.for([
+    { name: "after sending GOAWAY", last: frame(frameType.goAway, 0, 0, Buffer.alloc(8)) },
+    { name: "after receiving GOAWAY", last: ping },
+    { name: "after a protocol error", last: dataFrame(0, Buffer.of(0)) },
+  ])("that does not close its side $name is disconnected", async ({ last }, { expect }) => {
+    await using greenhouse = await startGreenhouse({ waterBed: () => ({}) }, { limits: { idleTimeoutMs } });
+    const { address: host, port } = greenhouse.address;
+    const socket = connect({ host, port, allowHalfOpen: true }).resume();
+    socket.on("error", () => {});
+    const frames = [frame(frameType.settings, 0, 0), frame(frameType.settings, frameFlag.ack, 0), last];
+    socket.write(Buffer.concat([clientPreface, ...frames.map(frameBytes)]));
+    await within(once(socket, "end"), "the end of the server's side");
+    // The system resets a connection that no longer exists.
+    await expect.poll(() => socket.destroyed || (socket.write("x") && false)).toBe(true);
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded" });
+  });
+
+  test("stays connected while it waits for a slow handler", async ({ expect }) => {
+    const slow = Promise.withResolvers<{ bed: bigint }>();
+    // The client acknowledges no PING, and is disconnected after another idle timeout.
+    const limits = { idleTimeoutMs: 1000, requestTimeoutMs: 20 };
+    await using greenhouse = await startGreenhouse({ waterBed: () => slow.promise }, { limits });
+    using connection = await openFrames(greenhouse.address);
+    sendUnaryCall(connection, 1, waterBedProcedure);
+    // Another connection gets GOAWAY in the meantime, which shows that the timers run.
+    using silent = await openFrames(greenhouse.address);
+    expect(await silent.readUntil(({ type }) => type === frameType.goAway)).toBeDefined();
+    slow.resolve({ bed: 7n });
+    expect(await connection.readEnd(1)).toMatchObject({ kind: "responded", httpStatus: 200 });
+  });
+
+  test("that does not read from its socket does not keep its call open", async ({ expect }) => {
+    await using greenhouse = await startGreenhouse({ watchReadings: endless }, { limits: { idleTimeoutMs } });
+    using connection = await openFrames(greenhouse.address);
+    connection.socket.pause();
+    const most = 2 ** 31 - 1;
+    connection.send(settingFrame(4, most), windowUpdateFrame(0, most - 65_535));
+    sendUnaryCall(connection, 1, "/greenhouse.v1.GreenhouseService/WatchReadings");
+    expect(await greenhouse.completed(1)).toMatchObject({ httpStatus: 200, error: { code: expect.any(Number) } });
+  });
+});
