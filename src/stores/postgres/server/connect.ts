@@ -69,7 +69,9 @@ export async function connectTo(options: ConnectOptions): Promise<Client> {
     try {
       return await connectWith(isRefused ? attempt : withSettings, options);
     } catch (reason) {
-      fault = isTimeout(reason) ? new Error(`${attempt.host} did not respond in time`, { cause: reason }) : reason;
+      fault = isTimeout(reason)
+        ? new Error(`${attempt.host} did not respond in time`, { cause: reason })
+        : explainTrust(reason, options.server);
       if (!isRefused && areSettingsRefused(reason)) isRefused = true;
       else if (isTlsFailure(reason)) attempt = remaining.shift();
       else break;
@@ -95,7 +97,7 @@ async function connectWith(attempt: ClientOptions, options: ConnectOptions): Pro
     await client.connect();
     const refusal = refusalOf?.();
     if (refusal !== undefined) throw refusal;
-    if (options.server.mustBeWritable) await assertWritable(client, limitMs());
+    await assertTarget(client, options.server, limitMs());
     return client;
   } catch (reason) {
     void disconnect(client);
@@ -173,13 +175,15 @@ export function sessionSettings(timeouts: SessionTimeouts | undefined, cachesPla
   };
 }
 
-async function assertWritable(client: Client, limitMs: number): Promise<void> {
+async function assertTarget(client: Client, { target }: Server, limitMs: number): Promise<void> {
+  if (target === "any") return;
   // Reads the setting in a transaction, because the transaction starts with the connection's initial settings. The
   // timeout ends the attempt if the server hangs.
-  const query = { text: `${beginSql(readCommitted)}; SHOW transaction_read_only; ROLLBACK`, query_timeout: limitMs };
-  const results = [await client.query(query)].flat();
-  const isWritable = results.some(({ rows }) => rows[0]?.transaction_read_only === "off");
-  if (!isWritable) throw new Error("the server is read-only");
+  const sql = target === "primary" ? "SELECT pg_catalog.pg_is_in_recovery()::int" : "SHOW transaction_read_only";
+  const query = { text: `${beginSql(readCommitted)}; ${sql}; ROLLBACK`, query_timeout: limitMs };
+  const values = [await client.query(query)].flat().flatMap(({ rows }) => rows.map((row) => Object.values(row)[0]));
+  if (values.some((value) => value === 1 || value === "on"))
+    throw new Error(target === "primary" ? "the server is a standby" : "the server is read-only");
 }
 
 // PgBouncer returns 08P01 for unknown start-up parameters. Amazon RDS Proxy returns 0A000 for `options`.
@@ -196,6 +200,21 @@ function areSettingsRefused(fault: unknown): boolean {
 // node-postgres reports a connection timeout and a query timeout with these messages.
 function isTimeout(fault: unknown): boolean {
   return fault instanceof Error && (fault.message === "timeout expired" || fault.message === "Query read timeout");
+}
+
+// The errors of OpenSSL for a chain without a trusted authority. Node.js adds advice about the system's certificates,
+// which do not apply to a URL that names a file.
+const untrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)\w*)$/;
+
+function explainTrust(fault: unknown, { certificates }: Server): unknown {
+  const [authorities] = certificates.paths;
+  const isUntrusted = fault instanceof Error && "code" in fault && untrusted.test(String(fault.code));
+  if (!isUntrusted || authorities === undefined) return fault;
+  const [reason] = fault.message.split(/[;.]/);
+  return new Error(
+    `no certificate in ${authorities} (sslrootcert in the database URL) has signed that of the server: ${reason}`,
+    { cause: fault },
+  );
 }
 
 // The next attempt follows only after a TLS failure, because the attempts differ only in TLS.

@@ -15,11 +15,14 @@ export interface Server {
   readonly attempts: readonly ClientOptions[];
   /** The certificate files that the URL names. Empty if no connection uses TLS. */
   readonly certificates: CertificateFiles;
-  /** Whether to refuse a read-only server. */
-  readonly mustBeWritable: boolean;
+  /** The condition for using a server (libpq's `target_session_attrs`). */
+  readonly target: Target;
   /** The settings in the URL's `options`, by name. */
   readonly settings: ReadonlyMap<string, string>;
 }
+
+const targets = ["any", "read-write", "primary"] as const;
+type Target = (typeof targets)[number];
 
 /** Options for pg's client. Does not use pg's types, because programs may lack pg's types. */
 export interface ClientOptions {
@@ -65,7 +68,7 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
   const parameters = parseUrl(text);
   const unknown = [...parameters.keys()].filter((name) => !supportedParameters.includes(name));
   if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
-  const target = readWord(parameters, "target_session_attrs", ["any", "read-write", "primary"]);
+  const target = readWord(parameters, "target_session_attrs", targets) ?? "any";
   const host = readHost(parameters);
   const port = readPort(parameters.get("port"));
   const sharedOptions = sharedOptionsOf(parameters);
@@ -74,7 +77,7 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
   const files = certificates ?? new CertificateFiles(isTlsUsed ? paths : new Map());
   return {
     name: `${host.includes(":") ? `[${host}]` : host}:${port}/${databaseOf(parameters)}`,
-    mustBeWritable: target !== undefined && target !== "any",
+    target,
     settings: readSettings(sharedOptions.options ?? ""),
     certificates: files,
     get attempts() {
@@ -90,10 +93,10 @@ export function readServerUrl(text: string, certificates?: CertificateFiles): Se
  * @throws StoreOpenError if the URL cannot be used
  */
 export function followServerUrl(url: string, currentUrl: () => string): Server {
-  const { name, mustBeWritable, settings, certificates } = readServerUrl(url);
+  const { name, target, settings, certificates } = readServerUrl(url);
   return {
     name,
-    mustBeWritable,
+    target,
     settings,
     certificates,
     get attempts() {

@@ -184,12 +184,12 @@ describe("readServerUrl", () => {
   });
 
   test.each([
-    { verb: "does not require", url: "postgres://a/p" },
-    { verb: "does not require", url: "postgres://a/p?target_session_attrs=any" },
-    { verb: "requires", url: "postgres://a/p?target_session_attrs=primary" },
-    { verb: "requires", url: "postgres://a/p?target_session_attrs=read-write" },
-  ])('$verb a writable server for "$url"', ({ verb, url }) => {
-    expect(readServerUrl(url).mustBeWritable).toBe(verb === "requires");
+    { target: "any", url: "postgres://a/p" },
+    { target: "any", url: "postgres://a/p?target_session_attrs=any" },
+    { target: "primary", url: "postgres://a/p?target_session_attrs=primary" },
+    { target: "read-write", url: "postgres://a/p?target_session_attrs=read-write" },
+  ])('returns the target "$target" for "$url"', ({ target, url }) => {
+    expect(readServerUrl(url).target).toBe(target);
   });
 
   test.each([

@@ -75,7 +75,7 @@ test("check and a store report an authority missing from the CA file", async () 
   expect((await runCommand(["check"], { DATABASE_URL: url })).exitCode).toBe(0);
   const next = createCertificate("fourth");
   await setServerCertificate(next);
-  const words = "self-signed certificate";
+  const words = "rotated.pem (sslrootcert in the database URL) has signed that of the server: self-signed certificate";
   await expect.poll(() => store.problem, { timeout: 15_000 }).toContain(words);
   const { exitCode, err } = await runCommand(["check"], { DATABASE_URL: url });
   expect({ exitCode, text: err.join("\n") }).toEqual({ exitCode: 1, text: expect.stringContaining(words) });

@@ -284,6 +284,26 @@ describe("a session", () => {
     await session.close();
   });
 
+  test.each([
+    { mode: "require", first: sslRequestCode },
+    { mode: "disable", first: cancelCode },
+  ])("with sslmode=$mode, cancels a statement over a connection like its own", async ({ mode, first }) => {
+    const codes: number[] = [];
+    await using proxy = await listenOnPort(
+      createServer((client) => {
+        const upstream = connect(port, "127.0.0.1");
+        for (const socket of [client, upstream]) socket.on("error", () => undefined);
+        client.once("data", (data: Buffer) => codes.push(data.readInt32BE(4))).on("close", () => upstream.destroy());
+        client.pipe(upstream).pipe(client);
+      }),
+    );
+    const url = `postgres://tester@127.0.0.1:${proxy.port}/postgres?sslmode=${mode}`;
+    const session = new Session(readServerUrl(url), { ...timeouts, responseTimeoutMs: 500 });
+    await expect(session.query("SELECT pg_sleep(60)")).rejects.toMatchObject({ code: "57014" });
+    expect(codes.slice(1)).toEqual([first]);
+    await session.close();
+  });
+
   // If the server responds to the statement, the response contains the outcome.
   test.each([
     { name: "the server cancels the statement", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
@@ -638,6 +658,7 @@ async function listenOnPort(proxy: Server): Promise<Forwarding> {
 
 // CancelRequest (postgresql.org/docs/current/protocol-message-formats.html).
 const cancelCode = 80_877_102;
+const sslRequestCode = 80_877_103;
 
 /** A proxy without TLS, which replies N to an SSLRequest. */
 function startCleartextProxy(): Promise<Forwarding> {
@@ -708,7 +729,7 @@ async function forward(
 test.each([
   { target: "any", expected: "reader_any" },
   { target: "read-write", expected: "Error: the server is read-only" },
-  { target: "primary", expected: "Error: the server is read-only" },
+  { target: "primary", expected: "reader_primary" },
 ])("target_session_attrs=$target decides whether a read-only server is used", async ({ target, expected }) => {
   const url = await server.createSchema();
   const role = `reader_${target.replace("-", "_")}`;
