@@ -85,6 +85,11 @@ test("imports have no cycles, including imports of types", () => {
   expect(tree.cycles()).toEqual([]);
 });
 
+test("no folder of gateway/protocols imports another one that imports it", () => {
+  const partOf = (file: string): string => /^(gateway\/protocols\/.+)\/[^/]+$/.exec(file)?.[1] ?? file;
+  expect(tree.cycles(partOf)).toEqual([]);
+});
+
 test("every source file is an entry point or imported by another file", () => {
   // The script of the docs page runs in the browser.
   expect(tree.unusedFiles(["docs-page/files/page.ts"])).toEqual([]);

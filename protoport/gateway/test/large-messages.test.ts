@@ -3,7 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { writeEnvelope } from "../src/protocols/shared/envelope.ts";
+import { writeEnvelope } from "../src/protocols/envelope/envelope.ts";
 import { type HttpBody, HttpBodySchema } from "../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../testing/src/gen/files/v1/files_pb.ts";
 import { openHttp1 } from "../../testing/src/http/http1-connection.ts";

@@ -144,17 +144,30 @@ export class SourceTree {
     });
   }
 
-  /** Returns the cycles of imports, including imports of types. */
-  cycles(): string[] {
+  /**
+   * Returns the cycles of imports, including imports of types.
+   *
+   * @param partOf - returns the part of a file. Files of one part may import each other. By default, each file is a part
+   */
+  cycles(partOf: (file: string) => string = (file) => file): string[] {
+    const imports = new Map<string, Set<string>>();
+    for (const file of this.files.filter((name) => name.endsWith(".ts"))) {
+      const part = partOf(file);
+      const others = this.importsOf(file).map(partOf);
+      // A file that imports itself is a cycle, and files of one part are not.
+      imports.set(
+        part,
+        new Set([...(imports.get(part) ?? []), ...others.filter((other) => other !== part || part === file)]),
+      );
+    }
     const done = new Set<string>();
     const cycles: string[] = [];
-    const visit = (file: string, way: readonly string[]): void => {
-      if (way.includes(file)) cycles.push([...way.slice(way.indexOf(file)), file].join(" → "));
-      else if (!done.has(file) && file.endsWith(".ts") && !file.startsWith("@"))
-        for (const imported of this.importsOf(file)) visit(imported, [...way, file]);
-      done.add(file);
+    const visit = (part: string, way: readonly string[]): void => {
+      if (way.includes(part)) cycles.push([...way.slice(way.indexOf(part)), part].join(" → "));
+      else if (!done.has(part)) for (const imported of imports.get(part) ?? []) visit(imported, [...way, part]);
+      done.add(part);
     };
-    for (const file of this.files) visit(file, []);
+    for (const part of imports.keys()) visit(part, []);
     return cycles;
   }
 

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { HandlerContext, UnaryResponse } from "@connectrpc/connect";
 import type { Failure, BodyMemory } from "../http/index.ts";
 import type { AdmitRequest } from "./hooks.ts";
-import type { Content, Envelope, ForwardedMessage, Take } from "./shared/envelope.ts";
+import type { Content, Envelope, ForwardedMessage, Take } from "./envelope/envelope.ts";
 
 /** The AbortSignal members that forwarding needs. A real AbortSignal would take a tenth of a call's time. */
 export interface CallSignal {

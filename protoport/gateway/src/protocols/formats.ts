@@ -3,7 +3,7 @@ import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import type { ReadJsonOptions } from "../protobuf/index.ts";
 import type { Codec, Format, FormatName } from "./formats/format.ts";
 import { json } from "./formats/json.ts";
-import type { Envelope, Take } from "./shared/envelope.ts";
+import type { Envelope, Take } from "./envelope/envelope.ts";
 import { proto } from "./formats/proto.ts";
 
 const byName: Readonly<Record<FormatName, Format>> = { proto, json };

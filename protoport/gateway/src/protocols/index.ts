@@ -26,7 +26,7 @@ export {
   type PieceDecompression,
   type PieceEncoder,
   type StreamCompression,
-} from "./shared/compression.ts";
+} from "./envelope/compression.ts";
 export {
   type Content,
   envelopeBytes,
@@ -42,13 +42,13 @@ export {
   toEnvelope,
   compressedFlag,
   writeEnvelope,
-} from "./shared/envelope.ts";
+} from "./envelope/envelope.ts";
 export { formatGrpcTimeout } from "./shared/format-grpc-timeout.ts";
 export { normalizeContentType } from "./shared/content-type.ts";
 export { metadataFields } from "./shared/error-metadata.ts";
-export { clientGoneError, httpError } from "./shared/http-error.ts";
-export { LazyHeaders, toFields } from "./shared/lazy-headers.ts";
-export { type MessageSplitter, readMessages } from "./shared/message-splitter.ts";
+export { clientGoneError, httpError } from "./http-error.ts";
+export { LazyHeaders, toFields } from "./lazy-headers.ts";
+export { type MessageSplitter, readMessages } from "./envelope/message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiation.ts";
 export { oneMessage } from "./shared/one-message.ts";
 export { isOriginAllowed } from "./shared/origin.ts";

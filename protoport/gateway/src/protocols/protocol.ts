@@ -3,8 +3,8 @@ import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields, HeaderReader, Peer } from "../http/index.ts";
 import type { ProtocolName } from "./protocol-name.ts";
 import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
-import type { Content, ForwardedMessage, Take } from "./shared/envelope.ts";
-import type { LazyHeaders } from "./shared/lazy-headers.ts";
+import type { Content, ForwardedMessage, Take } from "./envelope/envelope.ts";
+import type { LazyHeaders } from "./lazy-headers.ts";
 import type { Rpc } from "./rpc.ts";
 
 /** The inputs for creating a gateway's protocols. */

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { expect, test } from "vitest";
-import { LazyHeaders } from "../../src/protocols/shared/lazy-headers.ts";
+import { LazyHeaders } from "../../src/protocols/lazy-headers.ts";
 
 test("util.inspect() prints a LazyHeaders like a Headers object", () => {
   const fields = [":path", "/", "content-type", "text/plain", "x-a", "1"];

@@ -3,7 +3,7 @@ import { Code, type Interceptor } from "@connectrpc/connect";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
-import type { PieceDecompression } from "../../../gateway/src/protocols/shared/compression.ts";
+import type { PieceDecompression } from "../../../gateway/src/protocols/envelope/compression.ts";
 import {
   type CallEnd,
   createProxy,

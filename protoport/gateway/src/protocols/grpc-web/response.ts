@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
-import { trailerFlag, writeEnvelope } from "../shared/envelope.ts";
+import { trailerFlag, writeEnvelope } from "../envelope/envelope.ts";
 import { endTrailer, statusOk } from "../grpc/status.ts";
 import { encodeGrpcWebText } from "./text.ts";
 

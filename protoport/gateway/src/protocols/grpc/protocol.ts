@@ -1,6 +1,6 @@
 import { callFormatsOf, refusalContentType } from "../shared/content-type.ts";
 import { planEnvelope } from "../shared/envelope-plan.ts";
-import { LazyHeaders } from "../shared/lazy-headers.ts";
+import { LazyHeaders } from "../lazy-headers.ts";
 import type { Protocol } from "../protocol.ts";
 import { createTarget } from "../target.ts";
 import { writeTrailersOnly } from "./status.ts";

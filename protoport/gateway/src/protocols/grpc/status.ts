@@ -2,7 +2,7 @@ import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../http/index.ts";
 import { appendCustomMetadata, withoutMetadata } from "../shared/error-metadata.ts";
-import { headerFieldsToSend, LazyHeaders } from "../shared/lazy-headers.ts";
+import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 
 /** The trailer of a successful response to which the handler has added no fields. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");

@@ -1,9 +1,9 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { Exchange, HeaderFields } from "../../http/index.ts";
 import type { CallFormat } from "../shared/content-type.ts";
-import { type Content, Envelope, envelopePrefix } from "../shared/envelope.ts";
+import { type Content, Envelope, envelopePrefix } from "../envelope/envelope.ts";
 import { EnvelopedWire } from "../shared/enveloped-wire.ts";
-import { LazyHeaders } from "../shared/lazy-headers.ts";
+import { LazyHeaders } from "../lazy-headers.ts";
 import type { Rpc } from "../rpc.ts";
 import { readGrpcHeader } from "./header.ts";
 import { endTrailer, okTrailer, statusOk, writeTrailersOnly } from "./status.ts";

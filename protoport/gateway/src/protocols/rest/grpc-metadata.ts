@@ -1,5 +1,5 @@
 import { type Exchange, type HeaderFields, fieldsNotSetByGrpcMetadata, readHeaderField } from "../../http/index.ts";
-import { isSendable } from "../shared/lazy-headers.ts";
+import { isSendable } from "../lazy-headers.ts";
 
 /** The prefixes of the header fields in which grpc-gateway clients send and read gRPC metadata. */
 const metadataPrefix = "grpc-metadata-";

@@ -1,8 +1,8 @@
 import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "../../http/index.ts";
 import { problem, withMessage } from "../../protobuf/index.ts";
-import { messageTooLargeError } from "../shared/compression.ts";
-import type { MessageSplitter } from "../shared/message-splitter.ts";
+import { messageTooLargeError } from "../envelope/compression.ts";
+import type { MessageSplitter } from "../envelope/message-splitter.ts";
 
 /** The reader's state between two JSON values, which determines the bytes that may follow. */
 type State = "start" | "sequence" | "first" | "value" | "separator" | "end";

@@ -3,8 +3,8 @@ import { ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "../../http/index.ts";
 import { withMessage } from "../../protobuf/index.ts";
 import type { RequestStream } from "./rules/index.ts";
-import { messageTooLargeError } from "../shared/compression.ts";
-import type { MessageSplitter } from "../shared/message-splitter.ts";
+import { messageTooLargeError } from "../envelope/compression.ts";
+import type { MessageSplitter } from "../envelope/message-splitter.ts";
 
 const lineFeed = 0x0a;
 

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { concatBytes, type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
 import type { StreamForm } from "./rules/index.ts";
-import { encodesPieces, type PieceEncoder } from "../shared/compression.ts";
+import { encodesPieces, type PieceEncoder } from "../envelope/compression.ts";
 import { negotiateCoding, negotiateType } from "../shared/negotiation.ts";
 import type { StreamTraits, StreamWire } from "../protocol.ts";
 import { RestStreamWire } from "./stream-wire.ts";

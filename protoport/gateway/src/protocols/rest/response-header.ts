@@ -1,5 +1,5 @@
 import type { HeaderFields } from "../../http/index.ts";
-import { isSendable } from "../shared/lazy-headers.ts";
+import { isSendable } from "../lazy-headers.ts";
 
 // Fields that the gateway sets or interprets itself, so these fields are not copied from a handler's metadata.
 const gatewayFields: ReadonlySet<string> = new Set([

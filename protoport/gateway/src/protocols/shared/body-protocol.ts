@@ -4,8 +4,8 @@ import { type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
 import type { Codec } from "../formats/format.ts";
 import type { BodyTarget, BodyWire, Protocol, Wire } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";
-import { messageTooLargeError } from "./compression.ts";
-import { LazyHeaders } from "./lazy-headers.ts";
+import { messageTooLargeError } from "../envelope/compression.ts";
+import { LazyHeaders } from "../lazy-headers.ts";
 import { readRestTimeout } from "./timeouts.ts";
 
 /** Creates a protocol in which every request is a POST to one path, and the body names the RPC. */

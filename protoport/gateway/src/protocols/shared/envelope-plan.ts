@@ -1,7 +1,7 @@
 import type { BodyPlan } from "../../http/index.ts";
 import type { Codec } from "../formats/format.ts";
 import type { Rpc } from "../rpc.ts";
-import { envelopeBytes, envelopePrefixBytes } from "./envelope.ts";
+import { envelopeBytes, envelopePrefixBytes } from "../envelope/envelope.ts";
 
 /** Returns the plan for reading a body with one envelope. */
 export function planEnvelope(codec: Codec, { options, callee }: Rpc): BodyPlan {

@@ -4,7 +4,7 @@ import { problem } from "../../protobuf/index.ts";
 import { type BodyPlan, type Exchange, type HeaderFields, markSingleUse, noBytes } from "../../http/index.ts";
 import type { Codec } from "../formats/format.ts";
 import type { CallFormat } from "./content-type.ts";
-import { decompressQueued } from "./queued-decompression.ts";
+import { decompressQueued } from "../envelope/queued-decompression.ts";
 import {
   compressedFlag,
   type Content,
@@ -16,9 +16,9 @@ import {
   type Take,
   toEnvelope,
   writeEnvelope,
-} from "./envelope.ts";
-import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "./lazy-headers.ts";
-import { readMessages } from "./message-splitter.ts";
+} from "../envelope/envelope.ts";
+import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "../lazy-headers.ts";
+import { readMessages } from "../envelope/message-splitter.ts";
 import type { MessageEncodings } from "./message-encodings.ts";
 import type { Rpc } from "../rpc.ts";
 import type { StreamTraits, StreamWire, Wire } from "../protocol.ts";

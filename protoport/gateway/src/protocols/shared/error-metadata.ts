@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import type { HeaderFields } from "../../http/index.ts";
-import { isSendable, LazyHeaders, toFields } from "./lazy-headers.ts";
+import { isSendable, LazyHeaders, toFields } from "../lazy-headers.ts";
 
 /** Returns an error's metadata as header fields, without protocol fields. */
 export function metadataFields(error: ConnectError): HeaderFields {

@@ -3,7 +3,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem } from "../../protobuf/index.ts";
 import { allocateBytes, CollectedBytes, HttpProblem, noBytes } from "../../http/index.ts";
 import { messageTooLargeError } from "./compression.ts";
-import { httpError } from "./http-error.ts";
+import { httpError } from "../http-error.ts";
 import type { MessageSplitter } from "./message-splitter.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { Exchange } from "../../http/index.ts";
 import { decodesPieces } from "./compression.ts";
-import { clientGoneError } from "./http-error.ts";
+import { clientGoneError } from "../http-error.ts";
 
 /**
  * Maximum compression ratio of a message that never waits in the queue for high ratios. Text rarely has a ratio above

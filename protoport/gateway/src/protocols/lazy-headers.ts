@@ -1,4 +1,4 @@
-import { type HeaderFields, isToken, fieldsNotSentAsMetadata, readHeaderField } from "../../http/index.ts";
+import { type HeaderFields, isToken, fieldsNotSentAsMetadata, readHeaderField } from "../http/index.ts";
 
 /**
  * Returns whether a field may be sent with a call. Fields that describe the connection and fields with control

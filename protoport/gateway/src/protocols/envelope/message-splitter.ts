@@ -1,5 +1,5 @@
 import { HttpProblem } from "../../http/index.ts";
-import { httpError } from "./http-error.ts";
+import { httpError } from "../http-error.ts";
 
 /** Splits a body's pieces into its messages. */
 export interface MessageSplitter<T> {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { HeaderFields } from "../../../src/http/exchange/index.ts";
-import { LazyHeaders } from "../../../src/protocols/shared/lazy-headers.ts";
+import type { HeaderFields } from "../../src/http/exchange/index.ts";
+import { LazyHeaders } from "../../src/protocols/lazy-headers.ts";
 
 const fields: HeaderFields = "Content-Type application/proto x-a 1 X-A 2 set-cookie a=1 set-cookie b=2".split(" ");
 

@@ -7,8 +7,8 @@ import {
   envelopePrefix,
   readSingleEnvelope,
   writeEnvelope,
-} from "../../../src/protocols/shared/envelope.ts";
-import { readMessages } from "../../../src/protocols/shared/message-splitter.ts";
+} from "../../../src/protocols/envelope/envelope.ts";
+import { readMessages } from "../../../src/protocols/envelope/message-splitter.ts";
 import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
 import { collect } from "../../../../testing/src/collect.ts";
 import { costRatio } from "../../../../testing/src/cost-ratio.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type MessageSplitter, readMessages } from "../../../src/protocols/shared/message-splitter.ts";
+import { type MessageSplitter, readMessages } from "../../../src/protocols/envelope/message-splitter.ts";
 
 /** Splits pieces into bytes. Throws for 0, and returns a promise for a byte above 100. */
 class OctetReader implements MessageSplitter<number> {

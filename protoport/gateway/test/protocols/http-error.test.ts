@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { HttpProblem } from "../../../src/http/exchange/index.ts";
-import { errorCodeOf } from "../../../src/protobuf/errors/problem.ts";
-import { httpError } from "../../../src/protocols/shared/http-error.ts";
-import { httpStatusOf } from "../../../src/protocols/rest/rules/index.ts";
+import { HttpProblem } from "../../src/http/exchange/index.ts";
+import { errorCodeOf } from "../../src/protobuf/errors/problem.ts";
+import { httpError } from "../../src/protocols/http-error.ts";
+import { httpStatusOf } from "../../src/protocols/rest/rules/index.ts";
 
 test.each([
   { name: "the default code and status", more: {}, code: Code.ResourceExhausted, httpStatus: 431 },

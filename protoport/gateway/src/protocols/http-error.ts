@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem } from "../../protobuf/index.ts";
-import { clientGoneProblem, type HttpProblem } from "../../http/index.ts";
+import { problem } from "../protobuf/index.ts";
+import { clientGoneProblem, type HttpProblem } from "../http/index.ts";
 
 /** Returns the error for an HTTP problem. */
 export function httpError({ errorCode, message, code, httpStatus, option }: HttpProblem): ConnectError {
