@@ -67,7 +67,7 @@ describe("a store location", () => {
   test("an unknown kind is refused with the known kinds", async () => {
     await expect(
       async () => await Reflect.apply(openPlantStore, undefined, [{ kind: "postgre", url: "a" }]),
-    ).rejects.toThrow('kind of openPlantStore must be one of sqlite, postgres, got "postgre"');
+    ).rejects.toThrow('kind of openPlantStore must be one of memory, sqlite, postgres, got "postgre"');
   });
 });
 

@@ -1,13 +1,12 @@
 import { createReadStream, type ReadStream, statSync } from "node:fs";
 import {
-  backUp,
+  copiesOf,
   type ImportCounts,
   importPlants,
   migratePlants,
   openPlantDatabase,
   parseId,
   plantLocationOf,
-  restore,
   settings,
 } from "../server/index.ts";
 import { readFlag } from "@protoport/command-line";
@@ -143,10 +142,9 @@ export const backupCommand: Command = {
   operands: [{ name: "FILE", about: "the copy, which is also a store; must not exist yet" }],
   flags: databaseFlag,
   run: async (flags, [file = ""], terminal) => {
-    const database = databaseOf(flags, terminal);
-    if (database.kind !== "sqlite") throw new UsageError("backup requires an SQLite store; use pg_dump for PostgreSQL");
-    backUp(database.path, file);
-    terminal.err(`copied ${database.path} to ${file}`);
+    const { path, backUp } = fileOf("backup", flags, terminal);
+    backUp(file);
+    terminal.err(`copied ${path} to ${file}`);
     return exitCode.ok;
   },
 };
@@ -159,14 +157,19 @@ export const restoreCommand: Command = {
   flags: databaseFlag,
   notes: ["Plants that were deleted after the backup are restored too."],
   run: async (flags, [file = ""], terminal) => {
-    const database = databaseOf(flags, terminal);
-    if (database.kind !== "sqlite")
-      throw new UsageError("restore requires an SQLite store; use pg_restore for PostgreSQL");
-    restore(database.path, file);
-    terminal.err(`restored ${database.path} from ${file}`);
+    const { path, restore } = fileOf("restore", flags, terminal);
+    restore(file);
+    terminal.err(`restored ${path} from ${file}`);
     return exitCode.ok;
   },
 };
+
+function fileOf(command: string, flags: ParsedFlags, terminal: Terminal): Exclude<ReturnType<typeof copiesOf>, string> {
+  const copies = copiesOf(databaseOf(flags, terminal));
+  if (typeof copies === "string")
+    throw new UsageError(`${command} requires a store in a file, such as sqlite:; use ${copies} instead`);
+  return copies;
+}
 
 /** The `migrate` command, which creates a store's schema or migrates the schema to this release's version. */
 export const migrateCommand: Command = {

@@ -5,7 +5,7 @@ import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
 import type { OperatorLog } from "@protoport/auth/inputs";
 import { validityProblem } from "@protoport/command-line";
-import { checkPlantStore } from "../stores/index.ts";
+import { checkPlantStore, isDurable } from "../stores/index.ts";
 import { requestedSignals } from "./opentelemetry-variables.ts";
 import { openVerifier } from "./plant-tokens.ts";
 import type { Configuration } from "./settings.ts";
@@ -40,7 +40,7 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   const tokensProblem = verifier?.problem;
   verifier?.close?.();
   const { database } = configuration;
-  if (database.kind !== "memory") warnings.push(...(await withDatabaseSetting(database, checkPlantStore(database))));
+  if (isDurable(database)) warnings.push(...(await withDatabaseSetting(database, checkPlantStore(database))));
   warnings.push(...(await findCollectorProblems(process.env)));
   // Checks the SDK last, because the SDK would export telemetry during other checks.
   return { tokensProblem, telemetryProblems: await problemsOfSdk(), warnings };

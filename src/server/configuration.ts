@@ -1,6 +1,7 @@
 import { isLoopback, withoutLineEnd } from "@protoport/auth/inputs";
 import type { Located, ReportProblem } from "@protoport/command-line/settings";
 import { mapping, ofSource, quote, subjectOf, withoutPassword } from "@protoport/command-line/settings";
+import { isDurable, promisesOf } from "../stores/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { credentialConflicts, verifierSettings } from "./credential-settings.ts";
 import { alternatives, defaultText, flagOf, type PlantSetting, socketPathOf } from "./setting-types.ts";
@@ -135,8 +136,8 @@ function settingConflicts(configuration: Partial<SettingValues>, sources: Config
     ],
     [hasSetting("tlsCertFile") !== hasSetting("tlsKeyFile"), "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
     [
-      workers > 1 && database !== undefined && database.kind !== "postgres",
-      "PLANTSTORE_WORKERS must be 1 unless DATABASE_URL is postgres://: an SQLite file has a single writer",
+      workers > 1 && database !== undefined && !promisesOf(database.kind).isShared,
+      "PLANTSTORE_WORKERS must be 1 unless several processes can use the store, such as postgres://",
     ],
     [sharesPort(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
     [sharesSocket(configuration), "PLANTSTORE_ADMIN_ADDRESS must use another socket than HOST"],
@@ -153,7 +154,7 @@ function settingConflicts(configuration: Partial<SettingValues>, sources: Config
       "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header",
     ],
     [
-      isExposed && database?.kind === "memory",
+      isExposed && database !== undefined && !isDurable(database),
       "DATABASE_URL must not be memory: when HOST is not a loopback address, because a restart loses all plants",
     ],
     [isExposed && !verifierSettings.some(isSet), `HOST must be a loopback address unless one of ${verifiers} is set`],

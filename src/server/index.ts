@@ -7,7 +7,7 @@
 export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 export { openLog } from "@protoport/telemetry/logs";
 export {
-  backUp,
+  copiesOf,
   type ImportCounts,
   importPlants,
   migratePlants,
@@ -16,7 +16,6 @@ export {
   openPlantDatabase,
   parseId,
   reopenPlants,
-  restore,
   type StoreCounts,
 } from "../stores/index.ts";
 export type { PlantErrorCode } from "../service/index.ts";

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, type TokenVerifier } from "@protoport/auth";
 import type { FileReload, WatchedFile } from "@protoport/auth/inputs";
 import { type CompletedRequest, errorCodeOf } from "@protoport/gateway";
-import type { OnBatch } from "../stores/index.ts";
+import { type OnBatch, promisesOf } from "../stores/index.ts";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 import {
   type Attributes,
@@ -22,7 +22,7 @@ import type { Database } from "./database-url.ts";
 /** Returns the attributes of a commit's metrics and spans. */
 export function commitAttributes(database: Database["kind"]): Attributes {
   return {
-    "db.system.name": database === "postgres" ? "postgresql" : database,
+    "db.system.name": promisesOf(database).system,
     "db.operation.name": "DELETE",
     "db.collection.name": "plants",
   };

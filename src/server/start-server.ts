@@ -2,13 +2,13 @@ import type { DestinationStream } from "pino";
 import type { BindOptions, BoundAddress } from "@protoport/gateway";
 import { type Log, openLog, openReserveLog } from "@protoport/telemetry/logs";
 import type { MetricFamily } from "@protoport/telemetry/metrics";
-import { type IdRange, openMemoryStore, openPlantStore } from "../stores/index.ts";
-import type { PlantErrorCode, PlantStore } from "../service/index.ts";
+import { type IdRange, openPlantStore } from "../stores/index.ts";
+import type { PlantErrorCode } from "../service/index.ts";
 import { serveAdmin, type ServerProblems } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
 import { assemblePlantServer, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
-import { type Database, watchDatabase, withDatabaseSetting } from "./database-url.ts";
+import { watchDatabase, withDatabaseSetting } from "./database-url.ts";
 import { explainListenError } from "./explain-listen-error.ts";
 import { logUpkeep } from "./log-upkeep.ts";
 import { requestedSignals, isSdkRegistered } from "./opentelemetry-variables.ts";
@@ -71,7 +71,8 @@ export async function startServer(configuration: Configuration, options: StartOp
   opened.defer(async () => database.files.forEach((file) => file.close()));
   const store = await withDatabaseSetting(
     database.location,
-    openStore(database.location, configuration, {
+    openPlantStore(database.location, {
+      deletionsKeptMs: configuration.deletionsKeptHours * hourMs,
       ...(options.plantsWhenCreated && { plantsWhenCreated: options.plantsWhenCreated }),
       onBatch: telemetry?.onBatch,
       onUpkeep: logUpkeep(log),
@@ -170,18 +171,4 @@ async function openTelemetry(
   return await openPlantTelemetry(database.kind, serviceVersion, log);
 }
 
-async function openStore(
-  database: Database,
-  { deletionsKeptHours }: Configuration,
-  options: NonNullable<Parameters<typeof openPlantStore>[1]>,
-): Promise<PlantStore> {
-  const { plantsWhenCreated } = options;
-  if (database.kind === "memory") return openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated)));
-  return await openPlantStore(database, { ...options, deletionsKeptMs: deletionsKeptHours * hourMs });
-}
-
 const hourMs = 3_600_000;
-
-function* idsOf({ first, last }: IdRange): Iterable<bigint> {
-  for (let id = first; id <= last; id += 1n) yield id;
-}

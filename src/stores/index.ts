@@ -16,6 +16,9 @@ import type { IdRange } from "./sqlite/migrate.ts";
 import { openMovableSqlite } from "./sqlite/movable-store.ts";
 import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
 import { openSqliteStore } from "./sqlite/sqlite-store.ts";
+import { openMemoryStore } from "./queue/memory-store.ts";
+import { backUp } from "./sqlite/backup.ts";
+import { restore } from "./sqlite/restore.ts";
 import type { PlantDatabase } from "./contract/plant-database.ts";
 import type { PlantStore } from "../service/index.ts";
 import type { DurableStoreOptions } from "./contract/durable-store-options.ts";
@@ -25,18 +28,19 @@ export type { MovableStore, StoreCounts } from "./contract/movable-store.ts";
 export type { ImportCounts, PlantDatabase } from "./contract/plant-database.ts";
 export { importPlants } from "./records/import-plants.ts";
 export { movePlants, reopenPlants } from "./records/move-plants.ts";
-export { openMemoryStore } from "./queue/memory-store.ts";
+export { backUp, openMemoryStore, restore };
 export type { OnBatch } from "./contract/durable-store-options.ts";
 export { parseId } from "./records/read-ids.ts";
-export { backUp } from "./sqlite/backup.ts";
-export { restore } from "./sqlite/restore.ts";
 export type { OnUpkeep, Upkeep } from "./contract/upkeep.ts";
 export type { IdRange } from "./sqlite/migrate.ts";
 export { assertSameDatabase, readServerUrl } from "./postgres/server/server-url.ts";
 export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
-/** A store's location: an SQLite file or a PostgreSQL database. */
+/** The location of a store that outlives its server: an SQLite file or a PostgreSQL database. */
 export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;
+
+/** A store's location, or a store in a server's memory. */
+export type StoreLocation = PlantLocation | { readonly kind: "memory" };
 
 /** A PostgreSQL database. */
 export interface PostgresLocation {
@@ -58,22 +62,56 @@ export interface StoreOptions extends DurableStoreOptions {
 /** What a store is in a move. */
 export type MoveRole = "source" | "target";
 
-/** What a kind of store does at its location. The functions below describe the members. */
-interface StoreKind<Location> {
+/** What a server does with a kind of store. The functions below describe the other members. */
+interface ServedKind<Location> {
   readonly names: OptionNames<Location>;
+  /** The database system's name in metrics and spans (`db.system.name` of OpenTelemetry). */
+  readonly system: string;
+  /** Whether several server processes can use a store. */
+  readonly isShared: boolean;
   openStore(location: Location, options: StoreOptions): Promise<PlantStore>;
+}
+
+/** What a kind of store that outlives its server does at its location. */
+interface StoreKind<Location> extends ServedKind<Location> {
+  /** Copies stores, or names the tools that do. */
+  copiesOf(location: Location): StoreCopies | string;
   openDatabase(location: Location): Promise<PlantDatabase>;
   check(location: Location): Promise<readonly string[]>;
   migrate(location: Location, onWaiting?: (what: string) => void): Promise<Versions>;
   openMovable(location: Location, role: MoveRole): Promise<MovableStore>;
 }
 
+/** A store that is a file. */
+interface StoreCopies {
+  readonly path: string;
+  /** Copies a snapshot to a file that does not exist, also while a server uses the store. */
+  backUp(file: string): void;
+  /** Replaces the store with a copy. No server may use the store. */
+  restore(file: string): void;
+}
+
 // Imports the PostgreSQL modules on demand. A server on SQLite then starts a third sooner.
 const kinds: {
   readonly [Kind in PlantLocation["kind"]]: StoreKind<Extract<PlantLocation, { readonly kind: Kind }>>;
-} = {
+} & { readonly memory: ServedKind<{ readonly kind: "memory" }> } = {
+  memory: {
+    names: { kind: required },
+    system: "memory",
+    isShared: false,
+    openStore: async (_, { plantsWhenCreated }) =>
+      openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated))),
+  },
   sqlite: {
     names: { kind: required, path: required },
+    system: "sqlite",
+    // The file has a single writer.
+    isShared: false,
+    copiesOf: ({ path }) => ({
+      path,
+      backUp: (file) => backUp(path, file),
+      restore: (file) => restore(path, file),
+    }),
     openStore: ({ path: file }, options) => openSqliteStore({ file, ...options }),
     openDatabase: ({ path }) => openSqliteDatabase(path),
     check: async ({ path }) => checkSqliteStore(path),
@@ -82,6 +120,9 @@ const kinds: {
   },
   postgres: {
     names: { kind: required, url: required, urlFile: true, currentUrl: true },
+    system: "postgresql",
+    isShared: true,
+    copiesOf: () => "pg_dump and pg_restore",
     openStore: async (location, options) =>
       (await import("./postgres/postgres-store.ts")).openPostgresStore({ ...location, ...options }),
     openDatabase: async ({ url }) => (await importPlantDatabase()).openPostgresDatabase(url),
@@ -95,6 +136,10 @@ const kinds: {
 // A location's kind selects its own row, so the row accepts the location.
 const kindOf = ({ kind }: PlantLocation): StoreKind<PlantLocation> => kinds[kind];
 
+function* idsOf({ first, last }: IdRange): Iterable<bigint> {
+  for (let id = first; id <= last; id += 1n) yield id;
+}
+
 const importPlantDatabase = () => import("./postgres/all-plants/plant-database.ts");
 
 const storeOptionNames: OptionNames<StoreOptions> = {
@@ -104,13 +149,33 @@ const storeOptionNames: OptionNames<StoreOptions> = {
   plantsWhenCreated: { first: true, last: true },
 };
 
-/** Opens an existing store for a server. @throws StoreOpenError for the operator; TypeError for unknown options */
-export async function openPlantStore(location: PlantLocation, options: StoreOptions = {}): Promise<PlantStore> {
+/**
+ * Opens an existing store for a server, or a new store in memory, which has only the plants of `plantsWhenCreated`.
+ *
+ * @throws StoreOpenError for the operator; TypeError for unknown options
+ */
+export async function openPlantStore(location: StoreLocation, options: StoreOptions = {}): Promise<PlantStore> {
   requireObject(location, "openPlantStore", "a location");
   requireName(kinds, location.kind, "kind of openPlantStore");
-  refuseUnknownOptions(location, kindOf(location).names, "a location of openPlantStore");
+  const kind: ServedKind<StoreLocation> = kinds[location.kind];
+  refuseUnknownOptions(location, kind.names, "a location of openPlantStore");
   refuseUnknownOptions(options, storeOptionNames, "openPlantStore");
-  return await kindOf(location).openStore(location, options);
+  return await kind.openStore(location, options);
+}
+
+/** Returns whether a store outlives its server, so that commands can use the store. */
+export function isDurable(location: StoreLocation): location is PlantLocation {
+  return "openDatabase" in kinds[location.kind];
+}
+
+/** Returns what a kind of store promises to a server. */
+export function promisesOf(kind: StoreLocation["kind"]): Pick<ServedKind<never>, "system" | "isShared"> {
+  return kinds[kind];
+}
+
+/** Returns the functions that copy a store, or the tools to use instead. */
+export function copiesOf(location: PlantLocation): StoreCopies | string {
+  return kindOf(location).copiesOf(location);
 }
 
 /** Opens an existing database for an operator's commands. @throws StoreOpenError with a message for the operator */

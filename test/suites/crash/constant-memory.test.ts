@@ -6,7 +6,8 @@ import { Readable, type Writable } from "node:stream";
 import { text as textOf } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migratePlants, type PlantLocation } from "../../../src/stores/index.ts";
+import { plantLocationOf } from "../../../src/server/index.ts";
+import { migratePlants } from "../../../src/stores/index.ts";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { type PostgresServer, startPostgres } from "../../support/plants/postgres-server.ts";
 import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
@@ -36,16 +37,15 @@ afterAll(async () => {
   await postgres[Symbol.asyncDispose]();
 });
 
-const places: readonly { name: string; locate: () => Promise<PlantLocation> }[] = [
-  { name: "an SQLite file", locate: () => Promise.resolve({ kind: "sqlite", path: folder.file("plants.db") }) },
-  { name: "PostgreSQL", locate: async () => ({ kind: "postgres", url: await postgres.createSchema() }) },
+const places: readonly { name: string; createUrl: () => Promise<string> }[] = [
+  { name: "an SQLite file", createUrl: () => Promise.resolve(`sqlite:${folder.file("plants.db")}`) },
+  { name: "PostgreSQL", createUrl: () => postgres.createSchema() },
 ];
 
-describe.each(places)(`${plants} plants in $name`, ({ locate }) => {
+describe.each(places)(`${plants} plants in $name`, ({ createUrl }) => {
   test("are imported and exported in constant memory", { timeout }, async () => {
-    const location = await locate();
-    await migratePlants(location);
-    const url = location.kind === "sqlite" ? `sqlite:${location.path}` : location.url;
+    const url = await createUrl();
+    await migratePlants(plantLocationOf(url));
 
     const imported = await run(["import"], url, Readable.from(chunks()));
     expect(imported).toMatchObject({

@@ -38,7 +38,7 @@ async function startServer(databaseUrl: string): Promise<{ readonly line: Comman
 }
 
 const databaseUrlOf = (location: PlantLocation): string =>
-  location.kind === "sqlite" ? `sqlite:${location.path}` : location.url;
+  "url" in location ? location.url : `sqlite:${"path" in location ? location.path : ""}`;
 
 /** Deletes plants with a server of the source, moves the source, and compares the acknowledgements with the target. */
 async function moveUnderLoad(

@@ -4,8 +4,7 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 
 // The recipe for a new RPC in CONTRIBUTING.md, and the code with which its steps add GetPlant.
 
-/** The text of CONTRIBUTING.md. */
-export const page: string = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
+const page: string = readFileSync(join(projectFolder, "CONTRIBUTING.md"), "utf8");
 
 /** The recipe for a new RPC in CONTRIBUTING.md. */
 export const recipe: string = page.slice(page.indexOf("**A new RPC**"), page.indexOf("**A new error**"));

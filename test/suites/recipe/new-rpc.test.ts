@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, delimiter, join } from "node:path";
-import { definition, messages, methodPieces, page, pathOf, pieces, readsMax, recipe, rpc } from "./get-plant.ts";
+import { definition, messages, methodPieces, pathOf, pieces, readsMax, recipe, rpc } from "./get-plant.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ProjectCopy } from "../../../tools/mutants/project-copy.ts";
 import { buildLimitMs } from "../../../protoport/testing/src/process/build-step.ts";
@@ -55,21 +55,6 @@ async function filesWithErrors(): Promise<string[]> {
   const { stdout } = await run("npm run typecheck");
   return [...new Set([...stdout.matchAll(/^([\w/.-]+)\(\d+,\d+\): error /gm)].map(([, path = ""]) => path))].toSorted();
 }
-
-test("the compiler reports every file that lacks a new store kind", { timeout: buildLimitMs }, async () => {
-  const index = "src/stores/index.ts";
-  using _ = copy.replace(
-    index,
-    read(index).replace(
-      " | PostgresLocation;",
-      ' | PostgresLocation | { readonly kind: "mysql"; readonly url: string };',
-    ),
-  );
-  const storeRecipe = page.slice(page.indexOf("**A new store**"), page.indexOf("**A schema change**"));
-  const files = await filesWithErrors();
-  expect(files).toEqual(["src/server/database-url.ts", index, "test/stores/contract/commands.test.ts"]);
-  for (const file of files) expect(storeRecipe).toContain(`\`${file}\``);
-});
 
 test("the compiler reports every file in the recipe for a new RPC", { timeout: buildLimitMs }, async () => {
   const text = read(definition);
