@@ -34,16 +34,13 @@ export interface FastifyLike {
   ): unknown;
   addHook(name: "preClose", hook: (done: () => void) => void): unknown;
   hasRoute(route: { readonly method: "OPTIONS"; readonly url: string }): boolean;
-  route(route: FastifyRoute): unknown;
-}
-
-/** A route that the plugin registers. */
-interface FastifyRoute {
-  readonly method: HttpMethod[];
-  readonly url: string;
-  readonly exposeHeadRoute: boolean;
-  readonly schema: object;
-  handler(this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike): void;
+  route(route: {
+    method: HttpMethod[];
+    url: string;
+    exposeHeadRoute: boolean;
+    schema: object;
+    handler(this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike): void;
+  }): unknown;
 }
 
 /** Options for {@link fastifyConnectPlugin}. Fastify itself uses `prefix`, `logLevel` and `logSerializers`. */
@@ -116,7 +113,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
     // methods in `supportedMethods`, which Fastify 5 accepts.
     const isRegistered = (name: string): name is HttpMethod =>
       name !== "OPTIONS" || !app.hasRoute({ method: name, url: app.prefix + url });
-    const route: FastifyRoute = {
+    const route: Parameters<FastifyLike["route"]>[0] = {
       method: [...(methods.has("*") ? supportedMethods : methods)].filter(isRegistered),
       url,
       exposeHeadRoute: false,

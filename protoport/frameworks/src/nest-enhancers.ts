@@ -16,10 +16,17 @@ const metadataKeys: Readonly<Record<EnhancerKind, string>> = {
 /** The key under which parameter decorators, such as `@Body(pipe)`, store their pipes. */
 const parametersKey = "__routeArguments__";
 
-interface InstanceWrapper {
+/** A provider in a module, as Nest stores it. */
+export interface InstanceWrapper {
   readonly instance: unknown;
+  readonly name: unknown;
+  readonly scope?: number;
   readonly isTransient: boolean;
   isDependencyTreeStatic(): boolean;
+  /** Returns the providers that the constructor gets. This method and the next two return `undefined` without any. */
+  getCtorMetadata(): readonly InstanceWrapper[] | undefined;
+  getPropertiesMetadata(): readonly { readonly wrapper: InstanceWrapper }[] | undefined;
+  getEnhancersMetadata(): readonly InstanceWrapper[] | undefined;
 }
 
 interface NestModule {

@@ -7,6 +7,7 @@ import type { ExpressConnectOptions } from "./express.ts";
 import { fromHttpException } from "./http-exception.ts";
 import { createMount } from "./mount.ts";
 import { applicationOf, type Enhancer, enhancersOf, type NestApplication, type RpcProvider } from "./nest-enhancers.ts";
+import { describeScoped } from "./nest-scopes.ts";
 import { createGuardChecks, type GuardCheck } from "./nest-guards.ts";
 import { type MiddlewareClass, type MountableApplication, type MountedGateway, mountInNest } from "./nest-mount.ts";
 
@@ -50,11 +51,16 @@ interface NestDynamicModule {
 export interface ConnectDynamicModule {
   module: Class<object>;
   imports: ImportedModule[];
-  providers: (Class<object> | { provide: Class<object>; inject: Class<object>[]; useFactory: GatewayFactory })[];
+  providers: (Class<object> | FactoryProvider)[];
   exports: Class<object>[];
 }
 
-type GatewayFactory = (...providers: readonly object[]) => ConnectGateway;
+/** A provider that Nest creates with a function. The arguments are the providers in `inject`. */
+interface FactoryProvider {
+  provide: Class<object> | symbol;
+  inject: (Class<object> | symbol)[];
+  useFactory: (...dependencies: never[]) => object;
+}
 
 interface ClosableMount extends MountedGateway {
   close(): void;
@@ -69,15 +75,22 @@ interface ConnectGatewayParts {
   readonly checks: Map<string, GuardCheck>;
 }
 
+/** The parts of one application's gateway. `undefined` until Nest has created the providers, which must be singletons. */
+interface CreatedParts {
+  parts: ConnectGatewayParts | undefined;
+}
+
 /** The gateway in a Nest application on Express or Fastify. `app.get(ConnectGateway)` returns it. */
 export class ConnectGateway {
-  readonly #parts: ConnectGatewayParts;
+  readonly #created: CreatedParts;
+  readonly #types: readonly Class<object>[];
   #application: NestApplication | undefined;
   #refuseSkippedMiddleware: (() => void) | undefined;
 
   /** Called by {@link ConnectModule.forRoot}. */
-  constructor(parts: ConnectGatewayParts) {
-    this.#parts = parts;
+  constructor(created: CreatedParts, types: readonly Class<object>[]) {
+    this.#created = created;
+    this.#types = types;
   }
 
   /**
@@ -85,10 +98,14 @@ export class ConnectGateway {
    * calls, middleware that modules configure for their paths runs first.
    *
    * @throws TypeError if `app` is not the application that `NestFactory.create` returns
+   * @throws Error if Nest creates a provider for each request
    */
   mount(app: MountableApplication): void {
-    this.#application = applicationOf(app);
-    this.#refuseSkippedMiddleware = mountInNest(app, this.#parts.mount, this.#parts.ignoredMiddleware);
+    const application = applicationOf(app);
+    const { parts } = this.#created;
+    if (parts === undefined) throw new Error(describeScoped(this.#types, application.container));
+    this.#application = application;
+    this.#refuseSkippedMiddleware = mountInNest(app, parts.mount, parts.ignoredMiddleware);
   }
 
   /**
@@ -98,10 +115,12 @@ export class ConnectGateway {
    */
   onApplicationBootstrap(): void {
     const application = this.#application;
-    if (!application) throw new Error("call app.get(ConnectGateway).mount(app) before app.init or app.listen");
+    const { parts } = this.#created;
+    if (!application || !parts)
+      throw new Error("call app.get(ConnectGateway).mount(app) before app.init or app.listen");
     this.#refuseSkippedMiddleware?.();
     const { configuration, container } = application;
-    const { providers, checks } = this.#parts;
+    const { providers, checks } = parts;
     for (const [procedure, check] of createGuardChecks(configuration, container, providers)) {
       checks.set(procedure, check);
     }
@@ -113,7 +132,7 @@ export class ConnectGateway {
 
   /** Called by Nest before it closes the server. */
   beforeApplicationShutdown(): void {
-    this.#parts.mount.close();
+    this.#created.parts?.mount.close();
   }
 }
 
@@ -138,17 +157,28 @@ export class ConnectModule {
       "ConnectModule.forRoot",
     );
     const inject = services.map(({ provider }) => provider);
-    const useFactory: GatewayFactory = (...instances) => {
-      const providers = services.map(({ service, provider }, at) => complete(service, provider, instances[at]));
-      const routes = (router: ConnectRouter): void => {
-        services.forEach(({ service }, at) => router.service(service, providers[at]?.instance ?? {}));
-      };
-      const checks = new Map<string, GuardCheck>();
-      const mount = createGuardedMount({ ...options, routes }, checks);
-      return new ConnectGateway({ mount, providers, ignoredMiddleware, checks });
+    // A class that Nest creates for each request would make the gateway one too, if the gateway injected the class.
+    const key = Symbol("the gateway's parts");
+    const created: FactoryProvider = { provide: key, inject: [], useFactory: () => ({ parts: undefined }) };
+    const gateway: FactoryProvider = {
+      provide: ConnectGateway,
+      inject: [key],
+      useFactory: (parts: CreatedParts) => new ConnectGateway(parts, inject),
     };
-    const gateway = { provide: ConnectGateway, inject, useFactory };
-    const providers = [...inject, gateway];
+    const opened: FactoryProvider = {
+      provide: Symbol("the gateway's mount"),
+      inject: [key, ...inject],
+      useFactory: (holder: CreatedParts, ...instances: readonly object[]) => {
+        const providers = services.map(({ service, provider }, at) => complete(service, provider, instances[at]));
+        const routes = (router: ConnectRouter): void => {
+          services.forEach(({ service }, at) => router.service(service, providers[at]?.instance ?? {}));
+        };
+        const checks = new Map<string, GuardCheck>();
+        const mount = createGuardedMount({ ...options, routes }, checks);
+        return Object.assign(holder, { parts: { mount, providers, ignoredMiddleware, checks } });
+      },
+    };
+    const providers = [...inject, created, gateway, opened];
     return { module: ConnectModule, imports: [...imports], providers, exports: [ConnectGateway] };
   }
 }

@@ -58,7 +58,15 @@ class ExternalContextCreator {
   }
 }
 
-const singleton: Wrapper = { instance: undefined, isTransient: false, isDependencyTreeStatic: () => true };
+const singleton: Wrapper = {
+  instance: undefined,
+  name: "RoleGuard",
+  isTransient: false,
+  isDependencyTreeStatic: () => true,
+  getCtorMetadata: () => undefined,
+  getPropertiesMetadata: () => undefined,
+  getEnhancersMetadata: () => undefined,
+};
 const transient: Wrapper = { ...singleton, isTransient: true };
 const requestScoped: Wrapper = { ...singleton, isDependencyTreeStatic: () => false };
 
@@ -136,8 +144,14 @@ test("a method's guard applies even if an earlier method has none", () => {
 
 /** Returns the gateway in a module, as Nest creates it with a provider. */
 function createGateway({ providers }: ReturnType<typeof ConnectModule.forRoot>, provider: object): ConnectGateway {
-  const [gateway] = providers.flatMap((each) => ("useFactory" in each ? each.useFactory(provider) : []));
-  if (gateway === undefined) throw new TypeError("the module has no gateway");
+  const created = new Map<unknown, object>([[Greenhouse, provider]]);
+  for (const each of providers) {
+    if (!("useFactory" in each)) continue;
+    const dependencies = each.inject.map((token) => created.get(token));
+    created.set(each.provide, Reflect.apply(each.useFactory, undefined, dependencies));
+  }
+  const gateway = created.get(ConnectGateway);
+  if (!(gateway instanceof ConnectGateway)) throw new TypeError("the module has no gateway");
   return gateway;
 }
 

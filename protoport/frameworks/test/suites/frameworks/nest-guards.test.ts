@@ -277,7 +277,11 @@ describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
   });
 
   test.each([
-    { scope: "REQUEST", error: "ConnectGateway is marked as a scoped provider" },
+    {
+      scope: "REQUEST",
+      error:
+        "Nest creates providers of ConnectModule for each request: Palmhouse → ScopedGuard. Remove the scope REQUEST,",
+    },
     { scope: "TRANSIENT", error: "singletons for RPCs: ScopedGuard of Palmhouse. Remove their scope" },
   ])("on the provider with the scope $scope prevents the start", async ({ scope, error }) => {
     class ScopedGuard extends RoleGuard {}

@@ -3,6 +3,8 @@ import { Code, ConnectError, createClient, createContextValues } from "@connectr
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { LibraryService } from "../../../../testing/src/gen/library/v1/library_pb.ts";
+import { ConnectGateway } from "../../../src/nestjs.ts";
 import { pathOf } from "./frameworks.ts";
 import { ask, Greenhouse, listen, nestVersions, origin, roleKey, Sensors } from "./nest-application.ts";
 
@@ -15,7 +17,7 @@ class Empty {
   readonly rpcs = 0;
 }
 
-describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
+describe.each(nestVersions)("Nest, %s", (_version, { create, nest, require }) => {
   test("a provider with dependencies serves calls after helmet and CORS", async () => {
     const app = await create();
     app.use(require("helmet")());
@@ -112,6 +114,43 @@ describe.each(nestVersions)("Nest, %s", (_version, { create, require }) => {
   test("a provider without a method for an RPC is refused at start", async () => {
     await expect(create({}, Empty)).rejects.toThrow(
       `Empty has no method "getReading" of ${GreenhouseService.typeName}`,
+    );
+  });
+
+  test.each<{ name: string; isIndirect: boolean; chain: string }>([
+    { name: "a request-scoped provider", isIndirect: false, chain: "ScopedGreenhouse" },
+    { name: "a dependency that is request-scoped", isIndirect: true, chain: "ScopedGreenhouse → Tenants → Tenant" },
+  ])("mount names $name, and no singleton", async ({ isIndirect, chain }) => {
+    class Tenant {
+      readonly name = "north";
+    }
+    class Tenants {
+      readonly current: Tenant;
+      constructor(current: Tenant) {
+        this.current = current;
+      }
+    }
+    class ScopedGreenhouse extends Greenhouse {}
+    class Library {
+      readonly books = 0;
+    }
+    for (const { localName } of LibraryService.methods) Reflect.set(Library.prototype, localName, () => ({}));
+    class TenantModule {
+      readonly tenants = 1;
+    }
+    const scope: object = { scope: require("@nestjs/common").Scope.REQUEST };
+    nest.Injectable(isIndirect ? scope : {})(Tenant);
+    nest.Inject(Tenant)(Tenants, undefined, 0);
+    nest.Injectable(isIndirect ? {} : scope)(ScopedGreenhouse);
+    nest.Inject(Tenants)(ScopedGreenhouse, undefined, 0);
+    nest.Module({ providers: [Tenant, Tenants], exports: [Tenants] })(TenantModule);
+    const services = [
+      { service: LibraryService, provider: Library },
+      { service: GreenhouseService, provider: ScopedGreenhouse },
+    ];
+    const app = await create({ services, imports: [TenantModule] });
+    expect(() => app.get(ConnectGateway).mount(app)).toThrow(
+      `Nest creates providers of ConnectModule for each request: ${chain}. Remove the scope REQUEST, and read`,
     );
   });
 
