@@ -141,7 +141,7 @@ test("a store that is opened while its server is unreachable reports no waiting 
 });
 
 test.each([
-  { name: "only new plants", present: [], statement: "COPY%" },
+  { name: "only new plants", present: [], statement: "%WITH added AS (INSERT%" },
   { name: "an existing plant", present: [3n], statement: "%WITH added AS (INSERT%" },
 ])("an import with $name does not add a plant whose deletion commits meanwhile", async ({ present, statement }) => {
   const url = await server.createPlants([1n, 3n]);

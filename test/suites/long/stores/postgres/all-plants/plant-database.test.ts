@@ -42,34 +42,6 @@ describe("importing into PostgreSQL", () => {
     expect(await runSql(url, "SELECT id FROM plants ORDER BY id")).toEqual([{ id: "2" }, { id: "3" }]);
   });
 
-  test("uses COPY for batches until one has an existing or deleted plant", async () => {
-    const url = await server.createPlants([2n]);
-    await runSql(url, recordSql.replaceAll("1", "7"));
-    let result = "";
-    await using proxy = await startPostgresProxy(server.socketFolder, (client, upstream) => {
-      client.on("data", (data) => (result += data.toString("latin1")));
-      client.pipe(upstream).pipe(client);
-    });
-    await using database = await openPostgresDatabase(url.replace(server.socketFolder, proxy.socketFolder));
-    await using running = await database.startImport();
-    const ways = async (ids: readonly bigint[]): Promise<unknown> => {
-      result = "";
-      return [await running.add(ids), ...(result.match(/\bCOPY|INSERT/g) ?? [])];
-    };
-    const copied = ["COPY"];
-    const tried = ["COPY", "INSERT"];
-    expect(await ways([1n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
-    expect(await ways([4n, 2n, 3n])).toEqual([{ added: 2, present: 1, deleted: 0 }, ...tried]);
-    expect(await ways([5n])).toEqual([{ added: 1, present: 0, deleted: 0 }, "INSERT"]);
-    expect(await ways([6n])).toEqual([{ added: 1, present: 0, deleted: 0 }, ...copied]);
-    expect(await ways([7n, 8n])).toEqual([{ added: 1, present: 0, deleted: 1 }, ...tried]);
-    await using restoring = await database.startImport({ restore: true });
-    result = "";
-    await expect(restoring.add([7n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
-    expect(result).not.toContain("INSERT");
-    expect(await runSql(url, "SELECT count(*) FROM plants")).toEqual([{ count: "8" }]);
-  });
-
   test("does not count a plant that a trigger silently drops", async () => {
     const url = await server.createPlants();
     await runSql(
