@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { citusTables, distribute, findShards, refuseDistributedSchema } from "../citus/index.ts";
 import { singleServer } from "./delete/single-server.ts";
 import type { StoreTables } from "./delete/store-tables.ts";
-import { checkDatabase, checkRights } from "./schema/check-database.ts";
+import { checkDatabase } from "./schema/check-database.ts";
 import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";
 
@@ -53,8 +53,7 @@ export class TableLocation {
    */
   async check(session: Session): Promise<void> {
     const schema = await this.schemaOn(session);
-    await checkDatabase(session, schema);
-    await checkRights(session, schema);
+    await checkDatabase(session, schema, "serve");
     await this.refresh(session);
   }
 }

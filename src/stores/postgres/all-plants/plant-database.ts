@@ -38,7 +38,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
     startImport: async (options = {}) => {
       await withSession(server, undefined, (session) =>
-        retryTransientErrors(session, () => checkDatabase(session, schema)),
+        retryTransientErrors(session, () => checkDatabase(session, schema, "write")),
       );
       const running = startImport(openSession(), schema, options);
       return {

@@ -6,41 +6,27 @@ import { ownSchema } from "./migrations.ts";
 import type { StoreSchema } from "./store-schema.ts";
 
 /**
- * Checks that this release can use the database's schema, and that row security hides no rows from the user. For a
- * move's target and for writing, also runs {@link checkSettings}, and checks that no rule replaces statements. For
- * writing, also checks that no move has set the store aside.
- *
- * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
+ * What a command does with a store: `migrate` its schema, `read` it, `move` rows into it, `write` plants, or `serve`
+ * deletions.
  */
-export async function checkDatabase(
-  session: Session,
-  schema: StoreSchema,
-  access: "read" | "move" | "write" = "write",
-): Promise<void> {
-  const found = await versionOf(session, schema);
-  if (access !== "read") await checkSettings(session, schema);
-  assertUsableSchema(found, ownSchema.version);
-  if (access === "write") await assertNotAside(session, schema);
-  // The separate transaction resets the role to the URL's user.
-  for (const [table, isRowSecurityActive, rule] of await session.queryInTransaction(effectsSql, [schema.name])) {
-    if (isRowSecurityActive === "t") {
-      throw new StoreOpenError(
-        `row security may hide rows of the table ${table} from the user, so plants would be reported as missing: ` +
-          `run ALTER ROLE … BYPASSRLS, or ALTER TABLE ${table} DISABLE ROW LEVEL SECURITY`,
-      );
-    }
-    if (access !== "read" && rule)
-      throw new StoreOpenError(`the rule ${rule} replaces statements on the table ${table}: drop or disable the rule`);
-  }
-}
+export type Access = "migrate" | "read" | "move" | "write" | "serve";
 
-// Ignores the rules for SELECT (`ev_type` 1), disabled rules, and rules for replicas.
-const effectsSql = `
-  SELECT relname, pg_catalog.row_security_active(pg_class.oid), (
-    SELECT pg_catalog.min(rulename::pg_catalog.text) FROM pg_catalog.pg_rewrite
-    WHERE ev_class = pg_class.oid AND ev_type <> '1' AND ev_enabled NOT IN ('D', 'R'))
-  FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-  WHERE nspname = $1 AND relname IN ('plants', 'moved_plants', 'deletions') ORDER BY relname`;
+// Neon turns fsync off, because the disk of a Neon server is temporary. On Neon, each commit waits for a quorum of
+// safekeepers, which appear as a synchronous standby with the name "walproposer". A partition or an inheriting table may
+// be unlogged although `plants` is not. The rules for SELECT (`ev_type` 1), disabled rules, and rules for replicas are
+// ignored.
+const checkSql = `
+  WITH RECURSIVE store AS (
+    SELECT pg_class.oid, relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE nspname = $1 AND relname IN ('plants', 'moved_plants', 'deletions')),
+  tables AS (SELECT oid FROM store UNION SELECT inhrelid FROM pg_catalog.pg_inherits JOIN tables ON inhparent = oid)
+  SELECT pg_catalog.current_setting('transaction_read_only'), pg_catalog.current_setting('server_encoding'),
+    CASE pg_catalog.current_setting('synchronous_standby_names', true) WHEN 'walproposer' THEN 'on'
+      ELSE pg_catalog.current_setting('fsync', true) END,
+    (SELECT pg_catalog.min(relname) FROM tables JOIN pg_catalog.pg_class USING (oid) WHERE relpersistence <> 'p'),
+    (SELECT pg_catalog.min(relname) FROM store WHERE pg_catalog.row_security_active(oid)),
+    (SELECT pg_catalog.min(rulename || ' replaces statements on the table ' || relname)
+     FROM store JOIN pg_catalog.pg_rewrite ON ev_class = store.oid WHERE ev_type <> '1' AND ev_enabled NOT IN ('D', 'R'))`;
 
 // Finds the missing privileges.
 const lackingSql = `
@@ -48,40 +34,41 @@ const lackingSql = `
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
     ('deletions', 'SELECT'), ('deletions', 'INSERT'), ('deletions', 'UPDATE'), ('deletions', 'DELETE')
   ) AS needed (relation, kind)
-  WHERE NOT pg_catalog.has_table_privilege(pg_catalog.quote_ident($1) || '.' || needed.relation, needed.kind)
-  HAVING pg_catalog.count(*) > 0`;
-
-/** @throws StoreOpenError naming the privileges for deletions that the user lacks */
-export async function checkRights(session: Session, { name }: StoreSchema): Promise<void> {
-  // The separate transaction resets the role to the URL's user.
-  const missingPrivileges = await session.queryInTransaction(lackingSql, [name]);
-  if (missingPrivileges.length > 0)
-    throw new StoreOpenError(`the user lacks privileges: ${missingPrivileges.map(([what]) => what).join(", ")}`);
-}
-
-// Neon turns fsync off, because the disk of a Neon server is temporary. On Neon, each commit waits for a quorum of
-// safekeepers, which appear as a synchronous standby with the name "walproposer".
-const settingsSql = `
-  SELECT pg_catalog.current_setting('transaction_read_only'), pg_catalog.current_setting('server_encoding'),
-    CASE pg_catalog.current_setting('synchronous_standby_names', true) WHEN 'walproposer' THEN 'on'
-      ELSE pg_catalog.current_setting('fsync', true) END,
-    (SELECT relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace ON pg_namespace.oid = relnamespace
-     WHERE nspname = $1 AND relpersistence <> 'p' AND relname IN ('plants', 'moved_plants', 'deletions') ORDER BY relname LIMIT 1)`;
+  WHERE NOT pg_catalog.has_table_privilege(pg_catalog.quote_ident($1) || '.' || needed.relation, needed.kind)`;
 
 /**
- * Checks that the database is writable, makes commits durable and accepts any text. Does not check the settings that
- * the store's statements pin.
+ * Checks that the database makes commits durable, accepts any text and hides no rows from the user, that this release can
+ * use its schema, and that no move has set the store aside. Reading and moving need less. Does not check the settings
+ * that the store's statements pin. The separate transactions reset the role to the URL's user.
  *
+ * @returns the schema's version
  * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change
  */
-export async function checkSettings(session: Session, { name }: StoreSchema): Promise<void> {
-  const [[readOnly, encoding, fsync, unlogged] = []] = await session.queryInTransaction(settingsSql, [name]);
-  // Not a StoreOpenError, because a failover may be in progress, and the error may be temporary.
-  if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
-  // With another encoding, the server would refuse subjects with characters that the encoding lacks.
-  if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
-  if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
-  if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
+export async function checkDatabase(session: Session, schema: StoreSchema, access: Access): Promise<SchemaVersion> {
+  const version = await versionOf(session, schema);
+  const [row = []] = await session.queryInTransaction(checkSql, [schema.name]);
+  const [readOnly, encoding, fsync, unlogged, hidden, rule] = row;
+  if (access !== "read") {
+    // Not a StoreOpenError, because a failover may be in progress, and the error may be temporary.
+    if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
+    // With another encoding, the server would refuse subjects with characters that the encoding lacks.
+    if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
+    if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
+    if (unlogged) throw new StoreOpenError(`the table ${unlogged} is unlogged, so commits would not be durable`);
+  }
+  if (access === "migrate") return version;
+  assertUsableSchema(version, ownSchema.version);
+  if (access === "write" || access === "serve") await assertNotAside(session, schema);
+  if (hidden) {
+    throw new StoreOpenError(
+      `row security may hide rows of the table ${hidden} from the user, so plants would be reported as missing: ` +
+        `run ALTER ROLE … BYPASSRLS, or ALTER TABLE ${hidden} DISABLE ROW LEVEL SECURITY`,
+    );
+  }
+  if (access !== "read" && rule) throw new StoreOpenError(`the rule ${rule}: drop or disable the rule`);
+  const [[lacking] = []] = access === "serve" ? await session.queryInTransaction(lackingSql, [schema.name]) : [];
+  if (lacking) throw new StoreOpenError(`the user lacks privileges: ${lacking}`);
+  return version;
 }
 
 const readOnlySourceSql = `

@@ -4,7 +4,7 @@ import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
-import { checkSettings, versionOf } from "./check-database.ts";
+import { checkDatabase, versionOf } from "./check-database.ts";
 import type { Migration } from "./migrations.ts";
 import { searchPathSql, type StoreSchema } from "./store-schema.ts";
 import { tablesSql } from "./tables.ts";
@@ -38,10 +38,7 @@ export interface Migrating {
 export async function migrate(migrating: Migrating, onWaiting?: OnWaiting): Promise<Versions> {
   const { session, schema, steps } = migrating;
   const readVersion = (): Promise<SchemaVersion> =>
-    retryTransientErrors(session, async () => {
-      await checkSettings(session, schema);
-      return await versionOf(session, schema);
-    });
+    retryTransientErrors(session, () => checkDatabase(session, schema, "migrate"));
   const from = await readVersion();
   while (await retryTransientErrors(session, () => runNextStep(migrating, onWaiting)));
   const to = await readVersion();

@@ -137,6 +137,12 @@ const states: readonly State[] = [
     words: "the table plants is unlogged",
   },
   {
+    name: "a table that inherits from plants is unlogged",
+    enter: async (url) => void (await runSql(url, "CREATE UNLOGGED TABLE seedlings () INHERITS (plants)")),
+    isReady: false,
+    words: "the table seedlings is unlogged",
+  },
+  {
     name: "the schema is newer",
     enter: async (url) => void (await runSql(url, "UPDATE plantstore_schema SET version = 99, oldest_server = 98")),
     isReady: false,
