@@ -2,17 +2,15 @@ import { escapeLiteral } from "pg";
 import type { Requested } from "../contract/backend.ts";
 import { toStorableText } from "../contract/storable-text.ts";
 import { idsOf, keysOf } from "../postgres/delete/array-literals.ts";
+import { dropOldRows } from "../postgres/delete/drop-rows.ts";
 import { type Verdict, verdictOn } from "../postgres/delete/fault-table.ts";
 import { probeWrite } from "../postgres/delete/probe-write.ts";
-import type { Dropped, StoreTables } from "../postgres/delete/store-tables.ts";
+import type { StoreTables } from "../postgres/delete/store-tables.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
 import type { Row, Session } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import { type Shard, shardOf } from "./shards.ts";
-
-// Maximum number of rows per transaction. The maximum is low, because a shard compares each plant id with each `seq`.
-const droppedMax = 1_000;
 
 const moveProblem =
   'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"';
@@ -60,8 +58,7 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
       return (await session.transact(begin, () => session.run(sql))).length > 0;
     },
     dropPause: 0,
-    dropOldRecords: (session, keptMs, { max }) =>
-      session.transact(readCommitted, () => dropOldRecords(session, schema, keptMs, Math.min(max, droppedMax))),
+    dropOldRecords: (session, keptMs, slice) => dropOldRows(session, schema, keptMs, slice, false),
     // The coordinator does not know the standbys of the workers.
     findWarnings: () => Promise.resolve([]),
     // Checks each worker. Rejects if all are unavailable, or if one refuses the check, which only an operator can fix.
@@ -103,25 +100,6 @@ async function findWhy(
     ...existing,
     ...records.map(([id = "", key = null, ...rest]) => [id, pairs.has(`${id} ${key}`) ? key : null, ...rest]),
   ];
-}
-
-async function dropOldRecords(
-  session: Session,
-  { deletions }: StoreSchema,
-  keptMs: number,
-  limit: number,
-): Promise<Dropped> {
-  const old = await session.query(
-    `SELECT plant_id, seq FROM ${deletions} WHERE deleted_at < pg_catalog.now() - $1::interval
-     ORDER BY deleted_at LIMIT $2::integer`,
-    [`${keptMs} milliseconds`, limit],
-  );
-  if (old.length === 0) return { count: 0, isMore: false };
-  const columns = [0, 1].map((column) => `{${old.map((row) => row[column]).join()}}`);
-  const sql = `DELETE FROM ${deletions} WHERE plant_id = ANY($1::bigint[]) AND seq = ANY($2::bigint[])`;
-  const count = await session.change(sql, columns);
-  // If triggers kept every record, the next slice would find the same records again.
-  return { count, isMore: count > 0 && old.length === limit };
 }
 
 // The default for `seq` would involve the coordinator and its standbys. A random `seq` keeps concurrent checks from

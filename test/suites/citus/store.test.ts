@@ -421,7 +421,6 @@ describe("on Citus", () => {
     await session.run("SET statement_timeout = '100ms'");
     await runBatchWith(session, cancelled ?? [], { tables }).catch(() => undefined);
     expect(cancelled?.[0]?.doubts).not.toEqual([]);
-    await session.run("RESET statement_timeout");
     session.deadlineMs = performance.now() + 5_000;
     await runBatchWith(session, refused ?? [], { tables });
     expect(refused).toMatchObject([{ outcome: "protected", doubts: [] }]);
