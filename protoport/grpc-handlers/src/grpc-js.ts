@@ -10,7 +10,7 @@ import type {
 import { registerForwarder } from "@protoport/gateway/forward";
 import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/options";
 import { type AnyHandler, findConverter, findEncode, HandlerForwarder, type MessageTypes } from "./calls/index.ts";
-import { type DescriptorSource, findMethod, findService } from "./descriptors/index.ts";
+import { type DescriptorSource, findMethod, findService, findServices } from "./descriptors/index.ts";
 
 export { readServices, type DescriptorSource } from "./descriptors/index.ts";
 
@@ -80,6 +80,49 @@ export function addGrpcJsService(
     registerForwarder(router, desc, new HandlerForwarder(desc, served));
   }
   return service;
+}
+
+/** Services for a gateway, which registration code adds as to grpc-js's `Server`. */
+export interface GrpcJsServices {
+  /**
+   * Adds a service. Any code that calls `server.addService` can get this object as the server, such as `addToServer` of
+   * `grpc-health-check` and `@grpc/reflection`.
+   *
+   * @throws Error after {@link routes} has been called, because the gateway would not serve the service
+   */
+  addService(this: void, definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
+  /** Registers the services. The option `routes` of `createGateway`. Throws as {@link addGrpcJsService} does. */
+  readonly routes: (router: ConnectRouter) => void;
+  /** The descriptors of the added services, for OpenAPI and reflection. Services share the messages of their packages. */
+  readonly services: readonly DescService[];
+}
+
+/** Creates an object that collects services, for registration code of grpc-js. */
+export function createGrpcJsServices(options: GrpcJsOptions = {}): GrpcJsServices {
+  refuseUnknownOptions(options, grpcJsOptionNames, "createGrpcJsServices");
+  const added: (readonly [ServiceDefinition, UntypedServiceImplementation])[] = [];
+  let described: readonly DescService[] | undefined;
+  let isRouted = false;
+  const describe = (): readonly DescService[] => {
+    const definitions = added.map(([definition]) => definition);
+    return (described ??= findServices(definitions, options.descriptors));
+  };
+  return {
+    addService: (definition, implementation) => {
+      if (isRouted) throw new Error("call addService before createGateway, which calls routes");
+      added.push([definition, implementation]);
+      described = undefined;
+    },
+    routes: (router) => {
+      isRouted = true;
+      const descriptors = describe();
+      for (const [definition, implementation] of added)
+        addGrpcJsService(router, definition, implementation, { ...options, descriptors });
+    },
+    get services() {
+      return describe();
+    },
+  };
 }
 
 function bindHandler(handler: UntypedHandleCall, implementation: UntypedServiceImplementation): AnyHandler {

@@ -85,6 +85,22 @@ export function findMethod({ typeName, methods }: DescService, path: string): De
   return method;
 }
 
+/**
+ * Returns the descriptors, or those of definitions, in which services share messages. Descriptors that lack a service
+ * are completed by its definition.
+ *
+ * @throws TypeError for a service without descriptors
+ */
+export function findServices(
+  definitions: readonly Definition[],
+  descriptors: DescriptorSource | undefined,
+): readonly DescService[] {
+  const given = descriptors === undefined ? [] : servicesOf(descriptors);
+  const names = new Set(given.map(({ typeName }) => typeName));
+  const others = definitions.filter((each) => Object.values(each).some(({ path }) => !names.has(serviceNameOf(path))));
+  return others.length === 0 ? given : [...given, ...readServices(others)];
+}
+
 function servicesOf(descriptors: DescriptorSource): readonly DescService[] {
   if (descriptors instanceof Uint8Array) return readSet(descriptors).services;
   return "kind" in descriptors ? descriptors.services : descriptors;
