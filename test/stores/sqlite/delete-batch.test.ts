@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
@@ -28,6 +29,27 @@ describe("committing a batch", () => {
       outcomes: ["deleted", "absent", "absent", "deleted"],
     });
     db.close();
+  });
+
+  test.each([
+    { name: "bit of a key", damaged: [2, 0xa7, 0x48, 2, 0] },
+    { name: "zeroed key", damaged: [2, 0x80, 0x00, 2, 0] },
+  ])("reports a damaged page instead of a missing plant after a wrong $name", ({ damaged }) => {
+    using folder = createTempFolder();
+    const file = folder.file("plants.db");
+    openDatabase({ file, plantsWhenCreated: { first: 1n, last: 20_000n } }).close();
+    const bytes = readFileSync(file);
+    // The cell of plant 5,000: its size, its key as a varint, and a record with a NULL.
+    const cell = bytes.indexOf(Uint8Array.of(2, 0xa7, 0x08, 2, 0));
+    bytes.set(damaged, cell);
+    writeFileSync(file, bytes);
+    using db = openDatabase({ file });
+    const deleteBatch = prepareDeleteBatch(db);
+    expect(deleteBatch(batchOf(1n, 5_000n))).toEqual({
+      outcomes: ["unavailable", "unavailable"],
+      problem: { text: "the file is damaged near plant 5000", isTemporary: false },
+    });
+    expect(deleteBatch(batchOf(1n, 30_000n))).toEqual({ outcomes: ["deleted", "absent"] });
   });
 
   test("rolls back when the disk is full, and works again with space", () => {
