@@ -86,7 +86,8 @@ test("imports have no cycles, including imports of types", () => {
 });
 
 test("no folder of gateway/protocols imports another one that imports it", () => {
-  expect(tree.cycles((file) => /^(gateway\/protocols\/.+)\/[^/]+$/.exec(file)?.[1] ?? file)).toEqual([]);
+  const partOf = (file: string): string => /^(gateway\/protocols\/.+)\/[^/]+$/.exec(file)?.[1] ?? file;
+  expect(tree.cycles(partOf)).toEqual([]);
 });
 
 test("every source file is an entry point or imported by another file", () => {
@@ -153,8 +154,8 @@ const limits = [
   { name: "command-line", lines: 885, files: 15, exports: 69 },
   { name: "docs-page", lines: 2180, files: 33, exports: 40 },
   { name: "frameworks", lines: 1135, files: 11, exports: 41 },
-  { name: "gateway", lines: 34780, files: 395, exports: 32 },
-  { name: "grpc-handlers", lines: 2675, files: 33, exports: 25 },
+  { name: "gateway", lines: 34810, files: 395, exports: 32 },
+  { name: "grpc-handlers", lines: 2615, files: 32, exports: 25 },
   { name: "proxy", lines: 12290, files: 136, exports: 28 },
   { name: "rest-client", lines: 1890, files: 19, exports: 26 },
   { name: "telemetry", lines: 2260, files: 30, exports: 41 },

@@ -25,7 +25,7 @@ test.each([
   { sentence: "checked every five seconds during normal operation", documentedMs: 5_000, actualMs: watchIntervalMs },
   { sentence: "turns readiness off within ten seconds", documentedMs: 10_000, actualMs: batchTimeoutMs },
   {
-    sentence: "Every ten seconds, the server makes a write that changes nothing",
+    sentence: "At the start and every ten seconds, the server makes a write",
     documentedMs: 10_000,
     actualMs: fileWatchIntervalMs,
   },

@@ -39,6 +39,8 @@ const logDamaged = forOperator(
 export class FileIdentity {
   /** Returns the index of the write-ahead log. */
   readonly readIndex: () => WalIndex | undefined;
+  /** Checks that the log can grow, see {@link LogIntegrity.checkSpace}. */
+  readonly checkSpace: () => void;
   readonly #db: DatabaseSync;
   readonly #lockTimeoutMs: number;
   readonly #findFile: FindFile;
@@ -63,6 +65,7 @@ export class FileIdentity {
     this.#findLocks = prepareFindFile(`${realPath}-shm`);
     this.#integrity = new LogIntegrity(realPath);
     this.readIndex = this.#integrity.readIndex;
+    this.checkSpace = () => this.#integrity.checkSpace();
     this.#reader = new DatabaseSync(realPath, { readOnly: true });
     this.#reader.exec("SELECT 1 FROM sqlite_schema");
   }

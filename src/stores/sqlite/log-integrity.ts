@@ -1,10 +1,13 @@
-import { closeSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
 import { prepareIndexReader, type WalIndex } from "./wal-index.ts";
 
 // Header sizes of the log and of each frame (sqlite.org/fileformat.html#the_write_ahead_log).
 const logHeaderBytes = 32;
 const frameHeaderBytes = 24;
 const saltsAt = 16;
+
+// As large as a page of the file.
+const page = new Uint8Array(4_096);
 
 /**
  * Detects that another program has truncated or overwritten a write-ahead log. A truncated log is shorter than its
@@ -22,7 +25,7 @@ export class LogIntegrity {
   /** @param path - the real path of the database file. A connection must have read from the file's log */
   constructor(path: string) {
     this.#index = openSync(`${path}-shm`, "r");
-    this.#log = openSync(`${path}-wal`, "r");
+    this.#log = openSync(`${path}-wal`, "r+");
     this.readIndex = prepareIndexReader(this.#index);
   }
 
@@ -37,6 +40,22 @@ export class LogIntegrity {
     // The salts have changed if SQLite has restarted the log since the index was read.
     if (this.readIndex()?.salts === index.salts) this.#isDamaged = true;
     return this.#isDamaged;
+  }
+
+  /**
+   * Writes a page past the end of the log, and removes the page. A log that a killed process has left may have space for
+   * small commits although the disk is full. Call this in a write transaction, in which no other process uses the end.
+   *
+   * @throws the system's error, such as ENOSPC
+   */
+  checkSpace(): void {
+    const { size } = fstatSync(this.#log);
+    try {
+      // The first write may end at the last block that the log already has.
+      for (let at = 0; at < page.length;) at += writeSync(this.#log, page, at, page.length - at, size + at);
+    } finally {
+      ftruncateSync(this.#log, size);
+    }
   }
 
   /** Closes the log and its index. Close the connection first. */

@@ -10,6 +10,7 @@ export const repairAdvice: string =
 const busyCode = 5;
 const lockedCode = 6;
 const ioErrorCode = 10;
+const fullCode = 13;
 const constraintCode = 19;
 
 // Problems by result code (sqlite.org/rescode.html). The low byte of an extended code is the primary code.
@@ -21,7 +22,7 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
   [8, { text: "the file is not writable", isTemporary: true }],
   [ioErrorCode, { text: "reading from or writing to the disk failed", isTemporary: false }],
   [11, { text: "the file is damaged", isTemporary: false }],
-  [13, { text: "the disk is full", isTemporary: true }],
+  [fullCode, { text: "the disk is full", isTemporary: true }],
   [14, { text: "the file cannot be opened", isTemporary: true }],
   [26, { text: "the file is not an SQLite database", isTemporary: false }],
   // SQLITE_IOERR_SHMSIZE. The first connection to a file could not extend the -shm file.
@@ -30,7 +31,7 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
 
 /** Returns the problem for a `node:sqlite` error. Any other error is a `StoreOpenError` or a bug, and is permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
-  const known = problems.get(codeOf(fault)) ?? problems.get(primaryCodeOf(fault));
+  const known = problems.get(codeOf(fault)) ?? problems.get(isDiskFull(fault) ? fullCode : primaryCodeOf(fault));
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
 }
 
@@ -69,6 +70,11 @@ export function isLocked(fault: unknown): boolean {
 /** Returns whether a constraint or trigger refused a statement. */
 export function isConstraintFault(fault: unknown): boolean {
   return primaryCodeOf(fault) === constraintCode;
+}
+
+/** Returns whether the system has refused a write because the disk or a quota is full. */
+function isDiskFull(fault: unknown): boolean {
+  return fault instanceof Error && "code" in fault && (fault.code === "ENOSPC" || fault.code === "EDQUOT");
 }
 
 /** Returns the extended result code of a `node:sqlite` error, and 0 for other errors. */

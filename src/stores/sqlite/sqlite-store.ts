@@ -104,7 +104,8 @@ class SqliteBackend implements Backend {
   async #watchThread(): Promise<void> {
     // Waits for the check first, so that its failure is the reported reason even if the thread exits in the same turn.
     try {
-      await this.#thread.opened;
+      const problem = await this.#thread.opened;
+      if (problem !== undefined) this.#health.report(problem);
     } catch (fault) {
       if (fault instanceof StoreOpenError) {
         // Removes the file's name from the message, because `problem` adds the file's name.

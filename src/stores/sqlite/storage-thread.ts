@@ -34,7 +34,7 @@ export class StorageThread {
   readonly exited: Promise<string> = this.#exited.promise;
   readonly #hasExited = Promise.withResolvers<void>();
   readonly #checking = Promise.withResolvers<void>();
-  #opened: Promise<void> = Promise.resolve();
+  #opened: Promise<StoreProblem | undefined> = Promise.resolve(undefined);
   #file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
   #onUpkeep: OnUpkeep | undefined;
   #exit: StoreProblem | undefined;
@@ -78,14 +78,15 @@ export class StorageThread {
     thread.#onUpkeep = onUpkeep;
     thread.#opened = thread.#request(options).then(({ refusal, problem }) => {
       if (refusal !== undefined) throw new StoreOpenError(refusal);
-      if (problem !== undefined) throw new Error(problem.text);
+      if (problem?.isTemporary === false) throw new Error(problem.text);
+      return problem;
     });
     await Promise.race([thread.#opened, thread.#checking.promise]);
     return thread;
   }
 
-  /** Resolves once the file is open. Rejects with a StoreOpenError if the check finds a damaged file. */
-  get opened(): Promise<void> {
+  /** Resolves to a full disk's problem once the file is open. Rejects with a StoreOpenError for a damaged file. */
+  get opened(): Promise<StoreProblem | undefined> {
     return this.#opened;
   }
 

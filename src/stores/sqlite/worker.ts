@@ -13,7 +13,7 @@ import { prepareDeleteBatch } from "./delete-batch.ts";
 import { FileIdentity, withIdentityChecks } from "./file-identity.ts";
 import { prepareNameCheck } from "./file-names.ts";
 import { schemaProblemOf } from "./migrate.ts";
-import { fileProblemOf } from "./problem.ts";
+import { fileProblemOf, isLocked } from "./problem.ts";
 import { prepareRetention } from "./retention.ts";
 import type { StorageMessage, StorageReply, StorageRequest } from "./storage-thread.ts";
 import { runInTransaction } from "./transaction.ts";
@@ -30,9 +30,9 @@ const pauseFactor = 4;
 
 port.once("message", (options: DatabaseOptions) => {
   try {
-    const serve = open(options);
+    const { serve, problem } = open(options);
     port.on("message", (request: StorageRequest) => post({ kind: "reply", reply: serve(request) }));
-    post({ kind: "reply", reply: { outcomes: [] } });
+    post({ kind: "reply", reply: { outcomes: [], problem } });
   } catch (fault) {
     const refusal = fault instanceof Error ? fault.message : String(fault);
     post({ kind: "reply", reply: { outcomes: [], refusal } });
@@ -40,8 +40,14 @@ port.once("message", (options: DatabaseOptions) => {
   }
 });
 
+/** An open file, and why it cannot be written, if it cannot. */
+interface OpenFile {
+  readonly serve: (request: StorageRequest) => StorageReply;
+  readonly problem: StoreProblem | undefined;
+}
+
 /** Opens the file, and returns a function that handles the requests. Drops expired records between the requests. */
-function open(options: DatabaseOptions): (request: StorageRequest) => StorageReply {
+function open(options: DatabaseOptions): OpenFile {
   const { file, lockTimeoutMs, deletionsKeptMs = deletionsKeptMsDefault } = options;
   const begunMs = performance.now();
   const db = openDatabase(
@@ -62,14 +68,15 @@ function open(options: DatabaseOptions): (request: StorageRequest) => StorageRep
     const dueMs = identity.findProblem() === undefined ? dropOldDeletions(Date.now()) : retentionIntervalMs;
     timer = setTimeout(dropSlice, Math.max(dueMs, pauseFactor * (performance.now() - sliceMs)));
   };
+  const spaceProblem = findSpaceProblem(db, identity);
   dropSlice();
-  return (request) => {
+  const serve = (request: StorageRequest): StorageReply => {
     if (Array.isArray(request)) return deleteBatch(request);
     if (request === "check") {
       const problem =
         identity.findProblem() ??
         checkpoints.findProblem(performance.now()) ??
-        findWriteProblem(db, options.lockTimeoutMs);
+        findWriteProblem(db, identity, lockTimeoutMs);
       const state = { hasSecondName: hasSecondName(), areCheckpointsStalled: checkpoints.isStalled };
       return { outcomes: [], problem, file: state };
     }
@@ -79,11 +86,23 @@ function open(options: DatabaseOptions): (request: StorageRequest) => StorageRep
     port?.close();
     return { outcomes: [] };
   };
+  return { serve, problem: spaceProblem };
+}
+
+/** Checks at the start whether the log can grow. Does not wait for another process's lock, as later checks do. */
+function findSpaceProblem(db: DatabaseSync, identity: FileIdentity): StoreProblem | undefined {
+  try {
+    runInTransaction(db, identity.checkSpace, 0);
+    return undefined;
+  } catch (fault) {
+    return isLocked(fault) ? undefined : fileProblemOf(fault);
+  }
 }
 
 /** Checks whether this release can use the schema, and whether commits work. The commit changes nothing. */
-function findWriteProblem(db: DatabaseSync, lockTimeoutMs?: number): StoreProblem | undefined {
+function findWriteProblem(db: DatabaseSync, identity: FileIdentity, lockTimeoutMs?: number): StoreProblem | undefined {
   const writeVersion = (): void => {
+    identity.checkSpace();
     const version = db.prepare("PRAGMA user_version").get()?.["user_version"];
     db.exec(`PRAGMA user_version = ${String(version)}`);
   };

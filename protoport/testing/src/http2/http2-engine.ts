@@ -1,7 +1,11 @@
 import { createServer } from "node:net";
 import type { Duplex } from "node:stream";
-import { type ErrorCode, type ErrorScope, type IncomingBody } from "../../../gateway/src/http/exchange/index.ts";
-import { BacklogBudget } from "../../../gateway/src/engine/backlog.ts";
+import {
+  BacklogBudget,
+  type ErrorCode,
+  type ErrorScope,
+  type IncomingBody,
+} from "../../../gateway/src/http/exchange/index.ts";
 import {
   defaultHttp2Limits,
   encodeBlock,

@@ -1,5 +1,10 @@
-import { CommonHeaderFields, type HeaderFields, type HttpProblem } from "../../http/index.ts";
-import { chunkExtensionsTooLargeProblem, invalidHttpProblem } from "./problems.ts";
+import {
+  chunkExtensionsTooLargeProblem,
+  CommonHeaderFields,
+  type HeaderFields,
+  type HttpProblem,
+  invalidHttpProblem,
+} from "../../http/index.ts";
 import type { Incoming } from "./incoming.ts";
 import { readFieldLines } from "./request-head.ts";
 

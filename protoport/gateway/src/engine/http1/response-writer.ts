@@ -1,6 +1,5 @@
 import type { Socket } from "node:net";
-import { freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "../../http/index.ts";
-import { type Backlog } from "../backlog.ts";
+import { type Backlog, freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "../../http/index.ts";
 import { fieldLines, type Framing } from "./response-head.ts";
 
 /**

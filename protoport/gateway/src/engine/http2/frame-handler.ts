@@ -1,5 +1,4 @@
-import { ErrorCode, noBytes } from "../../http/index.ts";
-import { type Backlog } from "../backlog.ts";
+import { type Backlog, ErrorCode, noBytes } from "../../http/index.ts";
 import type { FloodGuard } from "./flood-guard.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import type { Frame, FrameReceiver } from "./frame-reader.ts";

@@ -1,6 +1,5 @@
 import type { Duplex } from "node:stream";
-import { freeBuffer, isSingleUse } from "../../http/index.ts";
-import { type Backlog } from "../backlog.ts";
+import { type Backlog, freeBuffer, isSingleUse } from "../../http/index.ts";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 
 // Initial size in bytes of the buffer that collects frames. The buffer grows if an event-loop turn sends more.

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ErrorCode } from "../../../src/http/exchange/index.ts";
-import { BacklogBudget } from "../../../src/engine/backlog.ts";
+import { BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
 import type { Http2Stream } from "../../../src/engine/http2/index.ts";
 import {
   answer,

@@ -1,7 +1,16 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { execFile } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -279,6 +288,36 @@ describe("an SQLite store with a permanent problem", () => {
       faults: [],
       problem: `${file}: the storage thread has exited`,
     });
+    await store.close();
+  });
+
+  test("is not ready on a full disk, although the log of a killed process has space", async ({ annotate }) => {
+    using folder = createTempFolder();
+    try {
+      await run("mount", ["-t", "tmpfs", "-o", "size=8m", "none", folder.path]);
+    } catch {
+      return void (await annotate("not tried: this machine does not allow mounts"));
+    }
+    using _ = { [Symbol.dispose]: () => void execFileSync("umount", [folder.path]) };
+    const [crashing, file] = [folder.file("crashing.db"), folder.file("plants.db")];
+    {
+      using db = openDatabase({ file: crashing, plantsWhenCreated: { first: 1n, last: 30_000n } });
+      // A large commit extends the log, and the next commit writes at the log's start.
+      db.exec("DELETE FROM plants WHERE id > 9; PRAGMA wal_checkpoint; DELETE FROM plants WHERE id = 9");
+      for (const end of ["", "-wal", "-shm"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);
+    }
+    rmSync(crashing);
+    const filler = folder.file("filler");
+    // The filler is larger than the free space, so that it fills the disk.
+    expect(() => writeFileSync(filler, new Uint8Array(2 ** 23))).toThrow(/ENOSPC/);
+    const store = await openSqliteStore({ file });
+    await expect.poll(() => store.isChecking).toBe(false);
+    expect(store.problem).toBe(`${file}: the disk is full`);
+    expect(store.needsRestart).toBe(false);
+    await expect(store.delete(1n, deleteCall())).rejects.toThrow(/unavailable/);
+    rmSync(filler);
+    await expect.poll(() => store.problem, { timeout: 5_000 }).toBeUndefined();
+    await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
   });
 
