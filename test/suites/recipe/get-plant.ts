@@ -73,9 +73,6 @@ export const pieces: Readonly<Record<string, string>> = {
     ],`,
 };
 
-/** Maximum number of sessions that read at the same time. */
-export const readsMax = 2;
-
 /** Each file's code for the stores' new method or its tests, and the existing code before which it is inserted. */
 export const methodPieces: Readonly<Record<string, readonly (readonly [piece: string, before: string])[]>> = {
   [pathOf("queued-store.ts")]: [
@@ -136,10 +133,22 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
   ],
   "src/stores/postgres/postgres-store.ts": [
     ['import { storeUnavailable } from "../../service/index.ts";\n', "import type { PlantStore, StoreConnections }"],
-    ["readonly #reads: SessionPool;\n  ", "readonly #sessions: SessionPool;"],
-    [`this.#reads = new SessionPool(openSession, ${readsMax});\n    `, "this.#sessions = new SessionPool("],
+    [
+      "readonly #reads: SessionPool;\n  #lastRead: Promise<unknown> = Promise.resolve();\n  ",
+      "readonly #sessions: SessionPool;",
+    ],
+    [
+      "this.#reads = new SessionPool(() => new Session(server, deleteTimeouts, names));\n    ",
+      "this.#sessions = new SessionPool(",
+    ],
     [
       `async has(id: bigint): Promise<boolean> {
+    const read = this.#lastRead.then(() => this.#find(id));
+    this.#lastRead = read.catch(() => undefined);
+    return await read;
+  }
+
+  async #find(id: bigint): Promise<boolean> {
     return await this.#reads.use(performance.now() + batchTimeoutMs, async (session) => {
       try {
         const { plants } = await this.#location.schemaOn(session);
@@ -212,7 +221,7 @@ import { GetPlantRequestSchema } from "../../src/gen/es/plantstore/v1/plant_serv
     [
       `get: (id) =>
       new Promise((resolve, reject) => {
-        const deadline = Date.now() + clientTimeoutMs;
+        const deadline = Date.now() + (options.timeoutMs ?? defaultTimeoutMs);
         stub.getPlant({ id }, new Metadata(), { deadline }, (error) => {
           if (error === null) resolve(true);
           else if (error.code === status.NOT_FOUND) resolve(false);

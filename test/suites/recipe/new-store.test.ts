@@ -79,7 +79,7 @@ test("the compiler reports every file that lacks a new store kind", { timeout: b
   for (const file of files) expect(recipe).toContain(`\`${file}\``);
 });
 
-test("a new store kind is no other kind once it has its rows", { timeout: buildLimitMs }, async () => {
+test("a new store kind works by its rows alone", { timeout: buildLimitMs }, async () => {
   for (const [path, { row, before }] of Object.entries(rows)) {
     expect(read(path).split(before), `${path} has ${before} once`).toHaveLength(2);
     copy.replace(

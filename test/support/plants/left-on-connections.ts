@@ -2,7 +2,7 @@
 export interface LeftOnConnections {
   /** Completes the sentence "another client leaves …". */
   readonly name: string;
-  /** The changed settings, as named in docs/explanation/storage.md. */
+  /** The changed settings, as named in docs/reference/postgresql.md. */
   readonly settings: readonly string[];
   /** The other client's statements; idempotent. */
   readonly sql: string;
@@ -11,7 +11,7 @@ export interface LeftOnConnections {
 }
 
 /**
- * Everything that docs/explanation/storage.md lists. The roles `neighbor`, without privileges, and `gardener`, with
+ * Everything that docs/reference/postgresql.md lists. The roles `neighbor`, without privileges, and `gardener`, with
  * some, must exist.
  */
 export const leftOnConnections: readonly LeftOnConnections[] = [

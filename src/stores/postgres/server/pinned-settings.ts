@@ -1,7 +1,7 @@
 import { sqlStateOf } from "./sql-state.ts";
 
 // Behind a pooler, a connection keeps its previous client's settings. Roles and databases also have settings. No
-// guarantee of the store may depend on these inherited settings. docs/explanation/storage.md lists the settings that
+// guarantee of the store may depend on these inherited settings. docs/reference/postgresql.md lists the settings that
 // the store pins.
 
 // A commit must wait for the disk and for synchronous standbys, because the store acknowledges the commit to a caller.

@@ -58,7 +58,7 @@ const supportedParameters: readonly string[] = (
 ).split(" ");
 
 /**
- * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/explanation/storage.md lists the
+ * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/reference/postgresql.md lists the
  * parameters. Other parameters are errors, because security may depend on a parameter.
  *
  * @param certificates - the certificates from a previous URL for the same database

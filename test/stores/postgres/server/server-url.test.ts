@@ -303,21 +303,21 @@ const parametersOfLibpq = `
   scram_server_key service servicefile target_session_attrs load_balance_hosts oauth_issuer oauth_client_id
   oauth_client_secret oauth_scope`;
 
-/** The parameters in the table in docs/explanation/storage.md. */
+/** The parameters in the table in docs/reference/postgresql.md. */
 function documentedParameters(): readonly string[] {
-  const page = readFileSync(new URL("../../../../docs/explanation/storage.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../../docs/reference/postgresql.md", import.meta.url), "utf8");
   const [, table = ""] = /^\| parameter \| value \|\n\|---\|---\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
   // The second column contains values, except for `ssl`, the alternative to sslmode.
   return [...table.split("\n").flatMap((row) => row.split("|")[1]?.match(/\w+/g) ?? []), "ssl"];
 }
 
-test("docs/explanation/storage.md lists only libpq parameters", () => {
+test("docs/reference/postgresql.md lists only libpq parameters", () => {
   expect(documentedParameters()).toHaveLength(15);
   expect(parametersOfLibpq.match(/\w+/g)).toEqual(expect.arrayContaining([...documentedParameters()]));
 });
 
 test.each(parametersOfLibpq.match(/\w+/g) ?? [])(
-  "%s is documented in docs/explanation/storage.md or refused by name",
+  "%s is documented in docs/reference/postgresql.md or refused by name",
   (name) => {
     // A value that is invalid for every parameter that does not accept any string.
     const refusal = refusalOf(`postgres://db/p?${name}=%20`);

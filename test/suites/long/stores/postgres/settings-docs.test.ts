@@ -5,9 +5,9 @@ import { leftOnConnections } from "../../../../support/plants/left-on-connection
 import { projectFolder } from "../../../../../protoport/testing/src/process/child-program.ts";
 import { sourceFiles } from "../../../../../protoport/testing/src/source-files.ts";
 
-const page = join(projectFolder, "docs/explanation/storage.md");
+const page = join(projectFolder, "docs/reference/postgresql.md");
 const text = readFileSync(page, "utf8");
-const chapter = text.slice(text.indexOf("### Settings of a session"), text.indexOf("### Faults"));
+const chapter = text.slice(text.indexOf("## Settings of a session"), text.indexOf("## Faults"));
 
 /** The table's rows, with the names in the first column, and the tests in the last one. */
 const rows = [...chapter.matchAll(/^\| (.*) \| .* \| (.*) \|$/gm)].slice(1).map(([, names = "", held = ""]) => ({
@@ -39,7 +39,7 @@ const demanded = [
   "TimeZone",
 ];
 
-describe("the table of session settings in docs/explanation/storage.md", () => {
+describe("the table of session settings in docs/reference/postgresql.md", () => {
   test("lists every setting that affects a guarantee", () => {
     expect(documented).toEqual(expect.arrayContaining(demanded));
   });
