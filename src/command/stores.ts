@@ -142,9 +142,9 @@ export const backupCommand: Command = {
   operands: [{ name: "FILE", about: "the copy, which is also a store; must not exist yet" }],
   flags: databaseFlag,
   run: async (flags, [file = ""], terminal) => {
-    const { path, backUp } = fileOf("backup", flags, terminal);
-    backUp(file);
-    terminal.err(`copied ${path} to ${file}`);
+    const store = fileOf("backup", flags, terminal);
+    store.backUp(file);
+    terminal.err(`copied ${store.path} to ${file}`);
     return exitCode.ok;
   },
 };
@@ -157,9 +157,9 @@ export const restoreCommand: Command = {
   flags: databaseFlag,
   notes: ["Plants that were deleted after the backup are restored too."],
   run: async (flags, [file = ""], terminal) => {
-    const { path, restore } = fileOf("restore", flags, terminal);
-    restore(file);
-    terminal.err(`restored ${path} from ${file}`);
+    const store = fileOf("restore", flags, terminal);
+    store.restore(file);
+    terminal.err(`restored ${store.path} from ${file}`);
     return exitCode.ok;
   },
 };

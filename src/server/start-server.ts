@@ -61,10 +61,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   opened.defer(async () => certificate?.close());
   const verifier = await openVerifier(configuration, log);
   if (verifier === undefined)
-    log.warn(
-      { errorCode: "ERR_NO_CREDENTIALS" satisfies PlantErrorCode },
-      "no credentials are configured; all calls will be refused",
-    );
+    log.warn({ errorCode: noCredentials }, "no credentials are configured; all calls will be refused");
   opened.defer(async () => verifier?.close?.());
   const telemetry = opened.use(await openTelemetry(configuration, options, log));
   const database = await watchDatabase(configuration.database, log);
@@ -170,5 +167,7 @@ async function openTelemetry(
   const { openPlantTelemetry } = await import("./plant-telemetry.ts");
   return await openPlantTelemetry(database.kind, serviceVersion, log);
 }
+
+const noCredentials: PlantErrorCode = "ERR_NO_CREDENTIALS";
 
 const hourMs = 3_600_000;
