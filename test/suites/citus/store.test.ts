@@ -413,8 +413,8 @@ describe("on Citus", () => {
 
   test("a cancelled deletion is in doubt, and a refused one is not", async () => {
     const url = await createStore([7n, 8n]);
-    await addTrigger(url, { table: "plants", when: "DELETE", sql: "RAISE 'protected'", of: 8n });
-    await addTrigger(url, { table: "deletions", when: "INSERT", sql: "PERFORM pg_sleep(5); RETURN NEW", of: 7n });
+    const sql = "IF OLD.id = 8 THEN RAISE 'protected'; END IF; PERFORM pg_sleep(5); RETURN OLD";
+    await addTrigger(url, { table: "plants", when: "DELETE", sql });
     const { session, tables } = await openCitusSession(url);
     session.deadlineMs = performance.now() + 1_500;
     const [cancelled, refused] = callersOf(7n, 8n).map((one) => [one]);

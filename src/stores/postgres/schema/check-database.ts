@@ -39,7 +39,7 @@ const lackingSql = `
 /**
  * Checks that the database makes commits durable, accepts any text and hides no rows from the user, that this release can
  * use its schema, and that no move has set the store aside. Reading and moving need less. Does not check the settings
- * that the store's statements pin. The separate transactions reset the role to the URL's user.
+ * that the store's statements pin. The separate transactions run as the URL's user.
  *
  * @returns the schema's version
  * @throws StoreOpenError if a check fails. Throws an `Error` if the server is read-only, which a failover may change

@@ -10,10 +10,10 @@ const pinSynchronousCommit = `
     CASE pg_catalog.set_config('synchronous_commit', NULL, true) WHEN 'on' THEN '' WHEN 'remote_apply' THEN ''
       ELSE pg_catalog.set_config('synchronous_commit', 'on', true) END`;
 
-// `sessionSettings` in connect.ts explains this setting.
+// Every other level includes warnings, such as that a commit is not on the standbys. Citus needs debug messages.
 const pinClientMinMessages = `
-    CASE pg_catalog.current_setting('client_min_messages') WHEN 'warning' THEN ''
-      ELSE pg_catalog.set_config('client_min_messages', 'warning', true) END`;
+    CASE pg_catalog.current_setting('client_min_messages')
+      WHEN 'error' THEN pg_catalog.set_config('client_min_messages', 'warning', true) ELSE '' END`;
 
 // Triggers and foreign keys may protect a plant. The role is set only if necessary, because not every user may set it.
 const pinReplicationRole = `
