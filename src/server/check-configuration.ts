@@ -1,6 +1,5 @@
 import { openCertificate } from "./certificate.ts";
 import { checkAddresses } from "./check-addresses.ts";
-import { findCollectorProblems } from "./check-collectors.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
 import type { OperatorLog } from "@protoport/auth/inputs";
@@ -16,7 +15,7 @@ export interface CheckedConfiguration {
   readonly tokensProblem: string | undefined;
   /** The OpenTelemetry SDK's messages about invalid `OTEL_…` variables. The SDK uses defaults for invalid values. */
   readonly telemetryProblems: readonly string[];
-  /** Warnings that the server would log, for example for an empty token hash file, the store or a collector. */
+  /** Warnings that the server would log, for example for an empty token hash file or the store. */
   readonly warnings: readonly string[];
 }
 
@@ -41,7 +40,6 @@ export async function checkConfiguration(configuration: Configuration): Promise<
   verifier?.close?.();
   const { database } = configuration;
   if (isDurable(database)) warnings.push(...(await withDatabaseSetting(database, checkPlantStore(database))));
-  warnings.push(...(await findCollectorProblems(process.env)));
   // Checks the SDK last, because the SDK would export telemetry during other checks.
   return { tokensProblem, telemetryProblems: await problemsOfSdk(), warnings };
 }

@@ -62,39 +62,6 @@ test("check reports invalid OpenTelemetry variables, and exports nothing", async
   expect(collector.requests).toEqual([]);
 });
 
-test.each<{ name: string; environment: Readonly<Record<string, string>>; collectors: readonly string[] }>([
-  {
-    name: "a collector refuses connections",
-    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" },
-    collectors: ["http://127.0.0.1:1 accepts no connections: connect ECONNREFUSED 127.0.0.1:1"],
-  },
-  {
-    name: "a collector's host name is unknown",
-    environment: { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "https://collector.invalid/v1/traces" },
-    collectors: ["https://collector.invalid accepts no connections: getaddrinfo "],
-  },
-  {
-    name: "two collectors refuse connections",
-    environment: {
-      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://[::1]:1/v1/traces",
-      OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://127.0.0.1:1/v1/metrics",
-    },
-    collectors: ["http://[::1]:1 accepts no connections: connect E", "http://127.0.0.1:1 accepts no connections: "],
-  },
-  {
-    name: "OpenTelemetry is disabled",
-    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1", OTEL_SDK_DISABLED: "true" },
-    collectors: [],
-  },
-])("when $name, check passes and warns about each collector in use", async ({ environment, collectors }) => {
-  using folder = createTempFolder();
-  for (const [variable, value] of Object.entries(environment)) vi.stubEnv(variable, value);
-  const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());
-  const warning = "warning: traces or metrics are lost while the collector ";
-  const warnings = collectors.map((collector) => expect.stringContaining(`${warning}${collector}`));
-  expect({ exitCode, err }).toEqual({ exitCode: 0, err: [...warnings, notAsked] });
-});
-
 test.each([
   {
     name: "traces",
