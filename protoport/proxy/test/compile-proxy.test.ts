@@ -53,6 +53,23 @@ test("an RPC that one upstream hides and another serves keeps its rule", async (
   expect([rest.rules?.length, hiddenRpcs.has(selector)]).toEqual([1, false]);
 });
 
+test("a rule of the proxy that names a hidden field is refused with a hint at visibility", async () => {
+  const [service] = restrictedServices().filter(({ name }) => name === "GreenhouseService");
+  if (service === undefined) throw new TypeError("no greenhouse");
+  const [selector, otherSelector] = [`${service.typeName}.WaterBed`, "b.B.Get"];
+  const open = (path: string, allow: readonly string[], of = selector): Promise<ProxyGateway> =>
+    openProxy({
+      upstreams: [{ upstream, descriptors: descriptorSetOf(service.file) }, other],
+      visibility: { allow },
+      rest: { rules: [{ selector: of, pattern: { case: "post", value: path } }] },
+    });
+  await expect(open("/notes/{note}", [])).rejects.toThrow(
+    /WaterBed: POST \/notes\/\{note\}: path variable "note" is not a field of [\w.]+, or visibility hides it$/m,
+  );
+  await expect(open("/notes/{note}", [], otherSelector)).rejects.toThrow(/is not a field of [\w.]+$/m);
+  expect((await open("/notes/{note}", ["INTERNAL"])).services).toHaveLength(3);
+});
+
 test("visibilityLabels contains the labels of the routes that the process serves", async () => {
   const [greenhouse, maintenance] = restrictedServices();
   const proxy = await openProxy({

@@ -216,14 +216,13 @@ export function* compileRoutesInSteps(
 ): Generator<void, Routes> {
   const [options, platform] =
     userOptions.codegen === false ? withoutCodegen(userOptions, ownPlatform) : [userOptions, ownPlatform];
-  const { compressions, parsedMethods } = platform;
   const { routes, rest = {}, requestPathPrefix: prefix = "", endpoints: allEndpoints = [], mcp } = options;
   requireFunction(routes);
   for (const endpoint of allEndpoints) refuseUnusableEndpoint(endpoint);
   const onIgnored = guardCallback("rest.onIgnored", rest.onIgnored, report);
   const { rpcs, registry, hiddenRpcs, ...visibility } = yield* createRpcs(
     routes,
-    withDefaults(options, compressions),
+    withDefaults(options, platform.compressions),
     ({ jsonOptions }) => ({ ...jsonRulesOf(jsonOptions), ...rest.json }),
     platform,
     options,
@@ -247,12 +246,13 @@ export function* compileRoutesInSteps(
     {
       reservedPaths: listPaths(allEndpoints, mcp),
       requestPathPrefix: prefix,
-      ...(parsedMethods && { parsedMethods }),
+      ...(platform.parsedMethods && { parsedMethods: platform.parsedMethods }),
+      hidesFields: ({ input, output }) => visibility.hidden?.mayBeIn([input, output]) === true,
     },
   );
   const ruled = new Set(restRoutes.bindings.map(({ template }) => fixedPathOf(template)));
   const endpoints = allEndpoints.filter(({ path, yieldsToRules }) => yieldsToRules !== true || !ruled.has(path));
-  const httpMethods = listMethods(restRoutes, endpoints, parsedMethods);
+  const httpMethods = listMethods(restRoutes, endpoints, platform.parsedMethods);
   yield;
   const corsOrigins = options.cors?.origins;
   const isIncomplete = rest.ignoreUnregistered ?? false;

@@ -16,7 +16,7 @@ import { isPathPrefix } from "./raw-path.ts";
 import { findShadowedBindings } from "./reachability.ts";
 import { type BindingOptions, bindingOptionsOf, type RestRouteOptions } from "./rest-options.ts";
 import { anyMethod, type RouteMatch, RouteTable } from "./route-table.ts";
-import { RuleProblem } from "./rule-problem.ts";
+import { RuleProblem, UnknownFieldProblem } from "./rule-problem.ts";
 
 /** A server's constraints on the routes. */
 export interface RouteConstraints {
@@ -26,6 +26,8 @@ export interface RouteConstraints {
   readonly requestPathPrefix?: string;
   /** The HTTP methods that the server's parser accepts. Default: any token. */
   readonly parsedMethods?: Pick<ReadonlySet<string>, "has">;
+  /** Returns whether the option `visibility` hides fields of an RPC's messages, at any depth. Default: no fields. */
+  readonly hidesFields?: (method: DescMethod) => boolean;
 }
 
 /** The result from matching a REST request by method and path. */
@@ -136,9 +138,16 @@ class Compiler {
   #addMethod(method: DescMethod, findRule: FindHttpRule, reserved: ReadonlySet<string>): void {
     const rule = findRule(method);
     const patterns = rule && this.#collect(selectorOf(method), () => toHttpPatterns(rule));
+    const { hidesFields = () => false } = this.#constraints;
     for (const pattern of patterns ?? []) {
-      this.#collect(`${selectorOf(method)}: ${pattern.httpMethod} ${toOneLine(pattern.pathTemplate)}`, () => {
-        this.#addPattern(method, pattern, reserved);
+      const where = `${selectorOf(method)}: ${pattern.httpMethod} ${toOneLine(pattern.pathTemplate)}`;
+      this.#collect(where, () => {
+        try {
+          this.#addPattern(method, pattern, reserved);
+        } catch (error) {
+          if (!(error instanceof UnknownFieldProblem) || !hidesFields(method)) throw error;
+          throw new RuleProblem(`${error.message}, or visibility hides it`);
+        }
       });
     }
   }

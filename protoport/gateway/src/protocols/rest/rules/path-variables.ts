@@ -10,7 +10,7 @@ import {
 } from "../../../protobuf/index.ts";
 import { createPathSetter, type FieldPath, leafOf, resolveProtoPath } from "./field-path.ts";
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
-import { RuleProblem } from "./rule-problem.ts";
+import { RuleProblem, UnknownFieldProblem } from "./rule-problem.ts";
 
 /** The variables in a path template, compiled for a request message. */
 export interface PathVariables {
@@ -41,7 +41,7 @@ function bindVariable(input: DescMessage, template: PathTemplate, variable: Temp
   const { fieldPath } = variable;
   const name = fieldPath.join(".");
   const path = resolveProtoPath(input, fieldPath);
-  if (path === undefined) throw new RuleProblem(`path variable "${name}" is not a field of ${input.typeName}`);
+  if (path === undefined) throw new UnknownFieldProblem(`path variable "${name}" is not a field of ${input.typeName}`);
   const leaf = leafOf(path);
   const parse = leaf.fieldKind === "list" ? undefined : createUrlTextParser(leaf);
   if (parse === undefined)

@@ -15,7 +15,7 @@ import { toShortLine } from "../../../http/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { createRawReader } from "./http-body.ts";
 import type { RestBody } from "./rest-request.ts";
-import { RuleProblem } from "./rule-problem.ts";
+import { RuleProblem, UnknownFieldProblem } from "./rule-problem.ts";
 
 /**
  * Reads a body with a valid content type. A reader has one of the three functions, or none if the rule has no body.
@@ -87,6 +87,7 @@ export function bindBody(input: DescMessage, body: string, boundByPath: BoundFie
 
 function bodyFieldOf(input: DescMessage, body: string): DescField {
   const field = findProtoField(input, body);
-  if (field === undefined) throw new RuleProblem(`body "${toShortLine(body)}" is not a field of ${input.typeName}`);
+  if (field === undefined)
+    throw new UnknownFieldProblem(`body "${toShortLine(body)}" is not a field of ${input.typeName}`);
   return field;
 }

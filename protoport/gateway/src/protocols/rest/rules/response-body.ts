@@ -3,7 +3,7 @@ import { toUtf8, toShortLine } from "../../../http/index.ts";
 import { createJsonFieldWriter, createJsonMessageWriter } from "../../../protobuf/index.ts";
 import { findProtoField } from "./field-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
-import { RuleProblem } from "./rule-problem.ts";
+import { UnknownFieldProblem } from "./rule-problem.ts";
 
 /** The response to a successful request. */
 export interface RestResponse {
@@ -42,7 +42,7 @@ export function createJsonWriter(
   if (responseBody === "") return createJsonMessageWriter(output, options);
   const field = findProtoField(output, responseBody);
   if (field === undefined)
-    throw new RuleProblem(`response_body "${toShortLine(responseBody)}" is not a field of ${output.typeName}`);
+    throw new UnknownFieldProblem(`response_body "${toShortLine(responseBody)}" is not a field of ${output.typeName}`);
   // A message writer would omit a field with the default value, but a response body must be a JSON value.
   return createJsonFieldWriter(field, options);
 }
