@@ -11,16 +11,15 @@ import {
 import type { Log } from "@protoport/telemetry/logs";
 import {
   assertSameDatabase,
+  isDurable,
   type PlantLocation,
   type PostgresLocation,
   readServerUrl,
   StoreOpenError,
+  type StoreLocation,
 } from "../stores/index.ts";
 import { ConfigurationError, valueOrThrow } from "./configuration-error.ts";
 import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
-
-/** The store that a `DATABASE_URL` selects. */
-export type Database = { readonly kind: "memory" } | PlantLocation;
 
 /** The functions that process a `DATABASE_URL` for one kind of store. */
 interface UrlForm<Location> {
@@ -36,42 +35,43 @@ interface UrlForm<Location> {
   watch(location: Location, log: Log): Promise<WatchedDatabase>;
 }
 
-const watchNothing = async (location: Database): Promise<WatchedDatabase> => ({ location, files: [] });
+const watchNothing = async (location: StoreLocation): Promise<WatchedDatabase> => ({ location, files: [] });
 
-const urlForms: { readonly [Kind in Database["kind"]]: UrlForm<Extract<Database, { readonly kind: Kind }>> } = {
-  sqlite: {
-    form: "sqlite:<file>",
-    pattern: /^sqlite:/,
-    read: readSqliteUrl,
-    show: (text) => text,
-    watch: watchNothing,
-  },
-  postgres: {
-    form: "postgres://user:password@host:port/database",
-    pattern: /^postgres(?:ql)?:\/\//,
-    read: readPostgresUrl,
-    show: (text) => `postgres://${readServerUrl(text).name}`,
-    watch: watchPostgres,
-  },
-  memory: {
-    form: "memory:",
-    pattern: /^memory:$/,
-    read: () => parsed({ kind: "memory" }),
-    show: (text) => text,
-    watch: watchNothing,
-  },
-};
+const urlForms: { readonly [Kind in StoreLocation["kind"]]: UrlForm<Extract<StoreLocation, { readonly kind: Kind }>> } =
+  {
+    sqlite: {
+      form: "sqlite:<file>",
+      pattern: /^sqlite:/,
+      read: readSqliteUrl,
+      show: (text) => text,
+      watch: watchNothing,
+    },
+    postgres: {
+      form: "postgres://user:password@host:port/database",
+      pattern: /^postgres(?:ql)?:\/\//,
+      read: readPostgresUrl,
+      show: (text) => `postgres://${readServerUrl(text).name}`,
+      watch: watchPostgres,
+    },
+    memory: {
+      form: "memory:",
+      pattern: /^memory:$/,
+      read: () => parsed({ kind: "memory" }),
+      show: (text) => text,
+      watch: watchNothing,
+    },
+  };
 
 /**
  * Reads a `DATABASE_URL`, such as `sqlite:plants.db`, `postgres://…` or `memory:`. An SQLite path is absolute or
  * relative to the working directory, and is not percent-encoded. A `postgres://` URL is read like in libpq.
  */
-export function readDatabaseUrl(text: string): ParseResult<Database> {
+export function readDatabaseUrl(text: string): ParseResult<StoreLocation> {
   const forms = Object.values(urlForms).map(({ form }) => form);
   return formOf(text)?.read(text) ?? withProblems(`be ${forms.slice(0, -1).join(", ")} or ${forms.at(-1)}`);
 }
 
-function formOf(text: string): (typeof urlForms)[Database["kind"]] | undefined {
+function formOf(text: string): (typeof urlForms)[StoreLocation["kind"]] | undefined {
   return Object.values(urlForms).find(({ pattern }) => pattern.test(text));
 }
 
@@ -114,7 +114,7 @@ function readUrlFile(file: string): string {
 
 /** A store's location, and the watched files on which the store's URL depends. */
 export interface WatchedDatabase {
-  readonly location: Database;
+  readonly location: StoreLocation;
   readonly files: readonly WatchedFile[];
 }
 
@@ -124,8 +124,8 @@ export interface WatchedDatabase {
  *
  * @throws ConfigurationError if a file is unusable
  */
-export async function watchDatabase(location: Database, log: Log): Promise<WatchedDatabase> {
-  const form: Pick<UrlForm<Database>, "watch"> = urlForms[location.kind];
+export async function watchDatabase(location: StoreLocation, log: Log): Promise<WatchedDatabase> {
+  const form: Pick<UrlForm<StoreLocation>, "watch"> = urlForms[location.kind];
   return await form.watch(location, log);
 }
 
@@ -196,7 +196,7 @@ async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<W
  *
  * @throws StoreOpenError with a message that begins with the setting for the store's location
  */
-export async function withDatabaseSetting<Opened>(location: Database, opening: Promise<Opened>): Promise<Opened> {
+export async function withDatabaseSetting<Opened>(location: StoreLocation, opening: Promise<Opened>): Promise<Opened> {
   return await opening.catch((reason: unknown) => {
     if (!(reason instanceof StoreOpenError)) throw reason;
     const isFromFile = "urlFile" in location && location.urlFile !== undefined;
@@ -236,6 +236,6 @@ export function plantLocationOf(url: string | undefined, urlFile?: string): Plan
     return valueOrThrow(readUnquotedText(file, readDatabaseUrlFile), "DATABASE_URL_FILE must ");
   const result = text === "" ? withProblems("be set") : readUnquotedText(text, readDatabaseUrl);
   const database = valueOrThrow(result, "DATABASE_URL must ");
-  if (database.kind !== "memory") return database;
+  if (isDurable(database)) return database;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only a running server can access"]);
 }

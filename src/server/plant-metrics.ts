@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, type TokenVerifier } from "@protoport/auth";
 import type { FileReload, WatchedFile } from "@protoport/auth/inputs";
 import { type CompletedRequest, errorCodeOf } from "@protoport/gateway";
-import { type OnBatch, promisesOf } from "../stores/index.ts";
+import { type OnBatch, promisesOf, type StoreLocation } from "../stores/index.ts";
 import type { PlantErrorCode, PlantStore } from "../service/index.ts";
 import {
   type Attributes,
@@ -17,10 +17,9 @@ import {
 import type { KeyPair } from "@protoport/command-line";
 import type { Certificate } from "./certificate.ts";
 import type { PlantServer } from "./create-plant-server.ts";
-import type { Database } from "./database-url.ts";
 
 /** Returns the attributes of a commit's metrics and spans. */
-export function commitAttributes(database: Database["kind"]): Attributes {
+export function commitAttributes(database: StoreLocation["kind"]): Attributes {
   return {
     "db.system.name": promisesOf(database).system,
     "db.operation.name": "DELETE",
@@ -35,7 +34,7 @@ export class PlantMetrics implements Disposable {
   readonly #metrics = new Metrics();
   readonly #process: Disposable;
 
-  constructor(database: Database["kind"]) {
+  constructor(database: StoreLocation["kind"]) {
     this.onResponse = createRequestMetrics(this.#metrics, { refusalOf });
     this.onBatch = countBatches(this.#metrics, database);
     this.#process = measureProcess(this.#metrics);
@@ -163,7 +162,7 @@ function measureFile(metrics: Metrics, store: PlantStore): void {
 /** Upper bounds of the histogram for batch sizes. Every store limits a batch to 1,024 deletes. */
 const batchSizeBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024];
 
-function countBatches(metrics: Metrics, database: Database["kind"]): OnBatch {
+function countBatches(metrics: Metrics, database: StoreLocation["kind"]): OnBatch {
   const durations = metrics.histogram(
     {
       name: "db.client.operation.duration",

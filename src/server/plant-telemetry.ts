@@ -1,7 +1,6 @@
 import type { Log } from "@protoport/telemetry/logs";
-import type { OnBatch } from "../stores/index.ts";
+import type { OnBatch, StoreLocation } from "../stores/index.ts";
 import type { Tracing } from "@protoport/telemetry/opentelemetry";
-import type { Database } from "./database-url.ts";
 import { startSdk } from "./opentelemetry-sdk.ts";
 import { isSdkRegistered } from "./opentelemetry-variables.ts";
 import { commitAttributes, PlantMetrics } from "./plant-metrics.ts";
@@ -22,7 +21,7 @@ export interface PlantTelemetry extends AsyncDisposable {
  * @throws ConfigurationError if a required SDK cannot be started
  */
 export async function openPlantTelemetry(
-  database: Database["kind"],
+  database: StoreLocation["kind"],
   serviceVersion: string | undefined,
   log: Log,
 ): Promise<PlantTelemetry> {
@@ -44,7 +43,7 @@ export async function openPlantTelemetry(
 function tracedHooks(
   { createTracing, traceIdsOf }: typeof import("@protoport/telemetry/opentelemetry"),
   metrics: PlantMetrics,
-  database: Database["kind"],
+  database: StoreLocation["kind"],
 ): Pick<PlantTelemetry, "hooks" | "onBatch"> {
   const tracing = createTracing({ anonymous: true });
   return {
@@ -61,7 +60,7 @@ function tracedHooks(
   };
 }
 
-function tracedBatches(tracing: Tracing, metrics: PlantMetrics, database: Database["kind"]): OnBatch {
+function tracedBatches(tracing: Tracing, metrics: PlantMetrics, database: StoreLocation["kind"]): OnBatch {
   const attributes = commitAttributes(database);
   return (calls) => {
     const count = metrics.onBatch(calls);

@@ -1,9 +1,9 @@
 import { integer, oneOf, publicUrl, text } from "@protoport/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { type LogLevel, logLevels, type RequestIdResponses } from "@protoport/telemetry/logs";
-import type { PostgresLocation } from "../stores/index.ts";
+import type { PostgresLocation, StoreLocation } from "../stores/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
-import { type Database, readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
+import { readDatabaseUrl, readDatabaseUrlFile, showDatabaseUrl } from "./database-url.ts";
 import { type CredentialConfiguration, credentialSettings } from "./credential-settings.ts";
 import {
   type AdminAddress,
@@ -27,7 +27,7 @@ export interface Configuration extends CredentialConfiguration {
   readonly maxConnectionAgeMs: number | undefined;
   readonly maxConnectionAgeGraceMs: number | undefined;
   /** The store from `DATABASE_URL`, or from `databaseUrlFile` if `DATABASE_URL` is not set. */
-  readonly database: Database;
+  readonly database: StoreLocation;
   readonly databaseUrlFile: PostgresLocation | undefined;
   readonly deletionsKeptHours: number;
   readonly publicUrl: URL | undefined;
@@ -64,7 +64,7 @@ const retentionHoursMax = 876_000;
 
 /** The values of the settings, before `DATABASE_URL_FILE` replaces a missing `DATABASE_URL`. */
 export interface SettingValues extends Omit<Configuration, "database"> {
-  readonly database: Database | undefined;
+  readonly database: StoreLocation | undefined;
 }
 
 /** The settings table. `--help`, docs/reference/configuration.md and the configuration are derived from the table. */
