@@ -156,7 +156,7 @@ const limits = [
   { name: "frameworks", lines: 1135, files: 11, exports: 41 },
   { name: "gateway", lines: 34810, files: 395, exports: 32 },
   { name: "grpc-handlers", lines: 2615, files: 32, exports: 25 },
-  { name: "proxy", lines: 12290, files: 136, exports: 28 },
+  { name: "proxy", lines: 12150, files: 137, exports: 28 },
   { name: "rest-client", lines: 1890, files: 19, exports: 26 },
   { name: "telemetry", lines: 2260, files: 30, exports: 41 },
 ];
@@ -168,9 +168,9 @@ test.each(limits)("the sources of $name stay within $lines lines, $files files a
   expect(exports).toBeLessThanOrEqual(limit.exports);
 });
 
-test("the proxy without definitions stays within 9,920 lines", () => {
+test("the proxy without definitions stays within 9,700 lines", () => {
   const [proxy, definitions] = ["proxy", "proxy/definitions"].map((name) => tree.sizeOf(name).lines);
-  expect((proxy ?? 0) - (definitions ?? 0)).toBeLessThanOrEqual(9_920);
+  expect((proxy ?? 0) - (definitions ?? 0)).toBeLessThanOrEqual(9_700);
 });
 
 test("every package has size limits", () => {

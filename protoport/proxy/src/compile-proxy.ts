@@ -7,10 +7,10 @@ import { type RestOptions, selectorOf, withoutRpcs } from "@protoport/gateway/re
 import {
   assignServices,
   type LocalTypes,
+  findRouteClashes,
   type ProxiedUpstream,
-  assignRoutes,
+  type RouteClaims,
   typesOf,
-  unknownBefore,
   type UpstreamDescriptors,
 } from "./forward/index.ts";
 import type { ServiceOwners } from "./upstreams/index.ts";
@@ -28,6 +28,11 @@ export interface CompiledProxy {
   readonly visibilityLabels: ReadonlySet<string>;
   /** Each upstream's conflicts, as in {@link DescriptorReload}. */
   readonly conflicts: readonly (readonly string[])[];
+  /**
+   * Each upstream's routes that belong to another owner. New descriptors with such routes must not be used. Of
+   * descriptors that are in use already, no annotated routes are served.
+   */
+  readonly clashes: readonly (readonly string[])[];
 }
 
 /** The input for {@link compileProxy} that depends only on the options, not on descriptors. */
@@ -48,18 +53,13 @@ export function* compileProxy(
 ): Generator<void, CompiledProxy> {
   const { routes: registerLocal, jsonOptions } = options;
   const names = upstreams.map(({ connections }) => connections.name);
-  const offers = descriptors.map((each, at) => ({
-    descriptors: each,
+  const offers = descriptors.map(({ services }, at) => ({
+    services,
     isUnlimited: upstreams[at]?.isReflected === true && (upstreams[at].options.services ?? []).length === 0,
     name: names[at] ?? "",
   }));
   const assigned = assignServices(offers, new Set(localMethods.map(({ parent }) => parent.typeName)));
-  const claims = descriptors.map(({ isUnknown }, at) => ({
-    name: names[at] ?? "",
-    methods: (assigned.services[at] ?? []).flatMap(({ methods }) => methods),
-    waitsForEarlier: upstreams[at]?.isReflected === true,
-    isUnknown,
-  }));
+  const claims = claimsOf(upstreams, descriptors, assigned.services);
   const rules = [...upstreams.flatMap((upstream) => upstream.options.rules ?? []), ...(options.rest?.rules ?? [])];
   const hiddenRpcs = new Set(descriptors.flatMap((each) => [...each.hiddenRpcs]));
   // An RPC that the proxy serves is not hidden, even if another upstream hides the same name.
@@ -67,7 +67,7 @@ export function* compileProxy(
     for (const method of methods) hiddenRpcs.delete(selectorOf(method));
   }
   const given = withoutRpcs({ ...options.rest, rules }, hiddenRpcs);
-  const { rest, conflicts } = yield* compileRestOptions(given, claims, { owners, localMethods, options });
+  const { rest, conflicts, clashes } = yield* compileRestOptions(given, claims, { owners, localMethods, options });
   const tools = holdTools(options.mcp, claims);
   const proxied = new Set(assigned.services.flat());
   const registrations: ((router: ConnectRouter) => void)[] = [];
@@ -98,46 +98,64 @@ export function* compileProxy(
       [routes.visibilityLabels, ...descriptors.map(({ labels }) => labels)].flatMap((all) => [...all]),
     ),
     conflicts: upstreams.map((_, at) =>
-      [assigned.conflicts, conflicts, tools.conflicts].flatMap((each) => each[at] ?? []),
+      [assigned.conflicts, clashes, conflicts, tools.conflicts].flatMap((each) => each[at] ?? []),
     ),
+    clashes,
   };
 }
 
-/** Returns the REST options, and each upstream's routes that belong to another upstream. */
+/** Returns the RPCs and routes that each upstream claims. */
+function claimsOf(
+  upstreams: readonly ProxiedUpstream[],
+  descriptors: readonly UpstreamDescriptors[],
+  services: readonly (readonly DescService[])[],
+): readonly RouteClaims[] {
+  return upstreams.map(({ connections: { name }, isReflected }, at) => {
+    const methods = (services[at] ?? []).flatMap((service) => service.methods);
+    // The routes and tools of an upstream could belong to an earlier one that has not responded yet.
+    const unknown = isReflected ? descriptors.findIndex(({ isUnknown }, other) => isUnknown && other < at) : -1;
+    return { name, methods, isReflected, waitsFor: upstreams[unknown]?.connections.name };
+  });
+}
+
+/** Returns the REST options without the annotated routes of upstreams that wait or have a clash. */
 function* compileRestOptions(
   rest: RestOptions & Required<Pick<RestOptions, "rules">>,
-  claims: Parameters<typeof assignRoutes>[0],
+  claims: readonly RouteClaims[],
   { owners, localMethods, options }: Pick<CompileInput, "owners" | "localMethods" | "options">,
-): Generator<void, { readonly rest: RestOptions; readonly conflicts: CompiledProxy["conflicts"] }> {
-  if (claims.length + localMethods.length < 2) return { rest, conflicts: [] };
+): Generator<void, Pick<CompiledProxy, "rest" | "conflicts" | "clashes">> {
+  if (claims.length + localMethods.length < 2) return { rest, conflicts: [], clashes: [] };
   const { endpoints = [], mcp } = options;
   const methods = [...localMethods, ...claims.flatMap((claim) => claim.methods)];
   const selectors = new Set(methods.map(selectorOf));
   // With several upstreams, unknown selectors are allowed, so that one missing RPC does not stop all upstreams.
   const isLoose = claims.length > 1;
   const paths = endpoints.filter(({ atRoot }) => atRoot !== true).map(({ path }) => path);
-  const { conflicts, ...assignedRoutes } = yield* assignRoutes(claims, {
-    localMethods,
-    reservedPaths: new Set([...paths, ...(mcp === undefined ? [] : [mcp.path])]),
-    rules: rest.rules,
-    omit: (rest.omit ?? []).filter((selector) => !isLoose || selectors.has(selector)),
-    owners,
-  });
-  return { rest: { ...rest, ...assignedRoutes, ...(isLoose && { ignoreUnregistered: true }) }, conflicts };
+  const { rules } = rest;
+  const omit = (rest.omit ?? []).filter((selector) => !isLoose || selectors.has(selector));
+  const reservedPaths = new Set([...paths, ...(mcp === undefined ? [] : [mcp.path])]);
+  const found = yield* findRouteClashes(claims, { localMethods, reservedPaths, rules, omit, owners });
+  const conflicts = claims.map(({ waitsFor }, at) =>
+    waitsFor === undefined || found[at]?.held.length === 0
+      ? []
+      : [`its REST routes are not served before the descriptors of ${waitsFor} are known`],
+  );
+  const notServed = [...omit, ...found.flatMap(({ held }) => held)];
+  const served = { ...rest, omit: notServed, ...(isLoose && { ignoreUnregistered: true }) };
+  return { rest: served, conflicts, clashes: found.map(({ clashes }) => clashes) };
 }
 
 /**
  * Removes the tools of upstreams that wait for an earlier one, because a program may give the tools of both upstreams
  * the same name.
  */
-function holdTools(mcp: GatewayOptions["mcp"], claims: Parameters<typeof assignRoutes>[0]): HeldTools {
+function holdTools(mcp: GatewayOptions["mcp"], claims: readonly RouteClaims[]): HeldTools {
   if (mcp === undefined) return { options: {}, conflicts: [] };
   const held = new Set<DescMethod>();
-  const conflicts = claims.map(({ methods }, at) => {
-    const unknown = unknownBefore(claims, at);
-    if (unknown === undefined || mcp.toolNamesOf(methods).size === 0) return [];
+  const conflicts = claims.map(({ methods, waitsFor }) => {
+    if (waitsFor === undefined || mcp.toolNamesOf(methods).size === 0) return [];
     for (const method of methods) held.add(method);
-    return [`its tools are not served before the descriptors of ${unknown.name} are known`];
+    return [`its tools are not served before the descriptors of ${waitsFor} are known`];
   });
   return { options: { mcp: withoutTools(mcp, held) }, conflicts };
 }

@@ -111,7 +111,7 @@ export interface ProxyGateway extends Gateway {
    */
   readonly descriptorReloads: readonly DescriptorReload[];
   /**
-   * The REST options in use, which are the given options without the routes that belong to another upstream.
+   * The REST options in use, which are the given options without the annotated routes that are not served.
    * `createOpenApi` accepts these options to describe {@link services}. A reload may replace the object.
    */
   readonly rest: RestOptions;
@@ -154,10 +154,11 @@ type AcceptServices = (
  * descriptors. The proxy retries these upstreams, and serves them once their descriptors are read.
  *
  * An upstream cannot take over another upstream's calls by offering the same names. A service belongs to the upstream
- * that names it in `services`, even while that upstream is unavailable. An annotated REST route is omitted if it
- * overlaps a route from an earlier upstream, a rule or `routes`. {@link ProxyGateway.descriptorReloads} lists the
- * omitted routes. Until the proxy has reached all earlier upstreams, an upstream with reflection serves no annotated
- * REST routes and no MCP tools.
+ * that names it in `services`, even while that upstream is unavailable. New descriptors are refused if an annotated REST
+ * route overlaps a rule or a route of `routes`, of an earlier upstream or of descriptors from the operator. The upstream
+ * keeps its last descriptors, and {@link ProxyGateway.descriptorReloads} has the reason. If an earlier upstream adds such
+ * a route later, the later upstream serves no annotated REST routes. Until the proxy has reached all earlier upstreams,
+ * an upstream with reflection serves no annotated REST routes and no MCP tools.
  *
  * Connects at the first call. `drain` and `close` also close the connections to upstreams.
  *

@@ -145,11 +145,14 @@ class GenerationBuilder {
     this.#problems = wanted.map(({ problem }) => problem);
     const changed = [...wanted.entries()].filter(([at, { offer }]) => offer !== this.#offers[at]);
     if (changed.length === 0 && this.#compiled !== undefined) return;
-    const problem = await this.#compile(this.#offers.map((offer, at) => wanted[at]?.offer ?? offer));
+    const problem = await this.#compile(
+      this.#offers.map((offer, at) => wanted[at]?.offer ?? offer),
+      changed.map(([at]) => at),
+    );
     if (problem === undefined) return;
     // An error in one upstream's descriptors must not prevent another upstream's reload.
     for (const [at, { offer }] of changed) {
-      const own = changed.length === 1 ? problem : await this.#compile(this.#offers.with(at, offer));
+      const own = changed.length === 1 ? problem : await this.#compile(this.#offers.with(at, offer), [at]);
       this.#problems = this.#problems.with(at, this.#problems[at] ?? own);
     }
   }
@@ -228,12 +231,19 @@ class GenerationBuilder {
     return { offer: withUnknown(before, false), problem };
   }
 
-  /** Compiles the routes, or keeps the previous routes and returns the error. Rejects if `closing` has aborted. */
-  async #compile(offers: readonly Offer[]): Promise<Error | undefined> {
+  /**
+   * Compiles the routes, or keeps the previous routes and returns the error. Rejects if `closing` has aborted.
+   *
+   * @param changed - the upstreams whose new descriptors must have no routes of other owners
+   */
+  async #compile(offers: readonly Offer[], changed: readonly number[] = []): Promise<Error | undefined> {
     const { compile, closing } = this.#opened;
     closing.signal.throwIfAborted();
     try {
-      this.#compiled = await runInTurns(compile(offers));
+      const compiled = await runInTurns(compile(offers));
+      const clashes = changed.flatMap((at) => this.#withName(at, (compiled.clashes[at] ?? []).map(describeClash)));
+      if (clashes.length > 0) return withCode(new Error(clashes.join("\n")), "ERR_DESCRIPTORS");
+      this.#compiled = compiled;
     } catch (error) {
       return toError(error);
     }
@@ -336,6 +346,10 @@ function servicesLosingTypes(before: ServiceDescriptors, { omitted }: ServiceDes
 
 function proceduresOf({ methods }: DescService): readonly string[] {
   return methods.map(procedureOf);
+}
+
+function describeClash(clash: string): string {
+  return `cannot use the descriptors: ${clash}; add the RPC to rest.omit, or replace its rule in rest.rules`;
 }
 
 /** Returns the lines of an error's message. */

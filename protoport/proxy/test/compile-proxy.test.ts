@@ -17,10 +17,12 @@ async function openProxy(options: ProxyOptions): Promise<ProxyGateway> {
 const upstream = "http://127.0.0.1:1";
 const other = { upstream, descriptors: descriptorSetOf(serviceWithRoutes("b.B", { Get: [] }).file) };
 
-test("routes at paths of endpoints and MCP are omitted, except with atRoot", async () => {
+const remedy = "add the RPC to rest.omit, or replace its rule in rest.rules";
+
+test("createProxy rejects routes at paths of endpoints and MCP, except with atRoot", async () => {
   const service = serviceWithRoutes("a.A", { Get: ["GET /root", "GET /page", "GET /tools"] });
   const endpoint = { open: true, handle: () => ({ httpStatus: 200, body: "" }) };
-  const { descriptorReloads } = await openProxy({
+  const options = {
     upstreams: [{ upstream, descriptors: descriptorSetOf(service.file) }, other],
     requestPathPrefix: "/prefix",
     endpoints: [
@@ -28,10 +30,18 @@ test("routes at paths of endpoints and MCP are omitted, except with atRoot", asy
       { ...endpoint, path: "/page" },
     ],
     mcp: createMcp({ path: "/tools", tools: ["b.*"] }),
-  });
-  expect(descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([
-    ["route GET /page belongs to this server", "route GET /tools belongs to this server"],
-    [],
+  };
+  const message = ["/page", "/tools"]
+    .map(
+      (path) =>
+        `127.0.0.1:1: cannot use the descriptors: route GET ${path} of a.A.Get belongs to this server; ${remedy}`,
+    )
+    .join("\n");
+  await expect(createProxy(options)).rejects.toThrow(expect.objectContaining({ message, code: "ERR_DESCRIPTORS" }));
+  const { descriptorReloads } = await openProxy({ ...options, rest: { omit: ["a.A.Get"] } });
+  expect(descriptorReloads.map(({ problem, conflicts }) => [problem, conflicts])).toEqual([
+    [undefined, []],
+    [undefined, []],
   ]);
 });
 

@@ -33,6 +33,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "gateway",
   ],
   "proxy/definitions": [
+    "auth",
     "proxy/definitions/compare",
     "proxy/definitions/service-config",
     "command-line",

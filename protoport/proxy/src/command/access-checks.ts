@@ -15,7 +15,8 @@ import type { McpOptions } from "@protoport/gateway/mcp";
 import type { OpenApiOptions } from "@protoport/gateway/openapi";
 import type { AuthenticationSection } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import { createRequiredScopes, createToolFilter } from "./required-scopes.ts";
+import { createRequiredScopes } from "../definitions/index.ts";
+import { createToolFilter } from "./tool-filter.ts";
 
 /** The MCP endpoint's path. */
 export const mcpPath = "/mcp";

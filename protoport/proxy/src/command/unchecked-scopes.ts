@@ -1,9 +1,8 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import { requiredScopesOf } from "@protoport/auth";
 import { NamePatterns } from "@protoport/gateway/options";
 import { procedureOf, selectorOf } from "@protoport/gateway/rest";
+import { createRequiredScopes, findUncheckedScopes, type UncheckedRpcs } from "../definitions/index.ts";
 import { SettingsProblem } from "../settings/index.ts";
-import { createRequiredScopes } from "./required-scopes.ts";
 import type { ServingParts } from "./serving-parts.ts";
 
 /** The settings and the access checks that determine which scopes are checked. */
@@ -14,14 +13,6 @@ export interface ServedScopes {
   readonly services: readonly DescService[];
   /** The services of each upstream. */
   readonly descriptorReloads: readonly { readonly services: readonly string[] }[];
-}
-
-/** RPCs whose option `protoport.auth.v1.required_scopes` requires more than the settings require. */
-interface UncheckedRpcs {
-  /** RPCs whose option names scopes that the settings do not require. */
-  readonly restricted: readonly DescMethod[];
-  /** RPCs without scopes in the option or the settings, in services where other RPCs have the option. */
-  readonly undefined: readonly DescMethod[];
 }
 
 /**
@@ -91,40 +82,11 @@ function problemsOf(unchecked: UncheckedRpcs): readonly string[] {
   ];
 }
 
-/**
- * Returns the RPCs for which the settings require less than the option. Without the setting `authentication`, returns
- * no RPCs, because callers have no scopes.
- */
+/** Returns the RPCs for which the settings require less than the option, or no RPCs if callers have no scopes. */
 function findUncheckedRpcs(
   services: readonly DescService[],
   { settings: { authentication }, accessChecks: { isOpen } }: CheckedScopes,
 ): UncheckedRpcs {
   if (authentication === undefined) return { restricted: [], undefined: [] };
-  const requiredScopes = createRequiredScopes(authentication.scopes);
-  const described = services.flatMap(({ methods }) => {
-    const defined = methods.map((method) => ({ method, scopes: definedScopes(method) }));
-    const hasOption = defined.some(({ scopes }) => scopes !== undefined);
-    const closed = defined.filter(({ method }) => isOpen?.(procedureOf(method)) !== true);
-    return hasOption ? closed.map((each) => ({ ...each, required: requiredScopes(procedureOf(each.method)) })) : [];
-  });
-  return {
-    restricted: described
-      .filter(({ scopes = [], required = [] }) => scopes.some((scope) => !required.includes(scope)))
-      .map(({ method }) => method),
-    undefined: described
-      .filter(({ scopes, required }) => scopes === undefined && required === undefined)
-      .map(({ method }) => method),
-  };
-}
-
-/**
- * Returns the scopes that an RPC's option names, or `undefined` without the option. For an invalid option, returns a
- * scope that matches no setting.
- */
-function definedScopes(method: DescMethod): readonly string[] | undefined {
-  try {
-    return requiredScopesOf(method);
-  } catch {
-    return [""];
-  }
+  return findUncheckedScopes(services, createRequiredScopes(authentication.scopes), isOpen ?? (() => false));
 }

@@ -15,4 +15,5 @@ export { pluginCommand } from "./openapi/plugin-command.ts";
 export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
 export { profileNames, splitSwitches, type SwitchName, switchNames, toRestOptions } from "./rest-switches.ts";
+export { createRequiredScopes, findUncheckedScopes, type UncheckedRpcs } from "./unchecked-scopes.ts";
 export { createDescriber, describeUnusedRules, findUnknownNames } from "./unused-names.ts";

@@ -1,20 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { withCode } from "@protoport/gateway/errors";
-import type { ServiceDescriptors } from "./descriptors.ts";
 
-/** The data about an upstream that {@link assignServices} needs. */
+/** An upstream's services. With `isUnlimited`, the upstream itself determines them: by reflection, without patterns. */
 interface ServiceOffer {
-  readonly descriptors: ServiceDescriptors;
-  /** Whether the upstream itself determines its services: by reflection and without service patterns. */
-  readonly isUnlimited: boolean;
-  /** The upstream's name in messages. */
   readonly name: string;
-}
-
-/** The services that each upstream serves, and its services that belong to another upstream. */
-interface AssignedServices {
-  readonly services: readonly (readonly DescService[])[];
-  readonly conflicts: readonly (readonly string[])[];
+  readonly services: readonly DescService[];
+  readonly isUnlimited: boolean;
 }
 
 /**
@@ -22,24 +13,27 @@ interface AssignedServices {
  * last.
  *
  * @param localNames - the services that the process serves itself
+ * @returns the services that each upstream serves, and messages about its services that belong to another owner
  * @throws Error if two upstreams without `isUnlimited` offer the same service
  */
-export function assignServices(offers: readonly ServiceOffer[], localNames: ReadonlySet<string>): AssignedServices {
+export function assignServices(
+  offers: readonly ServiceOffer[],
+  localNames: ReadonlySet<string>,
+): { readonly services: readonly (readonly DescService[])[]; readonly conflicts: readonly (readonly string[])[] } {
   const owners = new Map([...localNames].map((name) => [name, "this server"]));
   const services = offers.map((): DescService[] => []);
   const conflicts = offers.map((): string[] => []);
   const byPrecedence = [...offers.entries()].toSorted(([, a], [, b]) => Number(a.isUnlimited) - Number(b.isUnlimited));
   const duplicates: string[] = [];
-  for (const [at, { descriptors, isUnlimited, name }] of byPrecedence) {
-    for (const service of descriptors.services) {
-      const { typeName } = service;
-      const owner = owners.get(typeName);
+  for (const [at, { services: offered, isUnlimited, name }] of byPrecedence) {
+    for (const service of offered) {
+      const owner = owners.get(service.typeName);
       if (owner === undefined) {
-        owners.set(typeName, name);
+        owners.set(service.typeName, name);
         services[at]?.push(service);
-      } else if (isUnlimited || localNames.has(typeName)) {
-        conflicts[at]?.push(`service ${typeName} belongs to ${owner}`);
-      } else duplicates.push(`${typeName} is served by two upstreams`);
+      } else if (isUnlimited || localNames.has(service.typeName)) {
+        conflicts[at]?.push(`service ${service.typeName} belongs to ${owner}`);
+      } else duplicates.push(`${service.typeName} is served by two upstreams`);
     }
   }
   if (duplicates.length > 0) throw withCode(new Error([...new Set(duplicates)].join("\n")), "ERR_DESCRIPTORS");

@@ -22,5 +22,5 @@ export {
 } from "./proxied-upstream.ts";
 export type { DescriptorReload, ReloadReport } from "./reload-report.ts";
 export { assignServices } from "./assign-services.ts";
-export { assignRoutes, unknownBefore } from "./assign-routes.ts";
+export { findRouteClashes, type RouteClaims } from "./route-clashes.ts";
 export { unknownServiceError } from "./upstream-errors.ts";

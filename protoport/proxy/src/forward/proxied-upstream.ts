@@ -295,9 +295,9 @@ export class ProxiedUpstream {
 
   /** Returns whether a service is proxied. Adds another upstream's service to `foreign`. */
   #isProxied(name: string, foreign: Map<string, number>): boolean {
-    const owner = this.#owners.foreignOwnerOf(this.#at, name);
-    if (owner !== undefined && foreign.size < foreignMax) foreign.set(name, owner);
-    return this.#owners.mayServe(this.#at, name);
+    const owner = this.#owners.ownerOfOffered(this.#at, name);
+    if (owner !== undefined && owner !== this.#at && foreign.size < foreignMax) foreign.set(name, owner);
+    return owner === this.#at;
   }
 
   /** Returns the retries for a policy. All methods with the same policy object share one budget. */

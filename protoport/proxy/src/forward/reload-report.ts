@@ -25,7 +25,7 @@ export interface DescriptorReload {
   readonly failures: number;
   /**
    * Services and REST routes that the upstream offers, but that belong to another upstream or to this process, such as
-   * `route DELETE /v1/orders/7 belongs to dns:orders:50051`.
+   * `route DELETE /v1/orders/7 of shop.v1.Shop.Delete belongs to dns:orders:50051`.
    */
   readonly conflicts: readonly string[];
   /** The services that the upstream serves with its current descriptors, by full name. */

@@ -9,9 +9,7 @@ interface ServicePatterns {
 
 /** A reason why an upstream's patterns cannot be used. */
 export interface PatternProblem {
-  /** The upstream's index. */
   readonly at: number;
-  readonly kind: "missing" | "shared";
   /** The pattern that an earlier upstream also has. Undefined if the upstream lacks patterns. */
   readonly pattern: string | undefined;
   /** The index of the earlier upstream with `pattern` or, if undefined, of another upstream with reflection. */
@@ -19,32 +17,26 @@ export interface PatternProblem {
 }
 
 /**
- * Returns the reasons why patterns do not determine each service's upstream. If several upstreams use reflection, each
- * needs patterns, because an upstream must not decide which calls it gets. Two upstreams must not have the same
- * pattern.
+ * Returns why patterns do not determine each service's upstream. If several upstreams use reflection, each needs
+ * patterns, because an upstream must not decide which calls it gets. Two upstreams must not have the same pattern.
  */
 export function findPatternProblems(upstreams: readonly ServicePatterns[]): readonly PatternProblem[] {
-  const reflected = [...upstreams.entries()].filter(([, { descriptors }]) => descriptors === "reflection");
-  const problems: PatternProblem[] = [];
-  for (const [at, { services = [] }] of reflected) {
-    const other = reflected.find(([index]) => index !== at)?.[0];
-    if (other !== undefined && services.length === 0) problems.push({ at, kind: "missing", pattern: undefined, other });
-  }
+  const isReflected = (at: number): boolean => upstreams[at]?.descriptors === "reflection";
   const firsts = new Map<string, number>();
-  for (const [at, { services = [] }] of upstreams.entries()) {
-    for (const pattern of services) {
-      const other = firsts.get(pattern) ?? at;
-      if (other === at) firsts.set(pattern, at);
-      else problems.push({ at, kind: "shared", pattern, other });
-    }
-  }
-  return problems;
+  return [...upstreams.entries()].flatMap(([at, { services = [] }]): readonly PatternProblem[] => {
+    const other = upstreams.findIndex((_, index) => index !== at && isReflected(index));
+    if (services.length === 0 && isReflected(at) && other >= 0) return [{ at, pattern: undefined, other }];
+    return services.flatMap((pattern) => {
+      const first = firsts.get(pattern) ?? at;
+      firsts.set(pattern, first);
+      return first === at ? [] : [{ at, pattern, other: first }];
+    });
+  });
 }
 
 /** Finds the upstream to which a service belongs, by all upstreams' patterns. The most specific pattern applies. */
 export class ServiceOwners {
   readonly #owners: NamePatterns<number>;
-  /** The patterns except `*`. */
   readonly #named: NamePatterns<number>;
   readonly #hasPatterns: readonly boolean[];
 
@@ -60,31 +52,25 @@ export class ServiceOwners {
     return this.#owners.get(name);
   }
 
-  /** Like {@link ownerOf}, but ignores the pattern `*`, which would match any first segment of a REST path. */
-  namedOwnerOf(name: string): number | undefined {
-    return this.#named.get(name);
-  }
-
-  /** Returns whether an upstream may serve a service. Services without a pattern go to upstreams without patterns. */
-  mayServe(at: number, name: string): boolean {
+  /**
+   * Returns the upstream that serves a service which an upstream offers, or `undefined` if none serves it. Services
+   * without a pattern belong to upstreams without patterns, except those for the operation of gRPC servers.
+   */
+  ownerOfOffered(at: number, name: string): number | undefined {
     const owner = this.ownerOf(name);
-    return owner === undefined ? this.#hasPatterns[at] === false && isApplicationService(name) : owner === at;
+    if (owner === at) return at;
+    if (/^grpc\.(?:reflection|health|channelz)\./.test(name)) return undefined;
+    return owner ?? (this.#hasPatterns[at] === false ? at : undefined);
   }
 
-  /** Returns the index of any other upstream with patterns, or `undefined`. */
-  otherWithPatterns(at: number): number | undefined {
-    const other = this.#hasPatterns.findIndex((has, index) => has && index !== at);
-    return other < 0 ? undefined : other;
+  /**
+   * Returns another upstream whose RPC paths may begin with a segment, or with any segment if `undefined`. A segment
+   * without a dot is a service name only if a pattern other than `*` contains it.
+   */
+  otherOwnerOfPath(at: number, segment: string | undefined): number | undefined {
+    const any = this.#hasPatterns.findIndex((has, index) => has && index !== at);
+    if (segment === undefined) return any < 0 ? undefined : any;
+    const owner = (/^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/.test(segment) ? this.#owners : this.#named).get(segment);
+    return owner === at ? undefined : owner;
   }
-
-  /** Returns the other upstream that owns an application's service, or `undefined` if there is no such upstream. */
-  foreignOwnerOf(at: number, name: string): number | undefined {
-    const owner = this.ownerOf(name);
-    return owner === at || !isApplicationService(name) ? undefined : owner;
-  }
-}
-
-/** Returns whether a service belongs to the application, rather than to the operation of gRPC servers. */
-function isApplicationService(name: string): boolean {
-  return !/^grpc\.(?:reflection|health|channelz)\./.test(name);
 }

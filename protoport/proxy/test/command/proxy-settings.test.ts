@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createAccessLog } from "../../src/command/access-log.ts";
 import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
-import { createRequiredScopes } from "../../src/command/required-scopes.ts";
+import { createRequiredScopes } from "../../src/definitions/index.ts";
 import { readProxyConfiguration } from "../../src/settings/index.ts";
 
 // What the proxy command makes of its settings, and which settings contradict each other.

@@ -10,7 +10,7 @@ const [greenhouse, sink] = [GreenhouseService.typeName, KitchenSink.typeName];
 
 /** Returns an upstream's offer. */
 function offerOf(name: string, isUnlimited: boolean, services: readonly DescService[] = [GreenhouseService]): Offer {
-  return { name, isUnlimited, descriptors: Object.assign(Object.create(null), { services }) };
+  return { name, isUnlimited, services };
 }
 
 test.each<{ name: string; offers: readonly Offer[]; local?: string; served: object; conflicts: object }>([

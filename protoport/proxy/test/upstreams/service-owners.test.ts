@@ -21,8 +21,8 @@ test.each<{ patterns: readonly (readonly string[] | undefined)[]; name: string; 
   const owners = new ServiceOwners(patterns.map((services) => ({ services, descriptors: "reflection" })));
   expect(owners.ownerOf(name)).toBe(owner);
   const isUnlimited = patterns.map((services) => services === undefined);
-  expect(patterns.map((_, at) => owners.mayServe(at, name))).toEqual(
-    patterns.map((_, at) => (owner === undefined ? isUnlimited[at] : at === owner)),
+  expect(patterns.map((_, at) => owners.ownerOfOffered(at, name))).toEqual(
+    patterns.map((_, at) => owner ?? (isUnlimited[at] === true ? at : undefined)),
   );
 });
 
@@ -35,15 +35,18 @@ test.each<{ patterns: readonly string[]; segment: string; owner: number | undefi
   const owners = new ServiceOwners(
     row.patterns.map((services) => ({ services: [services], descriptors: "reflection" })),
   );
-  expect(owners.namedOwnerOf(row.segment)).toBe(row.owner);
+  expect(owners.otherOwnerOfPath(2, row.segment)).toBe(row.owner);
 });
 
 test.each(["grpc.reflection.v1.ServerReflection", "grpc.health.v1.Health", "grpc.channelz.v1.Channelz"])(
   "%s is proxied only if a pattern names the service",
   (name) => {
-    expect(new ServiceOwners([{ descriptors: "reflection" }]).mayServe(0, name)).toBe(false);
-    expect(new ServiceOwners([{ descriptors: "reflection", services: [name] }]).mayServe(0, name)).toBe(true);
-    expect(new ServiceOwners([reflected, file].flatMap((each) => each ?? [])).foreignOwnerOf(0, name)).toBeUndefined();
+    expect(new ServiceOwners([{ descriptors: "reflection" }]).ownerOfOffered(0, name)).toBeUndefined();
+    expect(new ServiceOwners([{ descriptors: "reflection", services: [name] }]).ownerOfOffered(0, name)).toBe(0);
+    const others = [reflected, file].flatMap((each) => each ?? []);
+    expect(
+      new ServiceOwners([...others, { descriptors: "reflection", services: [name] }]).ownerOfOffered(0, name),
+    ).toBeUndefined();
   },
 );
 

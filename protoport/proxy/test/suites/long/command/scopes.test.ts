@@ -24,7 +24,7 @@ import { type ProxyProcess, startProxyProcess } from "../../../../../testing/src
 import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { exchange, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { createRequiredScopes } from "../../../../src/command/required-scopes.ts";
+import { createRequiredScopes } from "../../../../src/definitions/index.ts";
 
 // authentication.publicUrl and authentication.scopes.
 

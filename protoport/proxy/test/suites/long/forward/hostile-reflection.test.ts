@@ -33,8 +33,15 @@ const evil = serviceWithRoutes("evil.v1.Evil", {
   Call: ["POST /shop.v1.Orders/Delete", "POST /shop.v1.Orders/Later", "POST /{id}/{sub}"],
   Head: ["HEAD /v1/stock/1"],
 });
+/** The hostile upstream's service while it claims no routes of others. */
+const harmless = serviceWithRoutes("evil.v1.Evil", { Steal: ["GET /v1/evil/{id}"] });
 /** Another upstream's services, which a hostile one claims by their names. */
 const claimed = serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/x"], Delete: ["DELETE /v1/x"], Later: [] });
+
+/** Returns the problem of a route that belongs to another owner. */
+function refusedRoute({ authority }: ReflectedUpstream, route: string, owner: string): string {
+  return `${authority}: cannot use the descriptors: route ${route} belongs to ${owner}; add the RPC to rest.omit, or replace its rule in rest.rules`;
+}
 
 async function start(...services: readonly DescService[]): Promise<ReflectedUpstream> {
   const upstream = await startReflectedUpstream(...services);
@@ -87,11 +94,22 @@ async function sendAll(proxy: ProxyGateway, lines: readonly string[]): Promise<r
   return statuses;
 }
 
-test("routes that overlap those of an earlier upstream are omitted", async () => {
-  const [a, b, c] = [await start(orders), await start(stock), await start(evil, claimed)];
-  const proxy = await open([reflected(a, "shop.*"), reflected(b, "stock.*"), reflected(c, "evil.*")]);
-  for (const reload of [false, true, true]) {
-    if (reload) expect(await proxy.reload()).toMatchObject({ isChanged: false, problems: [] });
+test("an upstream that claims routes of earlier ones keeps its last descriptors", async () => {
+  const [a, b, c] = [await start(orders), await start(stock), await start(harmless)];
+  const upstreams = [reflected(a, "shop.*"), reflected(b, "stock.*"), reflected(c, "evil.*")];
+  const proxy = await open(upstreams);
+  c.offer(evil, claimed);
+  const problems = [
+    refusedRoute(c, "DELETE /v1/orders/7 of evil.v1.Evil.Steal", a.authority),
+    refusedRoute(c, "* /v1/orders/{id}:cancel of evil.v1.Evil.Steal", a.authority),
+    refusedRoute(c, "GET /{id=**} of evil.v1.Evil.Catch", b.authority),
+    refusedRoute(c, "POST /shop.v1.Orders/Delete of evil.v1.Evil.Call", a.authority),
+    refusedRoute(c, "POST /shop.v1.Orders/Later of evil.v1.Evil.Call", a.authority),
+    refusedRoute(c, "POST /{id}/{sub} of evil.v1.Evil.Call", a.authority),
+    refusedRoute(c, "HEAD /v1/stock/1 of evil.v1.Evil.Head", b.authority),
+  ];
+  for (let reload = 0; reload < 3; reload++) {
+    if (reload > 0) expect(await proxy.reload()).toMatchObject({ isChanged: false, problems });
     for (const upstream of [a, b, c]) upstream.calls.length = 0;
     expect(await sendAll(proxy, ordersCalls)).toEqual([200, 200, 200, 200]);
     expect(await sendAll(proxy, ["GET /v1/stock/1", "HEAD /v1/stock/1", "GET /v1/evil/1"])).toEqual([200, 200, 200]);
@@ -101,35 +119,57 @@ test("routes that overlap those of an earlier upstream are omitted", async () =>
   expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([
     [],
     [],
-    [
-      `service shop.v1.Orders belongs to ${a.authority}`,
-      `route DELETE /v1/orders/7 belongs to ${a.authority}`,
-      `route * /v1/orders/{id}:cancel belongs to ${a.authority}`,
-      `route GET /{id=**} belongs to ${a.authority}`,
-      `route POST /shop.v1.Orders/Delete belongs to ${a.authority}`,
-      `route POST /shop.v1.Orders/Later belongs to ${a.authority}`,
-      `route POST /{id}/{sub} belongs to ${a.authority}`,
-      `route HEAD /v1/stock/1 belongs to ${b.authority}`,
-    ],
+    [`service shop.v1.Orders belongs to ${a.authority}`],
   ]);
+  // Without earlier descriptors, the upstream serves nothing, and the others start and reload.
+  const next = await open(upstreams);
+  expect(next.descriptorReloads.map(({ problem }) => problem)).toEqual([undefined, undefined, problems.join("\n")]);
+  c.calls.length = 0;
+  expect(await sendAll(next, [...ordersCalls, "GET /v1/stock/1"])).toEqual([200, 200, 200, 200, 200]);
+  expect(await sendAll(next, ["GET /v1/evil/1", "POST /evil.v1.Evil/Steal"])).toEqual([503, 503]);
+  b.offer(stock, serviceWithRoutes("stock.v1.More", { Get: [] }));
+  expect(await next.reload()).toMatchObject({ problems });
+  expect(next.services.map(({ typeName }) => typeName)).toContain("stock.v1.More");
+  c.offer(harmless);
+  expect(await next.reload()).toMatchObject({ problems: [] });
+  expect([await send(next, "GET /v1/evil/1"), c.calls]).toEqual([200, ["Steal t"]]);
+});
+
+test("an upstream's new routes are served although a later one has claimed them before", async () => {
+  const squatter = serviceWithRoutes("evil.v1.Evil", { Steal: ["GET /v2/orders/{id}"], Other: ["GET /v1/evil/{id}"] });
+  const [a, b, c] = [await start(orders), await start(squatter), await start(stock)];
+  const proxy = await open([reflected(a, "shop.*"), reflected(b, "evil.*"), reflected(c, "stock.*")]);
+  expect(await sendAll(proxy, ["GET /v2/orders/7", "GET /v1/evil/1"])).toEqual([200, 200]);
+  a.offer(serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v2/orders/{id}"] }));
+  for (let reload = 0; reload < 2; reload++) {
+    expect((await proxy.reload()).problems).toEqual([]);
+    b.calls.length = 0;
+    expect(await sendAll(proxy, ["GET /v2/orders/7", "GET /v1/evil/1", "GET /v1/stock/1"])).toEqual([200, 404, 200]);
+    expect([await send(proxy, "POST /evil.v1.Evil/Other"), b.calls]).toEqual([200, ["Other t"]]);
+  }
+  const clash = `route GET /v2/orders/{id} of evil.v1.Evil.Steal belongs to ${a.authority}`;
+  expect(proxy.descriptorReloads.map(({ conflicts }) => conflicts)).toEqual([[], [clash], []]);
+  expect(a.calls).toEqual(["Get t", "Get t"]);
 });
 
 test("a rule takes precedence over an earlier upstream's annotations", async () => {
-  const [a, b] = [await start(evil, claimed), await start(orders)];
+  const [a, b, c] = [await start(evil, claimed), await start(orders), await start(stock)];
   const rules = [
     { selector: "shop.v1.Orders.Delete", pattern: { case: "delete", value: "/v1/orders/{id}" } },
     { selector: "shop.v1.Orders.Get", pattern: { case: "get", value: "/v1/orders/{id}" } },
   ] as const;
   for (const options of [{ rest: { rules } }, {}]) {
     const ruled = options.rest === undefined ? { rules } : {};
-    const proxy = await open([reflected(a, "evil.*"), reflected(b, "shop.*", ruled)], options);
+    const upstreams = [reflected(a, "evil.*"), reflected(b, "shop.*", ruled), reflected(c, "stock.*")];
+    const proxy = await open(upstreams, options);
     b.calls.length = 0;
     expect(await sendAll(proxy, ["DELETE /v1/orders/7", "GET /v1/orders/7"])).toEqual([200, 200]);
     expect([a.calls, b.calls]).toEqual([[], ["Delete t", "Get t"]]);
-    expect(proxy.descriptorReloads[0]?.conflicts).toContain(`route DELETE /v1/orders/7 belongs to ${b.authority}`);
+    const problem = refusedRoute(a, "DELETE /v1/orders/7 of evil.v1.Evil.Steal", b.authority);
+    expect(proxy.descriptorReloads[0]?.problem).toContain(problem);
     // The rule applies before its RPC's upstream is known, too.
     await b.stop();
-    const later = await open([reflected(a, "evil.*"), reflected(b, "shop.*", ruled)], options);
+    const later = await open(upstreams, options);
     expect(await sendAll(later, ["DELETE /v1/orders/7", "GET /v1/orders/7"])).toEqual([503, 503]);
     expect(a.calls).toEqual([]);
     await b.start();
@@ -154,8 +194,13 @@ test("calls to an upstream get 503 until its descriptors are known", async () =>
   await a.start();
   await expect.poll(() => proxy.services.length, { timeout: 20_000 }).toBe(3);
   expect(await sendAll(proxy, ordersCalls)).toEqual([200, 200, 200, 200]);
-  expect(await sendAll(proxy, ["GET /v1/evil/1", "GET /v1/stock/1"])).toEqual([200, 200]);
+  // The routes of the hostile upstream, whose descriptors are in use already, are not served.
+  expect(await sendAll(proxy, ["GET /v1/evil/1", "GET /v1/stock/1", "POST /evil.v1.Evil/Steal"])).toEqual([
+    404, 200, 200,
+  ]);
   expect([a.calls, b.calls.length, c.calls]).toEqual([ordersReceived, 3, ["Count t"]]);
+  const clash = `route DELETE /v1/orders/7 of evil.v1.Evil.Steal belongs to ${a.authority}`;
+  expect(proxy.descriptorReloads[2]).toMatchObject({ problem: undefined, conflicts: expect.arrayContaining([clash]) });
 });
 
 test.each([
@@ -195,10 +240,10 @@ test("calls to a stopped upstream get 503 even after others are reloaded", async
     expect(await sendAll(proxy, ordersCalls)).toEqual([503, 503, 503, 503]);
     expect(b.calls).toEqual([]);
   }
-  expect(proxy.descriptorReloads[1]?.conflicts).toEqual([
-    `service shop.v1.Orders belongs to ${a.authority}`,
-    `route DELETE /v1/{id}/7 belongs to ${a.authority}`,
-  ]);
+  expect(proxy.descriptorReloads[1]).toMatchObject({
+    conflicts: [`service shop.v1.Orders belongs to ${a.authority}`],
+    problem: refusedRoute(b, "DELETE /v1/{id}/7 of evil.v1.Evil.Steal", a.authority),
+  });
 });
 
 /** Services that no gateway can serve. */
@@ -214,7 +259,7 @@ const invalid = [
 ];
 
 test.each(invalid)("an upstream with $name does not prevent reloads or the start", async ({ service }) => {
-  const [a, b] = [await start(orders), await start(evil)];
+  const [a, b] = [await start(orders), await start(harmless)];
   const upstreams = [reflected(b, "evil.*"), reflected(a, "shop.*")];
   const proxy = await open(upstreams);
   b.offer(service);
@@ -229,7 +274,7 @@ test.each(invalid)("an upstream with $name does not prevent reloads or the start
   const next = await open(upstreams);
   expect(next.descriptorReloads).toMatchObject([{ problem: expect.any(String) }, { problem: undefined }]);
   expect(await sendAll(next, ["GET /v1/orders/7", "POST /evil.v1.Evil/Steal"])).toEqual([200, 503]);
-  b.offer(evil);
+  b.offer(harmless);
   expect((await next.reload()).problems).toEqual([]);
   expect(await send(next, "POST /evil.v1.Evil/Steal")).toBe(200);
 });
@@ -302,14 +347,16 @@ test("another upstream cannot receive calls of a service without a package", asy
   const [a, b] = [await start(thief), await start(greeter)];
   const proxy = await open([reflected(a, "evil.*"), reflected(b, "Greeter")]);
   expect(await sendAll(proxy, ["POST /Greeter/Greet", "POST /Greeter/Later", "GET /v1/other"])).toEqual([
-    200, 404, 200,
+    200, 503, 503,
   ]);
-  expect([a.calls, b.calls]).toEqual([["Other t"], ["Greet t"]]);
+  expect([a.calls, b.calls]).toEqual([[], ["Greet t"]]);
+  const problem = refusedRoute(a, "POST /Greeter/Later of evil.v1.Evil.Steal", b.authority);
+  expect(proxy.descriptorReloads[0]?.problem).toBe(problem);
 });
 
 test("conflicts of a descriptor file are still reported after a reload without changes", async () => {
   const a = await start(orders);
-  const descriptors = Buffer.concat([descriptorSetOf(evil.file), descriptorSetOf(orders.file)]);
+  const descriptors = Buffer.concat([descriptorSetOf(harmless.file), descriptorSetOf(orders.file)]);
   const ofFile = { upstream: "http://127.0.0.1:1", descriptors, services: ["evil.*"] };
   const proxy = await open([reflected(a, "shop.*"), ofFile]);
   const conflicts = proxy.descriptorReloads[1]?.conflicts;
@@ -318,6 +365,21 @@ test("conflicts of a descriptor file are still reported after a reload without c
     await proxy.reload();
     expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
   }
+});
+
+test("a descriptor file with routes of another upstream is refused at the start", async () => {
+  const a = await start(orders);
+  const ofFile = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetOf(evil.file), services: ["evil.*"] };
+  const upstreams = [reflected(a, "shop.*"), ofFile];
+  const route = "POST /shop.v1.Orders/Delete of evil.v1.Evil.Call";
+  const problem = {
+    code: "ERR_DESCRIPTORS",
+    message: expect.stringContaining(`route ${route} belongs to ${a.authority}`),
+  };
+  await expect(createProxy({ upstreams })).rejects.toMatchObject(problem);
+  const omit = evil.methods.map(({ name }) => `evil.v1.Evil.${name}`);
+  const proxy = await open(upstreams, { rest: { omit } });
+  expect([proxy.descriptorReloads[1]?.problem, await send(proxy, "GET /v1/orders/7")]).toEqual([undefined, 200]);
 });
 
 test("the conflicts of an upstream are reported while it is unreachable", async () => {
@@ -330,7 +392,7 @@ test("the conflicts of an upstream are reported while it is unreachable", async 
   expect(proxy.descriptorReloads[1]?.conflicts).toEqual(conflicts);
 });
 
-test("a route at an endpoint's or local RPC's path is omitted", async () => {
+test("an upstream with a route at an endpoint's or local RPC's path is refused", async () => {
   const [a, b] = [
     await start(serviceWithRoutes("evil.v1.Evil", { Show: ["GET /docs", "GET /v1/evil"], Take: ["GET /v1/local/7"] })),
     await start(orders),
@@ -340,10 +402,10 @@ test("a route at an endpoint's or local RPC's path is omitted", async () => {
     endpoints: [{ path: "/docs", open: true, yieldsToRules: true, handle: () => ({ httpStatus: 202, body: "" }) }],
     routes: (router) => router.service(local, {}),
   });
-  expect(await sendAll(proxy, ["GET /docs", "GET /v1/evil", "GET /v1/local/7"])).toEqual([202, 200, 501]);
-  expect(proxy.descriptorReloads[0]?.conflicts).toEqual([
-    "route GET /docs belongs to this server",
-    "route GET /v1/local/7 belongs to this server",
+  expect(await sendAll(proxy, ["GET /docs", "GET /v1/evil", "GET /v1/local/7"])).toEqual([202, 503, 501]);
+  expect(proxy.descriptorReloads[0]?.problem?.split("\n")).toEqual([
+    refusedRoute(a, "GET /docs of evil.v1.Evil.Show", "this server"),
+    refusedRoute(a, "GET /v1/local/7 of evil.v1.Evil.Take", "this server"),
   ]);
 });
 

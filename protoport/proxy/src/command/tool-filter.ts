@@ -1,21 +1,7 @@
 import { principalKey } from "@protoport/auth";
 import type { McpOptions } from "@protoport/gateway/mcp";
-import { NamePatterns } from "@protoport/gateway/options";
 import { procedureOf } from "@protoport/gateway/rest";
-
-/**
- * Creates a function that returns all scopes that a procedure (`/package.Service/Method`) requires, or `undefined` for
- * none.
- *
- * @param scopes - space-separated scopes by selector. A selector is a full RPC name, or a prefix with `*`. A full
- * name takes precedence, and then the longest prefix
- */
-export function createRequiredScopes(
-  scopes: Readonly<Record<string, string>>,
-): (procedure: string) => readonly string[] | undefined {
-  const patterns = new NamePatterns(Object.entries(scopes));
-  return (procedure) => patterns.get(procedure.slice(1).replace("/", "."))?.split(" ");
-}
+import { createRequiredScopes } from "../definitions/index.ts";
 
 /** Creates a filter that lists only the tools that a caller's token may call. */
 export function createToolFilter(

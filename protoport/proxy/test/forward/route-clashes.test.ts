@@ -1,0 +1,226 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { expect, test } from "vitest";
+import { selectorOf } from "../../../gateway/src/rest.ts";
+import { runSteps } from "../../../gateway/src/http/index.ts";
+import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
+import { Shelves } from "../../../testing/src/gen/kitchensink/v1/shelves_pb.ts";
+import { LibraryService } from "../../../testing/src/gen/library/v1/library_pb.ts";
+import { findRouteClashes, type RouteClaims, type RouteContext } from "../../src/forward/route-clashes.ts";
+import { ServiceOwners } from "../../src/upstreams/index.ts";
+
+type Found = readonly { readonly clashes: readonly string[]; readonly held: readonly string[] }[];
+
+const none = { clashes: [], held: [] };
+const nothing = { localMethods: [], reservedPaths: new Set<string>(), rules: [], omit: [] };
+
+/** Finds the clashes of two upstreams, `shelves` and `library`. */
+function find(context: Partial<RouteContext> = {}, shelves: DescService = Shelves): Found {
+  const upstream = { isReflected: false, waitsFor: undefined };
+  const upstreams = [
+    { ...upstream, name: "shelves", methods: shelves.methods },
+    { ...upstream, name: "library", methods: LibraryService.methods },
+  ];
+  const owners = new ServiceOwners([{ descriptors: undefined }, { descriptors: undefined }]);
+  return runSteps(findRouteClashes(upstreams, { ...nothing, owners, ...context }));
+}
+
+test("routes that do not overlap are all served", () => {
+  expect(find()).toEqual([none, none]);
+});
+
+test("a route at an endpoint's path belongs to this server", () => {
+  const [shelves, library] = find({ reservedPaths: new Set(["/v1/books"]) });
+  expect(shelves).toEqual(none);
+  expect(library?.clashes).toEqual([
+    "route GET /v1/books of library.v1.LibraryService.ListBooks belongs to this server",
+    "route POST /v1/books of library.v1.LibraryService.CreateBook belongs to this server",
+  ]);
+  expect(library?.held).toEqual(LibraryService.methods.map(selectorOf));
+});
+
+test("a route at the path of a configured rule belongs to the rule", () => {
+  const rule = { selector: "a.B.C", pattern: { case: "post", value: "/v1/shelves:get" } } as const;
+  const [shelves, library] = find({ rules: [rule] });
+  expect(shelves?.clashes).toEqual([
+    "route POST /v1/shelves:get of kitchensink.v1.Shelves.GetShelf belongs to a rule of the configuration",
+  ]);
+  expect(library).toEqual(none);
+});
+
+/** Returns the clashes of a route with the RPC paths of an upstream that has service patterns. */
+function clashesOf(route: string): readonly string[] {
+  const owners = new ServiceOwners([{ descriptors: undefined }, { descriptors: undefined, services: ["library.*"] }]);
+  return find({ owners }, serviceWithRoutes("shelves.v1.Shelves", { Find: [route] })).flatMap(({ clashes }) => clashes);
+}
+
+test.each(["*", "GET", "POST"])("a route %s /{id}/{sub} clashes with another upstream's RPC paths", (httpMethod) => {
+  const route = `${httpMethod} /{id}/{sub}`;
+  expect(clashesOf(route)).toEqual([`route ${route} of shelves.v1.Shelves.Find belongs to library`]);
+});
+
+test("a route PUT /{id}/{sub} is served despite another upstream's RPC paths", () => {
+  expect(clashesOf("PUT /{id}/{sub}")).toEqual([]);
+});
+
+const [orders, stock, shared] = [
+  serviceWithRoutes("shop.v1.Orders", { Get: ["GET /v1/orders/{id}", "GET /v1/orders"], Put: ["PUT /v1/orders"] }),
+  serviceWithRoutes("stock.v1.Stock", { Count: ["GET /v1/stock/{id}"], Get: ["GET /v1/orders"], Later: [] }),
+  serviceWithRoutes("a.v1.Shared", {
+    Get: ["GET /v1/orders/7", "GET /v1/{id=**}", "GET /v1/{"],
+    Put: ["PUT /v1/orders"],
+  }),
+];
+
+test.each<{
+  name: string;
+  services: readonly DescService[];
+  patterns?: readonly (readonly string[])[];
+  states?: readonly Partial<RouteClaims>[];
+  context?: Partial<RouteContext>;
+  clashes: readonly (readonly string[])[];
+  held: readonly (readonly string[])[];
+}>([
+  {
+    name: "belong to the first of three upstreams",
+    services: [orders, stock, shared],
+    clashes: [
+      [],
+      ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"],
+      [
+        "route GET /v1/orders/7 of a.v1.Shared.Get belongs to 0",
+        "route GET /v1/{id=**} of a.v1.Shared.Get belongs to 0",
+        "route PUT /v1/orders of a.v1.Shared.Put belongs to 0",
+      ],
+    ],
+    held: [[], ["Stock.Count", "Stock.Get"], ["Shared.Get", "Shared.Put"]],
+  },
+  {
+    name: "belong to the operator's descriptors before those of a reflected upstream",
+    services: [shared, orders],
+    states: [{ isReflected: true }, {}],
+    clashes: [expect.objectContaining({ length: 3 }), []],
+    held: [["Shared.Get", "Shared.Put"], []],
+  },
+  {
+    name: "of an upstream with a clash do not clash with those of a later one",
+    services: [orders, stock, serviceWithRoutes("a.v1.A", { Count: ["GET /v1/stock/{id}"] })],
+    clashes: [[], ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"], []],
+    held: [[], ["Stock.Count", "Stock.Get"], []],
+  },
+  {
+    name: "may overlap within an upstream",
+    services: [shared],
+    clashes: [[]],
+    held: [[]],
+  },
+  {
+    name: "belong to this server's annotations first",
+    services: [stock],
+    context: { localMethods: [...orders.methods, ...shared.methods] },
+    clashes: [
+      [
+        "route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to this server",
+        "route GET /v1/orders of stock.v1.Stock.Get belongs to this server",
+      ],
+    ],
+    held: [["Stock.Count", "Stock.Get"]],
+  },
+  {
+    name: "belong to the rule of a local service",
+    services: [stock],
+    context: {
+      localMethods: serviceWithRoutes("a.v1.Local", { Get: [] }).methods,
+      rules: [{ selector: "a.v1.Local.Get", pattern: { case: "get", value: "/v1/orders" } }],
+    },
+    clashes: [["route GET /v1/orders of stock.v1.Stock.Get belongs to this server"]],
+    held: [["Stock.Count", "Stock.Get"]],
+  },
+  {
+    name: "belong to the rule of a local service despite a pattern",
+    services: [stock, orders],
+    patterns: [[], ["a.*"]],
+    context: {
+      localMethods: serviceWithRoutes("a.v1.Local", { Get: [] }).methods,
+      rules: [{ selector: "a.v1.Local.Get", pattern: { case: "get", value: "/v1/stock/7" } }],
+    },
+    clashes: [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to this server"], []],
+    held: [["Stock.Count", "Stock.Get"], []],
+  },
+  {
+    name: "belong to the rule of another upstream's service",
+    services: [stock, orders],
+    context: { rules: [{ selector: "shop.v1.Orders.Put", pattern: { case: "get", value: "/v1/stock/7" } }] },
+    clashes: [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to 1"], []],
+    held: [["Stock.Count", "Stock.Get"], []],
+  },
+  {
+    name: "belong to a rule of an upstream without the service",
+    services: [stock, orders],
+    patterns: [[], ["later.*"]],
+    context: { rules: [{ selector: "later.v1.A.Get", pattern: { case: "get", value: "/v1/stock/7" } }] },
+    clashes: [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to 1"], []],
+    held: [["Stock.Count", "Stock.Get"], []],
+  },
+  {
+    name: "are replaced by a rule, and do not clash",
+    services: [orders, stock, serviceWithRoutes("a.v1.A", { Put: ["PUT /v1/orders"] })],
+    context: {
+      rules: [{ selector: "shop.v1.Orders.Get", pattern: { case: "get", value: "/v2/orders" } }],
+      omit: ["shop.v1.Orders.Put"],
+    },
+    clashes: [[], [], []],
+    held: [[], [], []],
+  },
+  {
+    name: "are held while the upstream waits for an earlier one",
+    services: [orders, stock, shared],
+    states: [{}, {}, { waitsFor: "1" }],
+    clashes: [[], ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"], []],
+    held: [[], ["Stock.Count", "Stock.Get"], ["Shared.Get", "Shared.Put"]],
+  },
+  {
+    name: "of a waiting upstream do not clash with those of a later one",
+    services: [orders, shared],
+    states: [{ waitsFor: "x" }, {}],
+    clashes: [[], []],
+    held: [["Orders.Get", "Orders.Put"], []],
+  },
+  {
+    name: "at RPC paths belong to the RPC's upstream",
+    services: [
+      stock,
+      serviceWithRoutes("a.v1.A", {
+        Get: ["GET /a.v1.A/Get"],
+        Count: ["PUT /stock.v1.Stock/Count", "PUT /stock.v1.Stock/Gone"],
+      }),
+    ],
+    clashes: [[], ["route PUT /stock.v1.Stock/Count of a.v1.A.Count belongs to 0"]],
+    held: [[], ["A.Get", "A.Count"]],
+  },
+])("routes $name", ({ services, patterns = [], states = [], context, clashes, held }) => {
+  const upstreams = services.map(({ methods }, at) => {
+    return { name: String(at), methods, isReflected: false, waitsFor: undefined, ...states[at] };
+  });
+  const owners = new ServiceOwners(services.map((_, at) => ({ descriptors: undefined, services: patterns[at] ?? [] })));
+  const found = runSteps(findRouteClashes(upstreams, { ...nothing, owners, ...context }));
+  expect(found.map((each) => each.clashes)).toEqual(clashes);
+  expect(found.map((each) => each.held.map((selector) => selector.replace(/^.*\.v1\./, "")))).toEqual(held);
+});
+
+test.each([
+  { route: "GET /library/{id}", isServed: true },
+  { route: "GET /library.v1.Books/{id}", isServed: false },
+  { route: "GET /library.v1.Books/{id}/{sub}", isServed: true },
+  { route: "GET /plain/{id}", isServed: false },
+  { route: "GET /own.v1.A/{id}", isServed: true },
+  { route: "GET /other.v1.A/{id}", isServed: false },
+  { route: "GET /other/{id}", isServed: true },
+])("whether $route is served despite patterns is $isServed", ({ route, isServed }) => {
+  const owners = new ServiceOwners([
+    { descriptors: undefined, services: ["own.*"] },
+    { descriptors: undefined, services: ["library.*", "plain", "*"] },
+  ]);
+  const [own, library] = find({ owners }, serviceWithRoutes("own.v1.A", { Find: [route] }));
+  expect(own?.clashes).toEqual(isServed ? [] : [`route ${route} of own.v1.A.Find belongs to library`]);
+  expect(library).toEqual(none);
+});
