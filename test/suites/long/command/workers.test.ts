@@ -266,18 +266,22 @@ test("workers share a Unix socket, and remove it when they stop", async () => {
   expect(existsSync(socketPath)).toBe(false);
 });
 
-test("the command exits with 1 if the port is in use", async () => {
+test.each([
+  { name: "the port is in use", host: "127.0.0.1", want: "cannot listen on 127.0.0.1:PORT: the port is in use" },
+  { name: "the host is foreign", host: "192.0.2.1", want: 'HOST must be an address of this machine, got "192.0.2.1"' },
+])("the command exits with 1 and names the setting if $name", async ({ host, want }) => {
   using folder = createTempFolder();
   const other = createServer().listen(0, "127.0.0.1");
   await once(other, "listening");
   const address = other.address();
-  const port = typeof address === "object" && address !== null ? address.port : 0;
-  await using server = startCommandLine(["serve", "--workers", "2", "--port", String(port)], folder.path, {
+  const port = String(typeof address === "object" && address !== null ? address.port : 0);
+  const flags = ["--workers", "2", "--host", host, "--port", port];
+  await using server = startCommandLine(["serve", ...flags], folder.path, {
     DATABASE_URL: await postgres.createPlants([1n]),
     PLANTSTORE_TOKENS: token,
   });
   expect(await server.end()).toBe(1);
-  expect(server.stderr()).toContain(`cannot listen on 127.0.0.1:${port}: the port is in use`);
+  expect(server.stderr()).toContain(want.replace("PORT", port));
   other.close();
 });
 
