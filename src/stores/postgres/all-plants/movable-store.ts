@@ -11,7 +11,6 @@ import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
 import { TableLocation } from "../table-location.ts";
-import { copyPlants } from "./copy-plants.ts";
 import { fetchChunks, unlimitedTimeouts } from "./plant-database.ts";
 
 // Timeout for the table lock, in seconds. While waiting for running transactions, the lock blocks deletions.
@@ -83,7 +82,10 @@ function movableStore(
         fetchChunks(session, `SELECT id FROM ${moved.plants} ORDER BY id`, ([id]) => BigInt(id ?? "")),
       ),
     records: () => rethrowing(fail, fetchChunks(session, recordsSql, toRecord)),
-    insertPlants: async (ids) => void (await copyPlants(session, moved, BigInt64Array.from(ids)).catch(fail)),
+    insertPlants: async (ids) => {
+      const sql = `INSERT INTO ${moved.plants} SELECT pg_catalog.unnest($1::bigint[])`;
+      await session.query(sql, [toArrayLiteral(ids)]).catch(fail);
+    },
     insertRecords: (records) => insertRecords(session, records).catch(fail),
     [Symbol.asyncDispose]: () => session.close(),
   };

@@ -9,7 +9,6 @@ import {
   sessionSettings,
   type SessionTimeouts,
 } from "./connect.ts";
-import { copyIn } from "./copy-in.ts";
 import type { NamedStatement, NamedStatements } from "./named-statements.ts";
 import { beginSql, isRefusedBySetting, readCommitted } from "./pinned-settings.ts";
 import type { Server } from "./server-url.ts";
@@ -136,10 +135,6 @@ export class Session {
 
   async #query(statement: Statement, values: readonly unknown[]): Promise<TextRows> {
     return await this.#runOn((client) => client.query({ ...statement, ...rowsAsText, values: [...values] }));
-  }
-
-  async copy(text: string, bytes: Buffer): Promise<number> {
-    return await this.#runOn((client) => copyIn(client, text, bytes));
   }
 
   /** Runs statements without parameters in a single message. Returns the rows of all statements. */
