@@ -6,6 +6,7 @@ import { readOutcome } from "../../../testing/src/gateway/outcome.ts";
 import { emptyMessage, rpcRequest, wireFormats } from "../../../testing/src/gateway/wire-format.ts";
 import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { openHttp2, readHttp2Response } from "../../../testing/src/http/http2-connection.ts";
+import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 
 // Large header and trailer sections: nghttp2 closes the connection after it has sent or received a field of 64 KiB.
 
@@ -50,6 +51,8 @@ const gateway = await openEveryTransport({
       },
       watchReadings: async function* (_request, context) {
         yield { sensor: "first" };
+        // In a later turn, the response has begun.
+        if (context.requestHeader.get("x-late") !== null) await waitSomeTurns();
         act(context);
       },
     }),
@@ -104,6 +107,7 @@ describe.each(["the engine's HTTP/2", "a handler in node:http2"] as const)("over
     ["a hook", getReading],
     ["a hook", watchReadings],
     ["a trailer", getReading, ["x-size", "large"]],
+    ["a trailer", watchReadings, ["x-late", "1"]],
   ] as const)("with %s that is too large, %s fails alone", async (action, procedure, size?) => {
     const [address] = gateway.addressOf(transport);
     using connection = await openHttp2(address);
