@@ -235,11 +235,24 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
       expect(await statusOf(url + prefix + reading, { "x-key": "1" })).toBe(200);
     });
 
-    test("prevents the start if exclude lists an RPC's path, but the middleware has the prefix", async () => {
-      const exclude = ["sensors/:id/reading", "sensors/:id/readings"];
-      await expect(startPrefixed("api", ["sensors/*path"], {}, exclude)).rejects.toThrow(
+    test("prevents the start if exclude lists an RPC's path, but one of two classes has only the prefix", async () => {
+      const [everywhere, Sensed] = [createClass("Everywhere"), createClass("Sensed")];
+      const start = async (exclude: readonly string[]): Promise<string> => {
+        const configured = moduleWith(version, (consumer) => {
+          consumer.apply(everywhere).forRoutes("*path");
+          consumer.apply(Sensed).forRoutes("sensors/*path");
+        });
+        const app = await version.create({ imports: [SensorModule, configured] });
+        app.setGlobalPrefix("api", { exclude });
+        return await listen(app);
+      };
+      const others = [`${GreenhouseService.typeName}/:rpc`, "beds/:id"];
+      await expect(start([...others, "sensors/:id/reading"])).rejects.toThrow(
         /^\/sensors\S+ would skip middleware of modules for \/api\/sensors\/\*path,/,
       );
+      await expect(start([...others, "sensors/:id/other"])).rejects.toThrow("modules for /api/*path,");
+      const url = await start([...others, "sensors/*path"]);
+      expect([await statusOf(url + getReading, {}, "{}"), await statusOf(url + reading)]).toEqual([401, 401]);
     });
 
     test.each<{ name: string; apply: (consumer: Consumer, ...middleware: readonly unknown[]) => Consumer }>([
