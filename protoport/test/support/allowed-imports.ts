@@ -44,7 +44,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "gateway",
     "gateway/openapi",
   ],
-  "proxy/definitions/compare": ["gateway"],
+  "proxy/definitions/compare": ["auth", "gateway"],
   "proxy/definitions/service-config": ["gateway"],
   "proxy/forward": ["proxy/client", "proxy/upstreams", "command-line", "gateway/protobuf/gen", "gateway"],
   "proxy/client": ["proxy/upstreams", "gateway/engine/http2-client", "gateway"],

@@ -13,6 +13,7 @@ export type ChangeRule =
   | "response-status-changed"
   | "field-required"
   | "rules-narrowed"
+  | "scopes-changed"
   | "visibility-narrowed"
   | "element-hidden";
 
@@ -28,6 +29,7 @@ export const severities: Readonly<Record<ChangeRule, Severity>> = {
   "response-status-changed": "error",
   "field-required": "error",
   "rules-narrowed": "error",
+  "scopes-changed": "error",
   "visibility-narrowed": "error",
   "element-hidden": "error",
 };

@@ -1,4 +1,5 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
+import { requiredScopesOf } from "@protoport/auth";
 import { type RestOptions, selectorOf, checkRestRoutes } from "@protoport/gateway/rest";
 import { type Change, ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
@@ -67,7 +68,20 @@ function compareMethods(
   for (const old of now === undefined ? [] : before.methods) {
     const method = now?.methods.find(({ name }) => name === old.name);
     compareVisibility(old, method ?? { missingIn: reportedElementOf(old) }, selectorOf(old), changes);
+    if (method !== undefined) compareScopes(old, method, changes);
   }
+}
+
+/** Reports scopes that the option `protoport.auth.v1.required_scopes` has added. */
+function compareScopes(before: DescMethod, now: DescMethod, changes: ChangeList): void {
+  const [old = [], scopes = []] = [requiredScopesOf(before), requiredScopesOf(now)];
+  const added = scopes.filter((scope) => !old.includes(scope));
+  if (added.length === 0) return;
+  changes.add("scopes-changed", selectorOf(before), now, {
+    change: `protoport.auth.v1.required_scopes also requires ${added.join(", ")}`,
+    before: old.length === 0 ? "any valid token is accepted" : `a token with ${old.join(", ")} is accepted`,
+    now: "403, unless the token has all required scopes",
+  });
 }
 
 /** Returns the RPCs in both versions, each with an example request. A renamed RPC is included if it kept its route. */

@@ -1,5 +1,13 @@
+import { requiredScopesOf } from "@protoport/auth";
 import { serializeDocument } from "@protoport/docs-page";
-import { createOpenApi, documentBaseOf, type OpenApiInfo, type OpenApiOptions } from "@protoport/gateway/openapi";
+import {
+  createOpenApi,
+  documentBaseOf,
+  type OpenApiBase,
+  type OpenApiInfo,
+  type OpenApiOptions,
+  type OpenApiSecurityScheme,
+} from "@protoport/gateway/openapi";
 import { withoutRpcs } from "@protoport/gateway/rest";
 import type { Definition } from "../definition.ts";
 
@@ -16,7 +24,8 @@ export interface DocumentOptions extends Partial<Omit<OpenApiOptions, "info">> {
 
 /**
  * Writes a definition's OpenAPI document, as bytes in UTF-8. A server with the same options sends the same bytes. `info`,
- * `servers`, `securitySchemes` and `security` default to those of the option `openapiv2_swagger`.
+ * `servers`, `securitySchemes` and `security` default to those of the option `openapiv2_swagger`. Operations require the
+ * scopes of their RPC's option `protoport.auth.v1.required_scopes`.
  *
  * @throws Error that lists every problem in the HTTP rules, or TypeError for an invalid option
  */
@@ -25,16 +34,45 @@ export async function writeOpenApi(
   { format = "json", ...options }: DocumentOptions = {},
 ): Promise<Uint8Array> {
   const { info, servers, securitySchemes, security, rest = {} } = options;
+  const base = documentBaseOf(services, {
+    ...(info && { info }),
+    ...(servers && { servers }),
+    ...(securitySchemes && { securitySchemes }),
+    ...(security && { security }),
+  });
   const document = createOpenApi(services, {
+    describeSecurity: describeScopes(base),
     ...options,
-    ...documentBaseOf(services, {
-      ...(info && { info }),
-      ...(servers && { servers }),
-      ...(securitySchemes && { securitySchemes }),
-      ...(security && { security }),
-    }),
+    ...base,
     rest: withoutRpcs(rest, hiddenRpcs),
   });
   const { json, yaml } = await serializeDocument(document);
   return format === "json" ? json : await yaml();
+}
+
+/** Returns a function that returns an RPC's requirements with the scopes of its option, or `undefined` without them. */
+function describeScopes({
+  securitySchemes = {},
+  security,
+}: OpenApiBase): NonNullable<OpenApiOptions["describeSecurity"]> {
+  const names = Object.keys(securitySchemes);
+  const alternatives = security ?? [Object.fromEntries(names.map((name) => [name, []]))];
+  return (method) => {
+    const scopes = names.length === 0 ? undefined : requiredScopesOf(method);
+    return (
+      scopes &&
+      alternatives.map((requirement) => {
+        const entries = Object.entries(requirement);
+        return Object.fromEntries(
+          entries.map(([name, own]) => [name, hasScopes(securitySchemes[name]) ? scopes : own]),
+        );
+      })
+    );
+  };
+}
+
+/** Returns whether a credential has scopes. */
+function hasScopes(scheme: OpenApiSecurityScheme | undefined): boolean {
+  if (scheme?.type === "http") return scheme.scheme.toLowerCase() === "bearer";
+  return scheme?.type === "oauth2" || scheme?.type === "openIdConnect";
 }
