@@ -152,7 +152,7 @@ test("conformance imports only its own files and Node.js modules", () => {
 const limits = [
   { name: "auth", lines: 3470, files: 51, exports: 40 },
   { name: "command-line", lines: 872, files: 15, exports: 69 },
-  { name: "docs-page", lines: 2180, files: 33, exports: 40 },
+  { name: "docs-page", lines: 2210, files: 33, exports: 40 },
   { name: "frameworks", lines: 1135, files: 11, exports: 41 },
   { name: "gateway", lines: 34810, files: 395, exports: 32 },
   { name: "grpc-handlers", lines: 2615, files: 32, exports: 25 },

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import {
+  accessOf,
   groupsOf,
   isBytes,
   isLines,
@@ -34,7 +35,9 @@ test("operationsOf lists an operation for each method, named by its operationId"
 
 const bearer = [{ bearer: [] }];
 
-test.each<{ name: string; ofDocument?: object[]; ofOperation?: object[]; want: boolean }>([
+type Requirements = NonNullable<OperationObject["security"]>;
+
+test.each<{ name: string; ofDocument?: Requirements; ofOperation?: Requirements; want: boolean }>([
   { name: "no credential is required", want: false },
   { name: "the document requires a credential", ofDocument: bearer, want: true },
   { name: "the operation is public", ofDocument: bearer, ofOperation: [], want: false },
@@ -43,6 +46,25 @@ test.each<{ name: string; ofDocument?: object[]; ofOperation?: object[]; want: b
 ])("if $name, needsCredential returns $want for an operation", ({ ofDocument, ofOperation, want }) => {
   const description = { info: { title: "t", version: "1" }, paths: {}, ...(ofDocument && { security: ofDocument }) };
   expect(needsCredential(description, { responses: {}, ...(ofOperation && { security: ofOperation }) })).toBe(want);
+});
+
+test.each<{ name: string; ofDocument?: Requirements; ofOperation?: Requirements; want: readonly string[] | undefined }>(
+  [
+    { name: "no credential is required", want: undefined },
+    { name: "the operation needs the document's credential", ofDocument: bearer, want: undefined },
+    { name: "the operation is public", ofDocument: bearer, ofOperation: [], want: ["No credential", ""] },
+    { name: "the operation allows an empty alternative", ofOperation: [...bearer, {}], want: ["No credential", ""] },
+    { name: "the operation has scopes", ofOperation: [{ bearer: ["a", "b"], key: [] }], want: ["Scopes ", "a b"] },
+    { name: "the document has scopes", ofDocument: [{ bearer: ["a"] }], want: ["Scopes ", "a"] },
+    {
+      name: "alternatives have different scopes",
+      ofOperation: [{ one: ["a"] }, { two: ["a"] }, { three: ["b"] }, { key: [] }],
+      want: ["Scopes ", "a or b"],
+    },
+  ],
+)("if $name, accessOf returns $want for an operation", ({ ofDocument, ofOperation, want }) => {
+  const description = { info: { title: "t", version: "1" }, paths: {}, ...(ofDocument && { security: ofDocument }) };
+  expect(accessOf(description, { responses: {}, ...(ofOperation && { security: ofOperation }) })).toEqual(want);
 });
 
 function operationWith(...tags: string[]): { get: OperationObject } {

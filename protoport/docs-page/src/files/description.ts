@@ -45,6 +45,9 @@ export interface ResponseObject {
   readonly content?: Content;
 }
 
+/** The credentials that a call needs, each with its scopes (Security Requirement Object). */
+type Requirement = Readonly<Record<string, readonly string[]>>;
+
 /** An API operation (Operation Object). */
 export interface OperationObject {
   readonly operationId?: string;
@@ -55,7 +58,7 @@ export interface OperationObject {
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly required?: boolean; readonly content: Content };
   readonly responses: Readonly<Record<string, ResponseObject>>;
-  readonly security?: readonly object[];
+  readonly security?: readonly Requirement[];
   readonly "x-rpc"?: {
     readonly procedure: string;
     readonly path: string;
@@ -81,7 +84,7 @@ export interface Description {
     readonly contact?: { readonly name?: string; readonly url?: string; readonly email?: string };
   };
   readonly servers?: readonly { readonly url: string; readonly description?: string }[];
-  readonly security?: readonly object[];
+  readonly security?: readonly Requirement[];
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, PathItem>>;
   readonly components?: { readonly schemas?: Readonly<Record<string, Schema>> };
@@ -106,6 +109,19 @@ export interface Group {
 export function needsCredential({ security = [] }: Description, operation: OperationObject): boolean {
   const alternatives = operation.security ?? security;
   return alternatives.length > 0 && alternatives.every((each) => Object.keys(each).length > 0);
+}
+
+/** Returns a line about the credential or the scopes that an operation needs, or nothing if others need the same. */
+export function accessOf(
+  description: Description,
+  { security }: OperationObject,
+): readonly [string, string] | undefined {
+  const { security: ofDocument = [] } = description;
+  if (security !== undefined && !needsCredential(description, { responses: {}, security }))
+    return ["No credential", ""];
+  const alternatives = (security ?? ofDocument).map((each) => [...new Set(Object.values(each).flat())].join(" "));
+  const scopes = [...new Set(alternatives.filter((each) => each !== ""))].join(" or ");
+  return scopes === "" ? undefined : ["Scopes ", scopes];
 }
 
 /** Lists a description's operations, in order. */

@@ -1,5 +1,13 @@
 import type { Connection } from "./connection.js";
-import { type Description, type Group, groupsOf, type Operation, resolveSchema, titleOf } from "./description.js";
+import {
+  accessOf,
+  type Description,
+  type Group,
+  groupsOf,
+  type Operation,
+  resolveSchema,
+  titleOf,
+} from "./description.js";
 import { element, note, terminal } from "./element.js";
 import { showEndpoint, showTitle } from "./endpoint.js";
 import { exampleOf } from "./example.js";
@@ -73,6 +81,7 @@ function showOperation(
   heading: "h1" | "h2",
 ): HTMLElement {
   const { procedure, tool } = operation.object["x-rpc"] ?? {};
+  const [access, scopes = ""] = accessOf(description, operation.object) ?? [];
   const childHeading = heading === "h1" ? "h2" : "h3";
   const head = element(
     "header",
@@ -81,6 +90,7 @@ function showOperation(
     element("p", { class: "line" }, ...showEndpoint(operation)),
     ...(procedure === undefined ? [] : [note("RPC ", element("code", {}, procedure.slice(1)))]),
     ...(tool === undefined ? [] : [note("MCP tool ", element("code", {}, tool))]),
+    ...(access === undefined ? [] : [note(access, ...(scopes === "" ? [] : [element("code", {}, scopes)]))]),
   );
   const columns = element(
     "div",
