@@ -13,7 +13,7 @@ export const moveCommand: Command = {
   ],
   notes: [
     "Moves everything or nothing. After an interruption, run it again, or undo it with `migrate --reopen FROM TO`.",
-    "`export`, `deletions`, `backup` and `check` still work on FROM.",
+    "`export`, `deletions` and `backup` still read FROM, and `check` reports where it was moved.",
   ],
   run: async (_flags, [from = "", to = ""], terminal) => {
     const elapsed = startClock();

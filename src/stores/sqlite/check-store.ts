@@ -24,9 +24,8 @@ const readOnlyRollback = 776;
  * @throws StoreOpenError that names the file and the problem
  */
 export function checkSqliteStore(file: string): readonly string[] {
-  let aside: string | undefined;
   try {
-    aside = checkDatabaseFile(file);
+    checkDatabaseFile(file);
   } catch (fault) {
     if (!(fault instanceof StoreOpenError) || codeOf(fault.cause) !== readOnlyRollback) throw fault;
     return [`${file} has an interrupted transaction, which the next start rolls back; the file was not checked`];
@@ -36,7 +35,7 @@ export function checkSqliteStore(file: string): readonly string[] {
   } catch (fault) {
     throw storeErrorOf(`cannot write ${file}`, fault);
   }
-  return aside === undefined ? [] : [`${file}: ${aside}`];
+  return [];
 }
 
 function assertWritable(file: string): void {

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
 import { checkpointProblemOf } from "./problem.ts";
-import type { WalIndex } from "./wal-index.ts";
+import type { WalIndex } from "./file-identity.ts";
 
 // Minimum number of frames in the log for a checkpoint after a commit (wal_autocheckpoint in sqlite.org/pragma.html).
 const checkpointedFrames = 1_000;

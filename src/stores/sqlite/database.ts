@@ -5,17 +5,9 @@ import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { inChunks } from "../records/in-chunks.ts";
 import { assertNotMoved, assertSingleName } from "./file-names.ts";
-import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-path.ts";
+import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-names.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
-import {
-  asideProblemIn,
-  assertNotAside,
-  assertUsable,
-  type IdRange,
-  migrate,
-  type OnMigrated,
-  versionOf,
-} from "./migrate.ts";
+import { assertNotAside, assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
 import { isClaimed } from "./open-once.ts";
 import { assertUndamaged, storeErrorOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, retryWhileLocked } from "./transaction.ts";
@@ -97,18 +89,13 @@ function withUsablePath<Result>(file: string, work: (path: string) => Result): R
   }
 }
 
-/**
- * Checks that the file and its log are undamaged, and usable by this release. Only reads. Returns why a move has set the
- * store aside, if one has.
- *
- * @throws StoreOpenError if a check fails
- */
-export function checkDatabaseFile(file: string): string | undefined {
-  return readDatabaseFile(file, (db, path) => {
+/** @throws StoreOpenError if the file or its log is damaged, or a server could not open the file. Only reads */
+export function checkDatabaseFile(file: string): void {
+  readDatabaseFile(file, (db, path) => {
     assertSingleName(path);
     assertUsable(db);
     assertUndamaged(db);
-    return asideProblemIn(db);
+    assertNotAside(db);
   });
 }
 

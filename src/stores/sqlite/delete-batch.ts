@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Outcome } from "../contract/backend.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { toBigInt } from "./database.ts";
+import type { FileIdentity } from "./file-identity.ts";
 import { schemaProblemOf } from "./migrate.ts";
 import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
@@ -62,6 +63,23 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (r
   };
 
   return deleteBatch;
+}
+
+/**
+ * Runs batches only while {@link FileIdentity} finds no problem. Checks again before a commit is reported, because a
+ * commit to a file that was removed during the batch is not durable.
+ */
+export function withIdentityChecks(
+  identity: Pick<FileIdentity, "findProblem">,
+  deleteBatch: (rows: readonly Row[]) => FileResult,
+): (rows: readonly Row[]) => FileResult {
+  return (rows) => {
+    const before = identity.findProblem();
+    if (before !== undefined) return failAll(rows, "unavailable", before);
+    const result = deleteBatch(rows);
+    const after = identity.findProblem();
+    return after === undefined ? result : failAll(rows, "unknown", after);
+  };
 }
 
 /** Returns the same outcome for all deletions, because of a problem. */

@@ -1,11 +1,8 @@
-import { type Stats, statSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, openSync, readSync, type Stats, statSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
-import { failAll, type FileResult, type Row } from "./delete-batch.ts";
-import { LogIntegrity } from "./log-integrity.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
-import type { WalIndex } from "./wal-index.ts";
 
 function forOperator(text: string): StoreProblem {
   return { text, isTemporary: false, needsOperator: true };
@@ -98,23 +95,6 @@ export class FileIdentity {
   }
 }
 
-/**
- * Runs batches only while {@link FileIdentity} finds no problem. Checks again before a commit is reported, because a
- * commit to a file that was removed during the batch is not durable.
- */
-export function withIdentityChecks(
-  identity: Pick<FileIdentity, "findProblem">,
-  deleteBatch: (rows: readonly Row[]) => FileResult,
-): (rows: readonly Row[]) => FileResult {
-  return (rows) => {
-    const before = identity.findProblem();
-    if (before !== undefined) return failAll(rows, "unavailable", before);
-    const result = deleteBatch(rows);
-    const after = identity.findProblem();
-    return after === undefined ? result : failAll(rows, "unknown", after);
-  };
-}
-
 /** Returns the file's `stat` if the path still refers to the same file. */
 type FindFile = () => Stats | "missing" | "other";
 
@@ -142,4 +122,130 @@ function checkpointLog(db: DatabaseSync, lockTimeoutMs: number): boolean {
   } catch {
     return false;
   }
+}
+
+// Header sizes of the log and of each frame (sqlite.org/fileformat.html#the_write_ahead_log).
+const logHeaderBytes = 32;
+const frameHeaderBytes = 24;
+const saltsAt = 16;
+
+// As large as a page of the file.
+const page = new Uint8Array(4_096);
+
+/**
+ * Detects that another program has truncated or overwritten a write-ahead log. A truncated log is shorter than its
+ * index says. An overwritten log starts with other salts. Other processes may write to the log with SQLite at the same
+ * time. Timestamps are not compared, because `touch` and folder backups change timestamps without changing the content.
+ */
+export class LogIntegrity {
+  /** Returns the log's index. Read the index before the log's size, then call {@link check}. */
+  readonly readIndex: () => WalIndex | undefined;
+  readonly #index: number;
+  readonly #log: number;
+  readonly #saltsOfLog = new BigUint64Array(1);
+  #isDamaged = false;
+
+  /** @param path - the real path of the database file. A connection must have read from the file's log */
+  constructor(path: string) {
+    this.#index = openSync(`${path}-shm`, "r");
+    this.#log = openSync(`${path}-wal`, "r+");
+    this.readIndex = prepareIndexReader(this.#index);
+  }
+
+  /** Whether a check has found that the log was truncated or overwritten. */
+  get isDamaged(): boolean {
+    return this.#isDamaged;
+  }
+
+  /** Returns whether this or an earlier check found damage. Read `index` before reading the log's size. */
+  check(index: WalIndex | undefined, logBytes: number): boolean {
+    if (index === undefined || this.#isComplete(index, logBytes)) return this.#isDamaged;
+    // The salts have changed if SQLite has restarted the log since the index was read.
+    if (this.readIndex()?.salts === index.salts) this.#isDamaged = true;
+    return this.#isDamaged;
+  }
+
+  /**
+   * Writes a page past the end of the log, and removes the page. A log that a killed process has left may have space for
+   * small commits although the disk is full. Call this in a write transaction, in which no other process uses the end.
+   *
+   * @throws the system's error, such as ENOSPC
+   */
+  checkSpace(): void {
+    const { size } = fstatSync(this.#log);
+    try {
+      // The first write may end at the last block that the log already has.
+      for (let at = 0; at < page.length;) at += writeSync(this.#log, page, at, page.length - at, size + at);
+    } finally {
+      ftruncateSync(this.#log, size);
+    }
+  }
+
+  /** Closes the log and its index. Close the connection first. */
+  close(): void {
+    closeSync(this.#log);
+    closeSync(this.#index);
+  }
+
+  /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */
+  #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
+    if (frames === 0) return true;
+    if (logBytes < logHeaderBytes + frames * (frameHeaderBytes + pageBytes)) return false;
+    readSync(this.#log, this.#saltsOfLog, 0, this.#saltsOfLog.byteLength, saltsAt);
+    return this.#saltsOfLog[0] === salts;
+  }
+}
+
+/** The write-ahead log's state in the shared index (sqlite.org/walformat.html#the_wal_index_file_format). */
+export interface WalIndex {
+  /** Number of commits since the first connection built the index from the log, modulo 2^32. */
+  readonly commits: number;
+  readonly frames: number;
+  readonly pageBytes: number;
+  /** The log's salts, as eight bytes in native order. The salts change when the log is restarted. */
+  readonly salts: bigint;
+  /** Number of frames that checkpoints have copied into the file. */
+  readonly backfilled: number;
+}
+
+// The index starts with two copies of a 48-byte header, nBackfill, and an unused word. Sizes are in 4-byte words.
+const headerWords = 12;
+const indexWords = 2 * headerWords + 2;
+
+// A writer changes both header copies in less than a microsecond. If the writer was killed between the changes, the
+// copies differ until the next connection reads and repairs the header.
+const attemptsMax = 1_000;
+
+/**
+ * Prepares a function that reads the log's current state from a -shm file. All connections share the write-ahead log's
+ * index in this file. The function returns `undefined` if the header's two copies differ at every attempt.
+ *
+ * @param descriptor - an open -shm file. A connection must have read from its log. Close the connection before the
+ * descriptor, because closing any descriptor of the file releases the connection's locks (POSIX fcntl)
+ */
+export function prepareIndexReader(descriptor: number): () => WalIndex | undefined {
+  // Words are in native byte order, except for the salts. The salts are only compared.
+  const words = new Uint32Array(indexWords);
+  const halfWords = new Uint16Array(words.buffer);
+  const doubleWords = new BigUint64Array(words.buffer);
+  const areCopiesEqual = (): boolean => {
+    for (let i = 0; i < headerWords; i++) if (words[i] !== words[headerWords + i]) return false;
+    return true;
+  };
+  return () => {
+    for (let attempts = 0; attempts < attemptsMax; attempts++) {
+      readSync(descriptor, words, 0, words.byteLength, 0);
+      if (!areCopiesEqual()) continue;
+      const pageBytes = halfWords[7] ?? 0;
+      return {
+        commits: words[2] ?? 0,
+        frames: words[4] ?? 0,
+        // A page size of 65,536 bytes does not fit into two bytes, and is stored as 1.
+        pageBytes: pageBytes === 1 ? 65_536 : pageBytes,
+        salts: doubleWords[4] ?? 0n,
+        backfilled: words[2 * headerWords] ?? 0,
+      };
+    }
+    return undefined;
+  };
 }

@@ -1,9 +1,21 @@
-import { closeSync, existsSync, openSync, readFileSync, readSync, realpathSync, statSync } from "node:fs";
-import { parse, resolve } from "node:path";
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { dirname, parse, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createAdvice } from "../contract/schema-version.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
-import { mountPointOf } from "./mount-points.ts";
 import { isLocked } from "./problem.ts";
 import { retryWhileLocked } from "./transaction.ts";
 
@@ -16,7 +28,7 @@ import { retryWhileLocked } from "./transaction.ts";
  * not opened, because closing it would release this process's locks. Device numbers are not compared, because overlay
  * file systems report different numbers for files in one folder.
  */
-export function secondNameOf(path: string): string | undefined {
+function secondNameOf(path: string): string | undefined {
   const realPath = realpathSync(path);
   const mountPoint = mountPointOf(readMountInfo(), realPath);
   if (mountPoint === realPath) {
@@ -105,5 +117,70 @@ function readMountInfo(): string {
     return readFileSync("/proc/self/mountinfo", "utf8");
   } catch {
     return "";
+  }
+}
+
+/** Returns the mount point for a path without symbolic links, from /proc/self/mountinfo (proc_pid_mountinfo(5)). */
+export function mountPointOf(mountInfo: string, realPath: string): string {
+  let found = "/";
+  for (const line of mountInfo.split("\n")) {
+    // The fifth field is the mount point.
+    const mountPoint = unescape(line.split(" ", 5)[4] ?? "");
+    const isParent = realPath === mountPoint || realPath.startsWith(`${mountPoint}/`);
+    if (isParent && mountPoint.length > found.length) found = mountPoint;
+  }
+  return found;
+}
+
+// The kernel encodes space, tab, line feed, "\" and "#" as a backslash and three octal digits.
+function unescape(field: string): string {
+  return field.replace(/\\([0-3][0-7]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
+}
+
+/** The mode of a new file. Only the owner has access, because the file contains subjects and idempotency keys. */
+const ownerOnly = 0o600;
+
+/** @throws StoreOpenError if an absolute path cannot be used for a store. SQLite's error would lack the reason */
+export function assertUsablePath(path: string): void {
+  const folder = dirname(path);
+  const folderStat = statSync(folder, { throwIfNoEntry: false });
+  if (folderStat === undefined) throw new StoreOpenError(`the directory ${folder} does not exist`);
+  if (!folderStat.isDirectory()) throw new StoreOpenError(`${folder} is not a directory`);
+  // SQLite creates journal files in the database's directory.
+  if (isAccessDenied(folder)) throw new StoreOpenError(`the directory ${folder} is not writable`);
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat?.isDirectory() === true) throw new StoreOpenError("the path is a directory");
+  if (stat !== undefined && isAccessDenied(path)) throw new StoreOpenError("the file is not writable");
+  // Refuses a symbolic link without a target. The target may be on a volume that is not mounted yet, and must not be
+  // created elsewhere. `lstatSync` checks the path again, because another process may have created the file.
+  if (stat !== undefined || lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return;
+  throw new StoreOpenError(`the path is a symbolic link to ${readlinkSync(path)}, which does not exist`);
+}
+
+/** @throws StoreOpenError if an absolute path has no file, so that a mistyped path does not become an empty store */
+export function assertFileExists(path: string): void {
+  if (existsSync(path)) return;
+  throw new StoreOpenError(`file not found in ${dirname(path)}: ${createAdvice}`);
+}
+
+/**
+ * Creates a missing file that only its owner may read and write. SQLite gives the log the same mode. Does not open an
+ * existing file, because closing the file would release this process's locks on the file.
+ */
+export function createPrivateFile(path: string): void {
+  if (existsSync(path)) return;
+  try {
+    closeSync(openSync(path, "wx", ownerOnly));
+  } catch {
+    // Ignored: another process has created the file, or SQLite will report why the file cannot be opened.
+  }
+}
+
+function isAccessDenied(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return false;
+  } catch {
+    return true;
   }
 }

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, retryWhileLocked } from "./transaction.ts";
-import { prepareIndexReader } from "./wal-index.ts";
+import { prepareIndexReader } from "./file-identity.ts";
 
 // Maximum number of bytes that are rewritten per lock. A log of usual size delays another server a few milliseconds.
 const partBytes = 4 * 2 ** 20;

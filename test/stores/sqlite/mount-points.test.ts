@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { mountPointOf } from "../../../src/stores/sqlite/mount-points.ts";
+import { mountPointOf } from "../../../src/stores/sqlite/file-names.ts";
 
 /** Returns a mount point's line in /proc/self/mountinfo, as the kernel writes it. */
 const line = (mountPoint: string, root = "/"): string =>

@@ -14,9 +14,8 @@ import {
 import { basename } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { backUp } from "../../../src/stores/sqlite/backup.ts";
+import { backUp, restore } from "../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { restore } from "../../../src/stores/sqlite/restore.ts";
 import { recordFileSteps, unfinishedNameIn } from "../../support/plants/file-steps.ts";
 import { leaveTruncatedFile, plantsIn, readSqlite } from "../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";

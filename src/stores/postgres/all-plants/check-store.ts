@@ -1,6 +1,4 @@
 import { deleteTimeouts } from "../delete/single-server.ts";
-import { asideProblemIn } from "../schema/aside.ts";
-import { checkDatabase } from "../schema/check-database.ts";
 import { checkRequestedSettings } from "../schema/check-requested-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
@@ -18,7 +16,7 @@ const isBusy = (fault: unknown): boolean => /^(?:40001|40P01|55P03|57014)$/.test
  * Checks whether a server could use a database: its schema, settings, privileges and a write. Changes no data, because
  * the write rolls back to a savepoint. The final commit waits for the disk and for synchronous standbys.
  *
- * @returns warnings for the operator. If a move has set the store aside, the only warning, without further checks
+ * @returns warnings for the operator
  * @throws StoreOpenError that names the server and the problem
  */
 export async function checkPostgresStore(url: string): Promise<readonly string[]> {
@@ -26,10 +24,6 @@ export async function checkPostgresStore(url: string): Promise<readonly string[]
   // Uses the same timeouts as a server. The session's timeouts override the URL's timeouts.
   return await withSession(server, deleteTimeouts, async (session, location) => {
     const check = async (): Promise<readonly string[]> => {
-      const schema = await location.schemaOn(session);
-      await checkDatabase(session, schema, "read");
-      const aside = await asideProblemIn(session, schema);
-      if (aside !== undefined) return [aside];
       await location.check(session);
       await checkRequestedSettings(session);
       await location.tables.checkWrite(session);

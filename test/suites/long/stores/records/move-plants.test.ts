@@ -59,11 +59,10 @@ describe.each(directions)("a move $name", ({ from, to }) => {
   test("leaves a source that commands can read and no server or import can use", async () => {
     const [source, target] = [await createUsedStore(from), await to.create()];
     await move(source, target);
-    const advice =
-      /:? it was moved to \S+ at 2\S+: use that store, or undo an interrupted move with .*--reopen FROM TO/;
+    const advice = /: it was moved to \S+ at 2\S+: use that store, or undo an interrupted move with .*--reopen FROM TO/;
     await expect(openPlantStore(source)).rejects.toThrow(advice);
     await expect(importInto(source, [9n])).rejects.toThrow(advice);
-    expect(await checkPlantStore(source)).toEqual([expect.stringMatching(advice)]);
+    await expect(checkPlantStore(source)).rejects.toThrow(advice);
     expect([await isUsable(source), await isUsable(target)]).toEqual([false, true]);
   });
 
@@ -112,10 +111,10 @@ describe.each(directions)("a move $name", ({ from, to }) => {
     await interruptMove(source, target);
     expect([await isUsable(source), await isUsable(target)]).toEqual([false, false]);
     const advice =
-      /:? it is being filled by a move from \S+ at 2\S+: finish it with the same "plantstore move", or undo/;
+      /: it is being filled by a move from \S+ at 2\S+: finish it with the same "plantstore move", or undo/;
     await expect(openPlantStore(target)).rejects.toThrow(advice);
     await expect(importInto(target, [9n])).rejects.toThrow(advice);
-    expect(await checkPlantStore(target)).toEqual([expect.stringMatching(advice)]);
+    await expect(checkPlantStore(target)).rejects.toThrow(advice);
     await expect(move(source, target)).resolves.toEqual({ plants: 4, records: 3, keys: 1 });
     expect({ plants: await plantsOf(target), records: await recordsOf(target) }).toEqual(before);
     expect([await isUsable(source), await isUsable(target)]).toEqual([false, true]);

@@ -3,8 +3,8 @@ import { copyFileSync, existsSync, renameSync, rmSync, symlinkSync, writeFileSyn
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { prepareDeleteBatch, type Row } from "../../../../../src/stores/sqlite/delete-batch.ts";
-import { FileIdentity, withIdentityChecks } from "../../../../../src/stores/sqlite/file-identity.ts";
+import { prepareDeleteBatch, type Row, withIdentityChecks } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import { FileIdentity } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";

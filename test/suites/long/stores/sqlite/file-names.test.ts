@@ -1,9 +1,8 @@
 import { linkSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
+import { backUp, restore } from "../../../../../src/stores/sqlite/backup.ts";
 import { checkDatabaseFile, openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { migrateSqlite, openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
-import { restore } from "../../../../../src/stores/sqlite/restore.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";

@@ -1,9 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
+import { backUp, restore } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { restore } from "../../../../../src/stores/sqlite/restore.ts";
 import { recordFileSteps } from "../../../../support/plants/file-steps.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
@@ -40,7 +39,7 @@ function urlOf(path: string): string {
 function runElsewhere(program: string): { signal: string | null; status: number | null; stderr: string } {
   const imports = `
     import { backUp } from "${urlOf("src/stores/sqlite/backup.ts")}";
-    import { restore } from "${urlOf("src/stores/sqlite/restore.ts")}";
+    import { restore } from "${urlOf("src/stores/sqlite/backup.ts")}";
     import { recordFileSteps } from "${urlOf("test/support/plants/file-steps.ts")}";`;
   const args = ["--input-type=module", "-e", imports + program];
   const { signal, status, stderr } = spawnSync(process.execPath, args, { encoding: "utf8" });
