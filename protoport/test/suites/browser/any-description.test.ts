@@ -348,6 +348,23 @@ test("an RPC's page shows its MCP tool's name", async () => {
   expect(await page.getByText("MCP tool").count()).toBe(0);
 });
 
+test.each([
+  { security: [{ bearer: ["orders:read", "orders:write"] }], shown: ["Scopes orders:read orders:write"] },
+  { security: [], shown: ["No credential"] },
+  { security: undefined, shown: [] },
+])("an RPC's page shows $shown for the requirements $security", async ({ security, shown }) => {
+  const paths = { "/a": { get: { operationId: "read", responses: {}, ...(security && { security }) } } };
+  const json = { openapi: "3.1.0", info: { title: "a", version: "1" }, security: [{ bearer: [] }], paths };
+  await page.route("**/openapi.json", (route) => route.fulfill({ json }));
+  await open("operations/read");
+  expect(
+    await page
+      .locator(".operation > header")
+      .getByText(/^(?:Scopes|No credential)/)
+      .allInnerTexts(),
+  ).toEqual(shown);
+});
+
 test("text in a description is never interpreted as HTML", async () => {
   await open("operations/query");
   await page.getByRole("heading", { level: 1, name: "Asks <img src=x onerror=alert(1)>" }).waitFor();

@@ -119,20 +119,6 @@ describe("the token form", () => {
   );
 });
 
-test.each([
-  { security: [{ bearer: ["orders:read", "orders:write"] }], shown: ["Scopes orders:read orders:write"] },
-  { security: [], shown: ["No credential"] },
-  { security: undefined, shown: [] },
-])("an operation with security $security shows $shown", async ({ security, shown }) => {
-  await openOperation(security === undefined ? {} : { security }, { security: [{ bearer: [] }] });
-  expect(
-    await page
-      .locator(".operation > header")
-      .getByText(/^(?:Scopes|No credential)/)
-      .allInnerTexts(),
-  ).toEqual(shown);
-});
-
 describe("the request form", () => {
   test.each([
     { optional: 6, isVisible: true },
