@@ -27,9 +27,9 @@ export interface EveryTransport extends AsyncDisposable {
   addressOf(transport: Exclude<TransportName, "Fetch">): readonly [Address, HttpVersion];
 }
 
-/** Starts a gateway on every HTTP server. Only the handlers use `contextValues` and `fallback`. */
+/** Starts a gateway on every HTTP server. Only the handlers use `clientAddress`, `contextValues` and `fallback`. */
 export async function openEveryTransport(options: GatewayOptions): Promise<EveryTransport> {
-  const { contextValues: _values, fallback: _fallback, ...listening } = options;
+  const { clientAddress: _address, contextValues: _values, fallback: _fallback, ...listening } = options;
   const own = createGateway({ ...listening });
   const { handler } = createGateway(options);
   const [http1, http2] = [createServer(handler), createHttp2Server(handler)];

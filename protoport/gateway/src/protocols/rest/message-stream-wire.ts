@@ -27,11 +27,9 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
   }
 
   contentFields(): HeaderFields {
-    const { contentType, fields } = this.#form;
-    // nginx would keep messages until its buffer is full.
-    const unbuffered = ["content-type", contentType, ...fields, "x-accel-buffering", "no"];
     // The format depends on the client's Accept field (RFC 9110 §12.5.5).
-    return [...unbuffered, "vary", "accept", ...this.varyFields()];
+    const { contentType, fields } = this.#form;
+    return ["content-type", contentType, ...fields, "vary", "accept", ...this.varyFields()];
   }
 
   begin(header: HeaderFields): void {

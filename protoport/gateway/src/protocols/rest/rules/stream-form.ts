@@ -7,7 +7,7 @@ export interface StreamForm {
   readonly contentType: string;
   /** The stream's kind: a message per line, a `result` object per line, one message array, or Server-Sent Events. */
   readonly kind: "lines" | "results" | "array" | "events";
-  /** Additional header fields for browsers: name, value, … */
+  /** Additional header fields for proxies and browsers: name, value, … */
   readonly fields: readonly string[];
   /**
    * Bytes that are sent when the stream is idle, so that proxies do not close the connection. `undefined` for formats
@@ -22,6 +22,9 @@ export interface StreamForm {
 
 const utf8 = new TextEncoder();
 
+// nginx would keep messages until its buffer is full.
+const unbuffered = ["x-accel-buffering", "no"];
+
 /** Returns the last JSON value of a stream that has failed. */
 type ErrorFormatter = (errorJson: string) => string;
 
@@ -34,7 +37,7 @@ function lines(contentType: string, formatError: ErrorFormatter): StreamForm {
   return {
     contentType,
     kind: "lines",
-    fields: [],
+    fields: unbuffered,
     heartbeat: undefined,
     message: (json) => `${json}\n`,
     end: (_, errorJson) => (errorJson === undefined ? "" : `${formatError(errorJson)}\n`),
@@ -55,7 +58,7 @@ function jsonArray(formatError: ErrorFormatter): StreamForm {
   return {
     contentType: "application/json",
     kind: "array",
-    fields: [],
+    fields: unbuffered,
     // White space is allowed between the elements (RFC 8259 §2).
     heartbeat: utf8.encode(" "),
     message: (json, before) => (before === 0 ? `[${json}` : `,\n${json}`),
@@ -78,7 +81,7 @@ export function serverSentEvents(endEvent: boolean): StreamForm {
   return {
     contentType: "text/event-stream",
     kind: "events",
-    fields: ["cache-control", "no-cache"],
+    fields: ["cache-control", "no-cache", ...unbuffered],
     heartbeat: utf8.encode(":\n\n"),
     message: (json, before) => `${before === 0 ? `retry: ${retryMs}\n` : ""}data: ${json}\n\n`,
     end: (_, errorJson) => (errorJson === undefined ? end : `event: error\ndata: ${errorJson}\n\n`),

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
-import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { parseDefinition } from "../../../src/definitions/definition.ts";
-import { writeReport } from "../../../src/definitions/report.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { parseDefinition } from "../../src/definitions/definition.ts";
+import { writeReport } from "../../src/definitions/report.ts";
 
 test("writeReport only lists the problems if the gateway would not start", () => {
   const definition = parseDefinition("set.binpb", descriptorSetOf(OrderService.file));
