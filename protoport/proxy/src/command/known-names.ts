@@ -2,9 +2,8 @@ import { fileURLToPath } from "node:url";
 import { readRegularFile } from "@protoport/command-line";
 import { noBytes } from "@protoport/gateway/exchange";
 import { messageOf } from "@protoport/gateway/errors";
-import { type DeclaredNames, declaredNames } from "@protoport/gateway/descriptors";
-import { createNameFilter, unmatchedPatterns } from "@protoport/gateway/rest";
-import { definitionMaxBytes, describeGot, findUnknownSelectors } from "../definitions/index.ts";
+import { createNameFilter } from "@protoport/gateway/rest";
+import { definitionMaxBytes, findUnknownSelectors, findUnknownServices, namesIn } from "../definitions/index.ts";
 import type { ProxiedUpstreamOptions } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -26,10 +25,8 @@ export async function requireKnownNames(
   const ofServices = upstreams.flatMap(({ services = [] }, at) => {
     const known = declared[at]?.services;
     if (known === undefined) return [];
-    return unmatchedPatterns(services, known).map((pattern) => {
-      const path = `upstreams[${at}].services[${services.indexOf(pattern)}]`;
-      const names = pattern.endsWith("*") ? known.flatMap(prefixesOf) : known;
-      return problemAt(path, `must match a service of the descriptors, ${describeGot(pattern, names)}`).message;
+    return findUnknownServices(services, known).map(({ pattern, problem }) => {
+      return problemAt(`upstreams[${at}].services[${services.indexOf(pattern)}]`, problem).message;
     });
   });
   const read = declared.filter((each) => each !== undefined);
@@ -68,20 +65,4 @@ async function readSet({ descriptors }: ProxiedUpstreamOptions): Promise<Uint8Ar
 
 function isOfFile({ descriptors }: ProxiedUpstreamOptions): boolean {
   return descriptors !== "reflection";
-}
-
-/** Returns the names in a descriptor set, or `undefined` for an unknown or invalid set. */
-function namesIn(set: Uint8Array = noBytes): DeclaredNames | undefined {
-  if (set.length === 0) return undefined;
-  try {
-    return declaredNames(set);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns the patterns for a service's package and parent packages: `a.*` and `a.b.*` for `a.b.Service`. */
-function prefixesOf(typeName: string): readonly string[] {
-  const parts = typeName.split(".").slice(0, -1);
-  return parts.map((_, at) => `${parts.slice(0, at + 1).join(".")}.*`);
 }

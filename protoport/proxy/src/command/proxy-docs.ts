@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { createDocsPage } from "@protoport/docs-page";
-import { createOpenApiAsync, documentBaseOf, type OpenApiOptions } from "@protoport/gateway/openapi";
+import { createOpenApiAsync, documentBaseOf, type OpenApiBase, type OpenApiOptions } from "@protoport/gateway/openapi";
 import type { Endpoint, RestOptions } from "@protoport/gateway";
 
 /** The API description's endpoints. */
@@ -13,7 +13,11 @@ export interface ProxyDocs {
 /** Creates a proxy's description. `getServed` returns the served services, and is called at the first request. */
 export function createProxyDocs(
   getServed: () => { readonly services: readonly DescService[]; readonly rest: RestOptions } | undefined,
-  further: Pick<OpenApiOptions, "describeSecurity" | "jsonOptions" | "mcp" | "securitySchemes" | "validation">,
+  {
+    info = {},
+    ...further
+  }: Pick<OpenApiBase, "info"> &
+    Pick<OpenApiOptions, "describeSecurity" | "jsonOptions" | "mcp" | "securitySchemes" | "validation">,
 ): ProxyDocs {
   const create = (): readonly Endpoint[] =>
     createDocsPage({
@@ -22,7 +26,7 @@ export function createProxyDocs(
         const { securitySchemes } = further;
         return createOpenApiAsync(services, {
           // The page sends credentials to the servers in the document, so an upstream must not add a server.
-          ...documentBaseOf(services, { servers: [{ url: "/" }], ...(securitySchemes && { securitySchemes }) }),
+          ...documentBaseOf(services, { info, servers: [{ url: "/" }], ...(securitySchemes && { securitySchemes }) }),
           rest,
           ...further,
         });

@@ -1,6 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { CorsOptions, GatewayOptions } from "@protoport/gateway";
 import type { DrainTimes } from "@protoport/gateway/health";
+import type { OpenApiInfo } from "@protoport/gateway/openapi";
 import { createNameFilter, type ExternalHttpRule, type RestOptions } from "@protoport/gateway/rest";
 import { readRules, toRestOptions } from "../definitions/index.ts";
 import type {
@@ -46,6 +47,8 @@ export interface ProxySettings {
   /** Maximum bytes in a request message. */
   readonly requestBytes: number;
   readonly hasDocs: boolean;
+  /** The members that replace those of the definition in the OpenAPI document. */
+  readonly info: Partial<OpenApiInfo>;
   /** The selectors in `mcp.tools`, which choose the RPCs that MCP clients may call. */
   readonly tools: readonly string[] | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
@@ -94,6 +97,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     headerBytes: settings.headerBytes,
     requestBytes: settings.requestBytes,
     hasDocs: docs,
+    info: toInfo(read),
     tools: settings.mcp?.tools,
     visibility: settings.visibility,
     validates: settings.validateReflected ? "upstreams" : settings.validate ? "files" : "none",
@@ -102,6 +106,20 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     drain,
     waitsForDescriptors: wait,
     problemAt,
+  };
+}
+
+function toInfo({ settings: { openapi }, problemAt }: ReadSettings): Partial<OpenApiInfo> {
+  const { title, version, license } = openapi;
+  const { name = "", identifier, url } = license ?? {};
+  if (identifier !== undefined && url !== undefined)
+    throw problemAt("openapi.license.url", "must not be combined with openapi.license.identifier; use one of them");
+  return {
+    ...(title !== undefined && { title }),
+    ...(version !== undefined && { version }),
+    ...(license && {
+      license: { name, ...(identifier !== undefined && { identifier }), ...(url !== undefined && { url }) },
+    }),
   };
 }
 

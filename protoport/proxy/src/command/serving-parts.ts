@@ -50,6 +50,7 @@ export async function openParts(
     const mcp = await openMcp(settings, validation, accessChecks);
     const jsonOptions = settings.json;
     const described = {
+      info: settings.info,
       ...accessChecks.openApiSecurity,
       jsonOptions,
       ...(mcp && { mcp }),

@@ -1,11 +1,8 @@
 import { describeUnusedLabels } from "@protoport/gateway/descriptors";
-import { procedureOf, selectorOf, unmatchedPatterns } from "@protoport/gateway/rest";
-import { createDescriber, describeUnusedRules, findUnknownNames } from "../definitions/index.ts";
+import { unmatchedPatterns } from "@protoport/gateway/rest";
+import { createDescriber, describeUnusedRules, findUnknownNames, selectableNames } from "../definitions/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-
-/** The kinds of RPC that can be tools. */
-const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
 
 /** The proxy members that {@link describeUnusedNames} reads. */
 type ServedNames = Pick<ProxyGateway, "services" | "hiddenRpcs" | "visibilityLabels" | "descriptorReloads">;
@@ -15,7 +12,7 @@ export function describeUnusedNames(
   { services, hiddenRpcs, visibilityLabels, descriptorReloads }: ServedNames,
   { upstreams, rest, restServices, configuredMethods, authentication, tools = [], visibility }: ProxySettings,
 ): readonly string[] {
-  const { typeNames, rpcs, paths, callableRpcs } = namesOf(services);
+  const { typeNames, rpcs, paths, callableRpcs } = selectableNames(services);
   const selected = selectedServices(upstreams, descriptorReloads);
   const describe = createDescriber(hiddenRpcs);
   return [
@@ -64,25 +61,6 @@ export function describeUnusedNames(
     ),
     ...describeUnusedLabels(visibility, visibilityLabels),
   ];
-}
-
-/** The names that settings can select. */
-interface SelectableNames {
-  readonly typeNames: readonly string[];
-  readonly rpcs: readonly string[];
-  readonly paths: readonly string[];
-  /** The RPCs that can be tools for AI agents. */
-  readonly callableRpcs: readonly string[];
-}
-
-function namesOf(services: ServedNames["services"]): SelectableNames {
-  const methods = services.flatMap((service) => service.methods);
-  return {
-    typeNames: services.map(({ typeName }) => typeName),
-    rpcs: methods.map(selectorOf),
-    paths: methods.map(procedureOf),
-    callableRpcs: methods.filter(({ methodKind }) => callable.has(methodKind)).map(selectorOf),
-  };
 }
 
 /** Returns the `services` patterns for all upstreams with known descriptors. */

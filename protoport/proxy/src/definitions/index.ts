@@ -9,11 +9,11 @@
 export { checkCommand } from "./check-command.ts";
 export { definitionMaxBytes } from "./definition.ts";
 export { InputError } from "./input-error.ts";
-export { describeGot, findUnknownSelectors } from "./known-selectors.ts";
+export { findUnknownSelectors, findUnknownServices, namesIn } from "./known-selectors.ts";
 export { openApiCommand } from "./openapi/openapi-command.ts";
 export { pluginCommand } from "./openapi/plugin-command.ts";
 export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";
 export { profileNames, splitSwitches, type SwitchName, switchNames, toRestOptions } from "./rest-switches.ts";
 export { createRequiredScopes, findUncheckedScopes, type UncheckedRpcs } from "./unchecked-scopes.ts";
-export { createDescriber, describeUnusedRules, findUnknownNames } from "./unused-names.ts";
+export { createDescriber, describeUnusedRules, findUnknownNames, selectableNames } from "./unused-names.ts";

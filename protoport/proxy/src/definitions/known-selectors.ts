@@ -1,6 +1,8 @@
 import { nearestName } from "@protoport/gateway/options";
 import { toShortLine } from "@protoport/gateway/errors";
-import type { ExternalHttpRule } from "@protoport/gateway/rest";
+import { type DeclaredNames, declaredNames } from "@protoport/gateway/descriptors";
+import { noBytes } from "@protoport/gateway/exchange";
+import { type ExternalHttpRule, unmatchedPatterns } from "@protoport/gateway/rest";
 import { readSelectorPlaces } from "./read-rules.ts";
 import { lettersPerEdit } from "./unused-names.ts";
 
@@ -36,7 +38,7 @@ export async function findUnknownSelectors(
 }
 
 /** Returns the end of an error message, with the unknown name and the nearest known name. */
-export function describeGot(name: string, known: readonly string[]): string {
+function describeGot(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, [...new Set(known)], lettersPerEdit);
   return `got "${toShortLine(name)}"${nearest === undefined ? "" : `, did you mean ${nearest}?`}`;
 }
@@ -44,4 +46,31 @@ export function describeGot(name: string, known: readonly string[]): string {
 /** Returns the package of a service, or the service of an RPC, by full name. */
 function parentOf(name: string): string {
   return name.slice(0, Math.max(0, name.lastIndexOf(".")));
+}
+
+/** Returns each pattern that matches no declared service, with a problem. @param known - the declared services */
+export function findUnknownServices(
+  patterns: readonly string[],
+  known: readonly string[],
+): readonly { readonly pattern: string; readonly problem: string }[] {
+  return unmatchedPatterns(patterns, known).map((pattern) => {
+    const names = pattern.endsWith("*") ? known.flatMap(prefixesOf) : known;
+    return { pattern, problem: `must match a service of the descriptors, ${describeGot(pattern, names)}` };
+  });
+}
+
+/** Returns the names in a descriptor set, or `undefined` for an unknown or invalid set. */
+export function namesIn(set: Uint8Array = noBytes): DeclaredNames | undefined {
+  if (set.length === 0) return undefined;
+  try {
+    return declaredNames(set);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the patterns for a service's package and parent packages: `a.*` and `a.b.*` for `a.b.Service`. */
+function prefixesOf(typeName: string): readonly string[] {
+  const parts = typeName.split(".").slice(0, -1);
+  return parts.map((_, at) => `${parts.slice(0, at + 1).join(".")}.*`);
 }

@@ -1,5 +1,6 @@
+import type { DescService } from "@bufbuild/protobuf";
 import { nearestName } from "@protoport/gateway/options";
-import type { ExternalHttpRule } from "@protoport/gateway/rest";
+import { type ExternalHttpRule, procedureOf, selectorOf } from "@protoport/gateway/rest";
 
 /** A suggestion may correct one typo per 10 letters. RPC names share many letters, so more typos match other names. */
 export const lettersPerEdit = 10;
@@ -43,4 +44,27 @@ export function describeUnusedRules(
 export function findUnknownNames(names: readonly string[], served: readonly string[]): readonly string[] {
   const known = new Set(served);
   return names.filter((name) => !known.has(name));
+}
+
+/** The kinds of RPC that can be tools. */
+const callable: ReadonlySet<string> = new Set(["unary", "server_streaming"]);
+
+/** The names that settings can select. */
+interface SelectableNames {
+  readonly typeNames: readonly string[];
+  readonly rpcs: readonly string[];
+  readonly paths: readonly string[];
+  /** The RPCs that can be tools for AI agents. */
+  readonly callableRpcs: readonly string[];
+}
+
+/** Returns the names in services that settings can select. */
+export function selectableNames(services: readonly DescService[]): SelectableNames {
+  const methods = services.flatMap((service) => service.methods);
+  return {
+    typeNames: services.map(({ typeName }) => typeName),
+    rpcs: methods.map(selectorOf),
+    paths: methods.map(procedureOf),
+    callableRpcs: methods.filter(({ methodKind }) => callable.has(methodKind)).map(selectorOf),
+  };
 }

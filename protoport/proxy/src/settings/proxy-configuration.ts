@@ -19,6 +19,7 @@ export interface ProxyConfiguration {
   readonly requestBytes: number;
   readonly responseBytes: number;
   readonly docs: boolean;
+  readonly openapi: OpenApiSection;
   readonly mcp: { readonly tools: readonly string[] } | undefined;
   readonly visibility: { readonly allow: readonly string[] } | undefined;
   readonly validate: boolean;
@@ -27,6 +28,15 @@ export interface ProxyConfiguration {
   readonly drain: { readonly delayMs: number; readonly timeoutMs: number };
   readonly requireAll: boolean;
   readonly wait: boolean;
+}
+
+/** The members of the OpenAPI document's Info Object. */
+export interface OpenApiSection {
+  readonly title: string | undefined;
+  readonly version: string | undefined;
+  readonly license:
+    | { readonly name: string; readonly identifier: string | undefined; readonly url: string | undefined }
+    | undefined;
 }
 
 /** Address and certificate with which the proxy listens. */

@@ -10,6 +10,7 @@ import type {
   CorsSection,
   JsonSection,
   ListenSection,
+  OpenApiSection,
   ProxyConfiguration,
   RateLimitSection,
   RestSection,
@@ -241,6 +242,25 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
     flags: [
       { name: "no-docs", value: false, about: "Disables the description at `/openapi.json` and the page at `/docs`." },
     ],
+  },
+  openapi: {
+    type: mapping<OpenApiSection>({
+      title: {
+        type: text(),
+        about: "Title of the API. Default: that of the definition, or the names of the services.",
+      },
+      version: { type: text(), about: "Version of the API. Default: that of the definition, or 1.0.0." },
+      license: {
+        type: mapping<NonNullable<OpenApiSection["license"]>>({
+          name: { type: text(), required: true, about: "Name of the license." },
+          identifier: { type: text(), about: "SPDX expression, such as `MIT`. Excludes `url`." },
+          url: { type: text("URL"), about: "URL of the license. Excludes `identifier`." },
+        }),
+        about: "License of the API. Default: that of the definition.",
+      },
+    }),
+    implied: true,
+    about: "What the description at `/openapi.json` names, instead of `openapiv2_swagger` of the definition.",
   },
   mcp: {
     type: mapping<NonNullable<ProxyConfiguration["mcp"]>>({

@@ -45,6 +45,10 @@ test.each([
   },
   { upstream: "addresses: []", problem: "upstreams[0].addresses must contain at least one address" },
   { text: "validate: true", problem: "must be a file unless validateReflected is set" },
+  {
+    text: "openapi: { license: { name: MIT, identifier: MIT, url: https://a.example } }",
+    problem: "openapi.license.url must not be combined with openapi.license.identifier; use one of them",
+  },
   { text: "rateLimit: { perPrincipal: 1 }", problem: "rateLimit.perPrincipal requires authentication" },
   { text: "listen: { tls: { cert: a } }", problem: "listen.tls.cert requires both a certificate and its key" },
   { text: "listen: { tls: { key: a } }", problem: "listen.tls.key requires both a certificate and its key" },

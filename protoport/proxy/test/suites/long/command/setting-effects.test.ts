@@ -158,6 +158,17 @@ const otherEffects: Effects = {
       observe: statusOf(`/sensors/${"x".repeat(2_000)}/reading`),
     }),
   docs: () => compare({ off: {}, on: { docs: false }, observe: statusOf("/openapi.json") }),
+  ...Object.fromEntries(
+    (["title", "version", "license.name", "license.identifier", "license.url"] as const).map((path) => {
+      const [member = "", inner] = path.split(".");
+      const license = { name: "MIT" };
+      const value = inner === undefined ? "Shop" : { ...license, [inner]: "Apache-2.0" };
+      const off = inner === undefined ? {} : { license };
+      const compareInfo = (): Promise<Differs> =>
+        compare({ off: { openapi: off }, on: { openapi: { [member]: value } }, observe: bodyOf("/openapi.json") });
+      return [`openapi.${path}`, compareInfo];
+    }),
+  ),
   "mcp.tools": () => {
     const list = statelessRequest("tools/list");
     const init = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
