@@ -1,6 +1,5 @@
 /** The entry `@protoport/gateway/exchange`, which exports what adapters for other servers and clients need of one HTTP request and its response. */
 export {
-  BacklogBudget,
   type BodyMemory,
   type CachedFields,
   CollectedBytes,

@@ -47,8 +47,8 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "proxy/definitions/compare": ["auth", "gateway"],
   "proxy/definitions/service-config": ["gateway"],
   "proxy/forward": ["proxy/client", "proxy/upstreams", "command-line", "gateway/protobuf/gen", "gateway"],
-  "proxy/client": ["proxy/upstreams", "gateway/engine/http2-client", "gateway"],
-  "proxy/upstreams": ["gateway/engine/http2-client", "gateway/protobuf/gen", "gateway"],
+  "proxy/client": ["proxy/upstreams", "gateway/engine", "gateway"],
+  "proxy/upstreams": ["gateway/engine", "gateway/protobuf/gen", "gateway"],
 
   "rest-client": ["gateway"],
   "docs-page": ["gateway"],
@@ -65,10 +65,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "telemetry/metrics": ["telemetry/conventions", "gateway"],
   "telemetry/opentelemetry": ["telemetry/conventions", "gateway", "gateway/fetch"],
   "telemetry/conventions": ["gateway"],
-  "gateway/engine": ["gateway/engine/http1", "gateway/engine/http2"],
-  "gateway/engine/http1": [],
-  "gateway/engine/http2": [],
-  "gateway/engine/http2-client": ["gateway/engine/http2"],
+  "gateway/engine": [],
 
   gateway: [
     "gateway/engine",

@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect } from "vitest";
-import { Backlog, BacklogBudget } from "../../gateway/src/http/exchange/backlog.ts";
+import { Backlog, BacklogBudget } from "../../gateway/src/engine/backlog.ts";
 import { ReceiveFlow } from "../../gateway/src/engine/http2/receive-flow.ts";
 import { reserveWindow, windowBytesMax } from "../../gateway/src/protocols/compression/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";

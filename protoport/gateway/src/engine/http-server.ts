@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
-import type { BacklogBudget, ErrorScope, Exchange, Failure, HttpProblem, Limits } from "../http/index.ts";
+import type { ErrorScope, Exchange, Failure, HttpProblem, Limits } from "../http/index.ts";
+import type { OpenItems } from "./open-list.ts";
+import type { BacklogBudget } from "./backlog.ts";
 
 /** The major HTTP version on a connection, with or without TLS. */
 export type HttpMajorVersion = "http1" | "http2";
@@ -62,16 +64,50 @@ export interface HttpConnection extends ServedConnection {
 }
 
 /** Serves the connections on a port for one HTTP version. The server does not listen. */
-export interface HttpServer {
-  /** Takes over a connection whose socket is flowing. @param firstBytes - all bytes that were read from the socket */
-  take(socket: Socket, firstBytes?: Buffer): HttpConnection;
-  /** Closes each connection when all requests on the connection have responses. */
-  drain(): void;
+export class HttpServer {
+  readonly #open: OpenItems<HttpConnection>;
+  readonly #connect: (socket: Socket, firstBytes: Buffer | undefined) => HttpConnection;
   /** Closes the server itself, not its connections. */
-  close(): void;
+  readonly close: () => void;
+  #isDraining = false;
+
+  /** `connect` keeps a connection in `open` until the connection closes. */
+  constructor(
+    open: OpenItems<HttpConnection>,
+    connect: (socket: Socket, firstBytes: Buffer | undefined) => HttpConnection,
+    close: () => void,
+  ) {
+    this.#open = open;
+    this.#connect = connect;
+    this.close = close;
+  }
+
+  /** Takes over a connection whose socket is flowing. @param firstBytes - all bytes that were read from the socket */
+  take(socket: Socket, firstBytes?: Buffer): HttpConnection {
+    const connection = this.#connect(socket, firstBytes);
+    // Drains a connection that was accepted before the drain began and has no request yet.
+    if (this.#isDraining) connection.drain();
+    if (firstBytes !== undefined) connection.receive?.(firstBytes);
+    return connection;
+  }
+
+  /** Closes each connection when all requests on the connection have responses. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const connection of this.#open) connection.drain();
+  }
+
   /** Whether any connection is busy. */
-  readonly busy: boolean;
-  readonly connections: number;
+  get busy(): boolean {
+    return [...this.#open].some(({ busy }) => busy);
+  }
+
+  get connections(): number {
+    return this.#open.size;
+  }
+
   /** Number of requests without a completely sent response. */
-  readonly requests: number;
+  get requests(): number {
+    return [...this.#open].reduce((sum, { requests }) => sum + requests, 0);
+  }
 }

@@ -2,10 +2,9 @@ import type { Socket } from "node:net";
 import { Http1Connection, type Http1RequestHead, keepAliveLines } from "./http1/index.ts";
 import { type HttpProblem, type Limits, lingerMsMax, checkRequestHead } from "../http/index.ts";
 import { checkIntervalMs, createConnectionClock } from "./connection-clock.ts";
-import type { HttpServer, HttpServerOptions } from "./http-server.ts";
+import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { SocketHttp1Exchange } from "./http1-exchange.ts";
 import { OpenList } from "./open-list.ts";
-import { TrackedHttpServer } from "./tracked-http-server.ts";
 
 /**
  * Creates a server for HTTP/1.0 and HTTP/1.1 that does not use node:http. Bytes that are not HTTP get an error
@@ -37,7 +36,7 @@ export function createHttp1Server({ limits, budget, serve, refuse, report }: Htt
     connections.add(connection);
     return connection;
   };
-  return new TrackedHttpServer(connections, connect, () => clock.stop());
+  return new HttpServer(connections, connect, () => clock.stop());
 }
 
 function checkHead({ problem, httpMethod, target, section }: Http1RequestHead, limits: Limits): string | HttpProblem {

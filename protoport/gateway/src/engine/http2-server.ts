@@ -3,9 +3,8 @@ import { defaultHttp2Limits, Http2Connection, type Http2Limits } from "./http2/i
 import { SocketHttp2Exchange } from "./http2-exchange.ts";
 import { errorName, type Limits, checkRequestHead } from "../http/index.ts";
 import { putBack } from "./first-bytes.ts";
-import type { HttpServer, HttpServerOptions } from "./http-server.ts";
+import { HttpServer, type HttpServerOptions } from "./http-server.ts";
 import { peerOf } from "./peer.ts";
-import { TrackedHttpServer } from "./tracked-http-server.ts";
 
 /** Creates an HTTP/2 server. A graceful shutdown serves streams that the client opens before the GOAWAY arrives. */
 export function createHttp2Server({
@@ -43,7 +42,7 @@ export function createHttp2Server({
     connections.add(connection);
     return connection;
   };
-  return new TrackedHttpServer(connections, connect, () => undefined);
+  return new HttpServer(connections, connect, () => undefined);
 }
 
 function toHttp2Limits(limits: Limits): Http2Limits {

@@ -1,14 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { SecureContextOptions, TlsOptions } from "node:tls";
-import {
-  BacklogBudget,
-  clientClosedRequest,
-  type OptionNames,
-  type Peer,
-  refuseUnknownOptions,
-  withCode,
-} from "../http/index.ts";
+import { clientClosedRequest, type OptionNames, type Peer, refuseUnknownOptions, withCode } from "../http/index.ts";
+import { BacklogBudget } from "./backlog.ts";
 import { type TrustedProxies, unixAddress } from "../http/node-entry.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";

@@ -1,12 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import {
-  BacklogBudget,
-  defaultLimits,
-  type Exchange,
-  planBody,
-  type RequestBody,
-} from "../../src/http/exchange/index.ts";
+import { defaultLimits, type Exchange, planBody, type RequestBody } from "../../src/http/exchange/index.ts";
+import { BacklogBudget } from "../../src/engine/backlog.ts";
 import { createHttp1Server } from "../../src/engine/http1-server.ts";
 import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";

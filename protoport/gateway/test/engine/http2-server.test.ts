@@ -1,7 +1,8 @@
 import { createServer } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BacklogBudget, defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
+import { defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
+import { BacklogBudget } from "../../src/engine/backlog.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";

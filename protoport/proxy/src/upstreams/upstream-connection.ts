@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
-import { type BacklogBudget, timerMsMax } from "@protoport/gateway/exchange";
+import { timerMsMax } from "@protoport/gateway/exchange";
+import { type BacklogBudget } from "@protoport/gateway/http2-client";
 import { errorName } from "@protoport/gateway/errors";
 import { ClientConnection, type Http2Limits } from "@protoport/gateway/http2-client";
 import { HealthWatch } from "./health-watch.ts";

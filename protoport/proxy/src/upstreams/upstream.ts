@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BacklogBudget } from "@protoport/gateway/exchange";
+import { BacklogBudget } from "@protoport/gateway/http2-client";
 import { refuseUnknownOptions } from "@protoport/gateway/options";
 import { AddressResolver } from "./address-resolver.ts";
 import { CallQueue, type PendingCall, type RefusalReason } from "./call-queue.ts";

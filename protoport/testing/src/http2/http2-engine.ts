@@ -1,11 +1,7 @@
 import { createServer } from "node:net";
 import type { Duplex } from "node:stream";
-import {
-  BacklogBudget,
-  type ErrorCode,
-  type ErrorScope,
-  type IncomingBody,
-} from "../../../gateway/src/http/exchange/index.ts";
+import { type ErrorCode, type ErrorScope, type IncomingBody } from "../../../gateway/src/http/exchange/index.ts";
+import { BacklogBudget } from "../../../gateway/src/engine/backlog.ts";
 import {
   defaultHttp2Limits,
   encodeBlock,

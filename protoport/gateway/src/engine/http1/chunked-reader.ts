@@ -1,10 +1,5 @@
-import {
-  chunkExtensionsTooLargeProblem,
-  CommonHeaderFields,
-  type HeaderFields,
-  type HttpProblem,
-  invalidHttpProblem,
-} from "../../http/index.ts";
+import { CommonHeaderFields, type HeaderFields, type HttpProblem } from "../../http/index.ts";
+import { chunkExtensionsTooLargeProblem, invalidHttpProblem } from "./problems.ts";
 import type { Incoming } from "./incoming.ts";
 import { readFieldLines } from "./request-head.ts";
 

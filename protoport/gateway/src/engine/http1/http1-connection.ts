@@ -1,8 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Socket } from "node:net";
 import {
-  type Backlog,
-  type BacklogBudget,
   type BodySource,
   freeChunk,
   freedBytesMin,
@@ -11,9 +9,10 @@ import {
   type IncomingBody,
   type Limits,
   lingerBytesMax,
-  invalidHttpProblem,
   unreadBodyBytesMax,
 } from "../../http/index.ts";
+import { type Backlog, type BacklogBudget } from "../backlog.ts";
+import { invalidHttpProblem } from "./problems.ts";
 import { formatResponseHead, connectionCloseLine, framingOf, framingOfStream } from "./response-head.ts";
 import { ResponseWriter } from "./response-writer.ts";
 import { Http1Deadlines } from "./http1-deadlines.ts";

@@ -1,11 +1,5 @@
-import {
-  clientGoneProblem,
-  type HttpProblem,
-  type Limits,
-  lingerMsMax,
-  requestTimeoutProblem,
-  retiredIdleMs,
-} from "../../http/index.ts";
+import { clientGoneProblem, type HttpProblem, type Limits, lingerMsMax } from "../../http/index.ts";
+import { requestTimeoutProblem } from "./problems.ts";
 import type { Stage } from "./request-reader.ts";
 
 /** The connection state for {@link Http1Deadlines}. */
@@ -84,3 +78,7 @@ export class Http1Deadlines {
 
 /** Destroys the connection, closes an idle connection, probes whether the client is alive, or refuses the request. */
 type DueAction = "destroy" | "close" | "probe" | "nothing" | HttpProblem;
+
+/** Milliseconds for which a connection above the maximum age must be idle before it is closed. */
+// A busy client sends its next call within a second, and the response to that call closes the connection without loss.
+export const retiredIdleMs: number = 1000;

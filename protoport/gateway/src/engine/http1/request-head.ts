@@ -1,17 +1,14 @@
 import {
   CommonHeaderFields,
-  expectationProblem,
   type HeaderFields,
   headerTooLargeProblem,
   HttpProblem,
   type Limits,
-  longMethodProblem,
-  invalidHttpProblem,
   type CachedFields,
   transferEncodingProblem,
   urlTooLongProblem,
-  unsupportedVersionProblem,
 } from "../../http/index.ts";
+import { expectationProblem, invalidHttpProblem, longMethodProblem, unsupportedVersionProblem } from "./problems.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** A request's head (RFC 9112 §3, §5). */

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
-import { type Backlog, freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "../../http/index.ts";
+import { freeChunk, type HeaderFields, isSingleUse, copyIfPooled } from "../../http/index.ts";
+import { type Backlog } from "../backlog.ts";
 import { fieldLines, type Framing } from "./response-head.ts";
 
 /**

@@ -3,6 +3,7 @@
  *
  * Exports all HTTP/2 code that a client needs, including header lists and limits.
  */
+export { BacklogBudget } from "../backlog.ts";
 export type { ResponseSection } from "./response-section.ts";
 export { defaultHttp2Limits, encodeVarying, type Http2Limits, listBytesOf, StableFields } from "../http2/index.ts";
 export { ClientConnection } from "./client-connection.ts";

@@ -1,13 +1,7 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import {
-  type Backlog,
-  type BacklogBudget,
-  ErrorCode,
-  type ErrorScope,
-  freeChunk,
-  freedBytesMin,
-} from "../../http/index.ts";
+import { ErrorCode, type ErrorScope, freeChunk, freedBytesMin } from "../../http/index.ts";
+import { type Backlog, type BacklogBudget } from "../backlog.ts";
 import type { DeadlineCallbacks, Http2Deadlines, Handshake } from "./http2-deadlines.ts";
 import { FloodGuard } from "./flood-guard.ts";
 import { FrameType } from "./frame-numbers.ts";

@@ -1,4 +1,5 @@
-import { type Backlog, ErrorCode, noBytes } from "../../http/index.ts";
+import { ErrorCode, noBytes } from "../../http/index.ts";
+import { type Backlog } from "../backlog.ts";
 import type { FloodGuard } from "./flood-guard.ts";
 import { FrameFlag, FrameType } from "./frame-numbers.ts";
 import type { Frame, FrameReceiver } from "./frame-reader.ts";

@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
-import { type Backlog, freeBuffer, isSingleUse } from "../../http/index.ts";
+import { freeBuffer, isSingleUse } from "../../http/index.ts";
+import { type Backlog } from "../backlog.ts";
 import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 
 // Initial size in bytes of the buffer that collects frames. The buffer grows if an event-loop turn sends more.

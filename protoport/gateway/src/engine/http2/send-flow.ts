@@ -1,4 +1,5 @@
-import { type Backlog, ErrorCode } from "../../http/index.ts";
+import { ErrorCode } from "../../http/index.ts";
+import { type Backlog } from "../backlog.ts";
 import { frameBytesMax, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";

@@ -44,33 +44,6 @@ export function urlTooLongProblem({ urlBytes }: Pick<Limits, "urlBytes">): HttpP
   return new HttpProblem("ERR_URL_TOO_LONG", `the URL is longer than ${urlBytes} bytes`, { option: "limits.urlBytes" });
 }
 
-/** Returns the problem for a request that has not arrived within one of the {@link Limits}. */
-export function requestTimeoutProblem(limit: "headerTimeoutMs" | "requestTimeoutMs"): HttpProblem {
-  return new HttpProblem("ERR_REQUEST_TIMEOUT", "the request did not arrive in time", { option: `limits.${limit}` });
-}
-
-/** Returns the problem for bytes that are not HTTP. */
-export function invalidHttpProblem(): HttpProblem {
-  return new HttpProblem("ERR_HTTP_INVALID", "the request is not valid HTTP");
-}
-
-/** Returns the problem for a request in another HTTP version, or in a protocol that is similar to HTTP. */
-export function unsupportedVersionProblem(): HttpProblem {
-  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the HTTP version is not supported");
-}
-
-/** Returns the problem for a body with too large chunk extensions (RFC 9112 §7.1.1). */
-export function chunkExtensionsTooLargeProblem(): HttpProblem {
-  return new HttpProblem("ERR_BODY_TOO_LARGE", "the chunk extensions are too large");
-}
-
-/** Returns the problem for an unsupported Expect header, or `undefined` if the header is supported or ignored. */
-export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): HttpProblem | undefined {
-  // Servers ignore the Expect header in HTTP/1.0 requests (RFC 9110 §10.1.1).
-  if (httpVersion === "1.0" || expect.toLowerCase() === "100-continue") return undefined;
-  return new HttpProblem("ERR_HTTP_UNSUPPORTED", "the Expect header is not supported", { httpStatus: 417 });
-}
-
 /** Returns the problem for a body that was read before the gateway got the request. */
 export function bodyConsumedProblem(): HttpProblem {
   const reason = "the request body was read before the gateway got it: mount the gateway before any body parser";
@@ -94,13 +67,3 @@ export function transferEncodingProblem(transferEncoding: string, httpVersion: s
 
 // Matches transfer codings other than chunked, with or without parameters, followed by chunked (RFC 9112 §7).
 const codingsBeforeChunked = /^(?:(?!chunked[\t ]*[,;])[!#$%&'*+\-.^_`|~0-9a-z]+[\t ]*(?:;[^,"]*)?,[\t ]*)+chunked$/;
-
-/** Returns the problem if a request's method is longer than all implemented methods (RFC 9112 §3). */
-export function longMethodProblem(request: string): HttpProblem | undefined {
-  if (!longMethod.test(request)) return undefined;
-  return new HttpProblem("ERR_METHOD_UNKNOWN", `the method is longer than ${methodCharactersMax} characters`);
-}
-
-/** Maximum characters in a method. Registered methods have up to 17 (RFC 9110 §16.1.1), custom ones may have more. */
-const methodCharactersMax = 32;
-const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);

@@ -6,7 +6,6 @@
  * The module is independent of sockets and RPC, and runs on every JavaScript platform. The HTTP implementations are in
  * other modules: `gateway/engine/` for sockets, `node/` for node:http and node:http2, and `fetch/` for Fetch.
  */
-export { type Backlog, BacklogBudget } from "./backlog.ts";
 export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, copyIfPooled } from "./bytes.ts";
 export { BaseExchange, type ExchangeHead } from "./base-exchange.ts";
 export { CollectedBytes } from "./collected-bytes.ts";
@@ -43,18 +42,12 @@ export {
 export { type BodyMemory, detachFromChunk } from "./buffered-body.ts";
 export {
   bodyConsumedProblem,
-  chunkExtensionsTooLargeProblem,
   clientClosedRequest,
   clientGoneProblem,
-  expectationProblem,
   headerTooLargeProblem,
   HttpProblem,
-  invalidHttpProblem,
-  longMethodProblem,
-  requestTimeoutProblem,
   transferEncodingProblem,
   urlTooLongProblem,
-  unsupportedVersionProblem,
 } from "./http-problem.ts";
 export { ErrorCode, errorName, type ErrorScope } from "./http2-errors.ts";
 export { isUtf8, type MediaType, parseMediaType } from "./media-type.ts";
@@ -64,7 +57,6 @@ export {
   type Limits,
   lingerBytesMax,
   lingerMsMax,
-  retiredIdleMs,
   unreadBodyBytesMax,
   withDefaultLimits,
 } from "./limits.ts";

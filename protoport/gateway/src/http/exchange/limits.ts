@@ -87,9 +87,5 @@ export const lingerMsMax: number = 30_000;
 // Dropping 64 MiB costs as much as a few hundred calls.
 export const lingerBytesMax: number = 64 * 1024 * 1024;
 
-/** Milliseconds for which an HTTP/1.1 connection above the maximum age must be idle before it is closed. */
-// A busy client sends its next call within a second, and the response to that call closes the connection without loss.
-export const retiredIdleMs: number = 1000;
-
 /** Default for `readMaxBytes`, the maximum bytes in a message, compressed or decompressed: 4 MiB, as in gRPC. */
 export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

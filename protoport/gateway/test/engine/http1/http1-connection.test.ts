@@ -3,13 +3,8 @@ import { connect, createServer, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { keepAliveLines } from "../../../src/engine/http1/index.ts";
 import { describe, expect, test } from "vitest";
-import {
-  BacklogBudget,
-  defaultLimits,
-  markSingleUse,
-  planBody,
-  RequestBody,
-} from "../../../src/http/exchange/index.ts";
+import { defaultLimits, markSingleUse, planBody, RequestBody } from "../../../src/http/exchange/index.ts";
+import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../../src/engine/http1/index.ts";
 import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
 import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";

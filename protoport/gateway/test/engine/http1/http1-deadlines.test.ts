@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { defaultLimits, type Limits } from "../../../src/http/exchange/limits.ts";
-import { HttpProblem, lingerMsMax, retiredIdleMs } from "../../../src/http/exchange/index.ts";
-import { Http1Deadlines, type ConnectionState } from "../../../src/engine/http1/http1-deadlines.ts";
+import { HttpProblem, lingerMsMax } from "../../../src/http/exchange/index.ts";
+import { Http1Deadlines, retiredIdleMs, type ConnectionState } from "../../../src/engine/http1/http1-deadlines.ts";
 
 const timeoutCheckIntervalMs = 1_000;
 const idle: ConnectionState = {

@@ -1,6 +1,6 @@
 import { Duplex, duplexPair } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { BacklogBudget } from "../../../src/http/exchange/index.ts";
+import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { ClientConnection, connectionLost, serverUnresponsive } from "../../../src/engine/http2-client/index.ts";
 import { defaultHttp2Limits, StableFields } from "../../../src/engine/http2/index.ts";
 import {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
+import { ErrorCode } from "../../../src/http/exchange/index.ts";
+import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import type { Http2Stream } from "../../../src/engine/http2/index.ts";
 import {
   answer,

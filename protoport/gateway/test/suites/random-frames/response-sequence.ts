@@ -1,6 +1,7 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
+import { ErrorCode } from "../../../src/http/exchange/index.ts";
+import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { type ResponseReceiver, ClientConnection, type ClientStream } from "../../../src/engine/http2-client/index.ts";
 import { defaultHttp2Limits, StableFields } from "../../../src/engine/http2/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";

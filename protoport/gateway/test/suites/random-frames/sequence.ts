@@ -1,6 +1,7 @@
 import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
+import { ErrorCode } from "../../../src/http/exchange/index.ts";
+import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { defaultHttp2Limits, Http2Connection, type Http2Stream } from "../../../src/engine/http2/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";
 import { answer, echo, pipe, receiving } from "../../../../testing/src/http2/http2-engine.ts";

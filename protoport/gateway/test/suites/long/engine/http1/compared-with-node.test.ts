@@ -4,12 +4,12 @@ import { once } from "node:events";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
-  BacklogBudget,
   defaultLimits,
   type HttpProblem,
   type IncomingBody,
   checkRequestHead,
 } from "../../../../../src/http/exchange/index.ts";
+import { BacklogBudget } from "../../../../../src/engine/backlog.ts";
 import {
   Http1Connection,
   type Http1ConnectionOptions,

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { type Backlog, BacklogBudget, ErrorCode } from "../../../src/http/exchange/index.ts";
-import { answer, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
-import { frame, type FrameConnection, frameType, openFrames } from "../../../../testing/src/http/http2-frames.ts";
-import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
+import { ErrorCode } from "../../src/http/exchange/index.ts";
+import { type Backlog, BacklogBudget } from "../../src/engine/backlog.ts";
+import { answer, startEngine } from "../../../testing/src/http2/http2-engine.ts";
+import { frame, type FrameConnection, frameType, openFrames } from "../../../testing/src/http/http2-frames.ts";
+import { goAwayWith, settingFrame, whole, windowUpdateFrame } from "../../../testing/src/http2/http2-requests.ts";
 
 const kib = 1024;
 const mib = 1024 * kib;
