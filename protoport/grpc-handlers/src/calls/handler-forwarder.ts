@@ -10,6 +10,7 @@ import {
   toFault,
 } from "@protoport/gateway/forward";
 import { BaseCall, type MethodCodec } from "./base-call.ts";
+import { createTimestampNormalizer } from "./normal-timestamps.ts";
 import { createRequestReader } from "./read-request.ts";
 import { SingleResponse, StreamedResponse, UnaryResponse } from "./response.ts";
 import { serveCall, type ServedMethod } from "./serve-call.ts";
@@ -24,6 +25,7 @@ export class HandlerForwarder implements Forwarder {
   readonly #codec: MethodCodec;
   readonly #write: ReturnType<typeof createBinaryWriter>;
   readonly #read: ReturnType<typeof createBinaryReader>;
+  readonly #normalize: ReturnType<typeof createTimestampNormalizer>;
 
   /** @param desc - describes the messages for JSON */
   constructor(desc: DescMethod, method: ServedMethod) {
@@ -38,6 +40,7 @@ export class HandlerForwarder implements Forwarder {
     };
     this.#write = createBinaryWriter(desc.input, undefined);
     this.#read = createBinaryReader(desc.output, undefined);
+    this.#normalize = createTimestampNormalizer(desc.output);
   }
 
   unary(caller: Caller, request: Envelope, reply: Reply): void {
@@ -57,7 +60,9 @@ export class HandlerForwarder implements Forwarder {
   /** @throws ConnectError `Internal` if the message does not match the descriptor */
   decode(bytes: Uint8Array): Message {
     try {
-      return this.#read(bytes);
+      const message = this.#read(bytes);
+      this.#normalize?.(message);
+      return message;
     } catch (error) {
       const what = `a response does not match the descriptor of ${this.#desc.output.typeName}`;
       throw toFault(error, { errorCode: "ERR_RESPONSE_FAILED", what });
