@@ -211,11 +211,11 @@ export const suites: readonly Suite[] = [
   },
   {
     kind: "program",
-    name: "random-frames",
-    about: "random sequences of HTTP/2 frames",
+    name: "engine-fuzz",
+    about: "inputs for HTTP/1.1 and both sides of HTTP/2, guided by the engine's coverage and judged by node's parsers",
     occasion: "run",
     whySeparate: "keeps a core busy",
-    program: "protoport/gateway/test/suites/random-frames/run.ts",
+    program: "protoport/gateway/test/suites/engine-fuzz/run.ts",
   },
   ...nightlySuites,
 ];

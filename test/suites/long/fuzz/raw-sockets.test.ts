@@ -69,7 +69,7 @@ function mutate(text: string, { at, removed, inserted }: Mutation): string {
   return text.slice(0, start) + inserted + text.slice(start + removed);
 }
 
-// protoport/gateway/test/engine/http2 and protoport/gateway/test/suites/random-frames test random HTTP/2 frames.
+// protoport/gateway/test/engine/http2 and protoport/gateway/test/suites/engine-fuzz test random HTTP/2 frames.
 describe("a server under fuzzing", () => {
   let server: TestPlantServer;
   beforeAll(async () => {
