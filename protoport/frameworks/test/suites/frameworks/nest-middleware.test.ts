@@ -237,7 +237,7 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
 
     test("prevents the start if exclude lists an RPC's path, but one of two classes has only the prefix", async () => {
       const [everywhere, Sensed] = [createClass("Everywhere"), createClass("Sensed")];
-      const start = async (exclude: readonly string[]): Promise<string> => {
+      const startExcluding = async (exclude: readonly string[]): Promise<string> => {
         const configured = moduleWith(version, (consumer) => {
           consumer.apply(everywhere).forRoutes("*path");
           consumer.apply(Sensed).forRoutes("sensors/*path");
@@ -247,11 +247,11 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
         return await listen(app);
       };
       const others = [`${GreenhouseService.typeName}/:rpc`, "beds/:id"];
-      await expect(start([...others, "sensors/:id/reading"])).rejects.toThrow(
+      await expect(startExcluding([...others, "sensors/:id/reading"])).rejects.toThrow(
         /^\/sensors\S+ would skip middleware of modules for \/api\/sensors\/\*path,/,
       );
-      await expect(start([...others, "sensors/:id/other"])).rejects.toThrow("modules for /api/*path,");
-      const url = await start([...others, "sensors/*path"]);
+      await expect(startExcluding([...others, "sensors/:id/other"])).rejects.toThrow("modules for /api/*path,");
+      const url = await startExcluding([...others, "sensors/*path"]);
       expect([await statusOf(url + getReading, {}, "{}"), await statusOf(url + reading)]).toEqual([401, 401]);
     });
 
