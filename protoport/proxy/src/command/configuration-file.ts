@@ -43,8 +43,11 @@ export class ConfigurationFile {
 function requireReloadable(before: ProxySettings, { problemAt, ...after }: ProxySettings): void {
   const needsRestart = "needs a restart to change";
   // A file that is read while it is written may lack its last lines.
-  for (const [name, isSet] of accessRules) {
-    if (isSet(before) && !isSet(after)) throw problemAt(name, `is missing; restart to serve without ${name}`);
+  for (const [name, rulesOf] of accessRules) {
+    const kept = new Map(rulesOf(after));
+    const lost = rulesOf(before).find(([member, isSet]) => isSet && kept.get(member) === false);
+    if (lost === undefined) continue;
+    throw problemAt(name, `is missing${lost[0] && ` for ${lost[0]}`}; restart to serve without ${name}`);
   }
   if (before.host !== after.host) throw problemAt("listen.host", needsRestart);
   if (before.port !== after.port) throw problemAt("listen.port", needsRestart);
@@ -54,16 +57,30 @@ function requireReloadable(before: ProxySettings, { problemAt, ...after }: Proxy
   if (before.headerBytes !== after.headerBytes) throw problemAt("headerBytes", needsRestart);
 }
 
-/** The settings without which more callers are admitted, or more is served. */
+/** The settings without which more callers are admitted, or more is served: for all calls (""), or for a member. */
 const accessRules: readonly (readonly [
   name: string,
-  isSet: (settings: Omit<ProxySettings, "problemAt">) => boolean,
+  rulesOf: (settings: Omit<ProxySettings, "problemAt">) => readonly (readonly [member: string, isSet: boolean])[],
 ])[] = [
-  ["authentication", ({ authentication }) => authentication !== undefined],
-  ["authentication.scopes", ({ authentication }) => Object.keys(authentication?.scopes ?? {}).length > 0],
-  ["visibility", ({ visibility }) => visibility !== undefined],
-  ["validateReflected", ({ validates }) => validates === "upstreams"],
-  ["validate", ({ validates }) => validates !== "none"],
-  ["rateLimit.perAddress", ({ rateLimit }) => rateLimit.perAddress !== undefined],
-  ["rateLimit.perPrincipal", ({ rateLimit }) => rateLimit.perPrincipal !== undefined],
+  ["authentication", ({ authentication }) => [["", authentication !== undefined]]],
+  ["authentication.scopes", ({ authentication }) => [["", Object.keys(authentication?.scopes ?? {}).length > 0]]],
+  [
+    "authentication.jwt[].type",
+    ({ authentication: { jwt = [] } = {} }) => jwt.map((each) => [each.issuer, each.type !== "any"]),
+  ],
+  [
+    "authentication.introspection.audiences",
+    ({ authentication: { introspection } = {} }) =>
+      introspection === undefined ? [] : [[introspection.url, (introspection.audiences ?? []).length > 0]],
+  ],
+  [
+    "upstreams[].services",
+    ({ upstreams }) =>
+      upstreams.map(({ upstream, services = [] }) => [String(upstream.addresses), services.length > 0]),
+  ],
+  ["visibility", ({ visibility }) => [["", visibility !== undefined]]],
+  ["validateReflected", ({ validates }) => [["", validates === "upstreams"]]],
+  ["validate", ({ validates }) => [["", validates !== "none"]]],
+  ["rateLimit.perAddress", ({ rateLimit }) => [["", rateLimit.perAddress !== undefined]]],
+  ["rateLimit.perPrincipal", ({ rateLimit }) => [["", rateLimit.perPrincipal !== undefined]]],
 ];

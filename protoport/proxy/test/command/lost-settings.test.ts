@@ -1,12 +1,29 @@
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
 import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { ConfigurationFile } from "../../src/command/configuration-file.ts";
+import { type ProxySettings, toProxySettings } from "../../src/command/proxy-settings.ts";
+import { readProxyConfiguration } from "../../src/settings/index.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 // A configuration file that is read while it is written may lack entries.
 
 const greenhouse = GreenhouseService.typeName;
+
+const files = createTempFolder();
+afterAll(() => files[Symbol.dispose]());
+const descriptorFile = files.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
+
+const introspection = { url: "https://id.example/introspect", clientId: "proxy", clientSecretFile: "secret" };
+
+function issuer(name: string, type?: string): object {
+  return { issuer: `https://${name}.example`, audiences: ["shop"], ...(type !== undefined && { type }) };
+}
+
+function upstream(port: number, services?: readonly string[]): object {
+  return { addresses: [`http://127.0.0.1:${port}`], descriptors: descriptorFile, ...(services && { services }) };
+}
 
 test("a reload that loses a scope entry or validation is refused", async () => {
   using folder = createTempFolder();
@@ -42,4 +59,48 @@ test("a reload that loses a scope entry or validation is refused", async () => {
     configure(scopes, { open });
     expect(await reload()).toBe("configuration reloaded");
   }
+});
+
+test.each<{ name: string; lost: string; before: object; after: object; problem: string }>([
+  {
+    name: "the type of one of two issuers' tokens",
+    lost: "authentication.jwt[].type",
+    before: { authentication: { jwt: [issuer("a", "at+jwt"), issuer("b", "at+jwt")] } },
+    after: { authentication: { jwt: [issuer("a", "at+jwt"), issuer("b")] } },
+    problem: "is missing for https://b.example; restart to serve without authentication.jwt[].type",
+  },
+  {
+    name: "the audiences of introspected tokens",
+    lost: "authentication.introspection.audiences",
+    before: { authentication: { introspection: { ...introspection, audiences: ["shop"] } } },
+    after: { authentication: { introspection } },
+    problem:
+      "is missing for https://id.example/introspect; restart to serve without authentication.introspection.audiences",
+  },
+  {
+    name: "the services of one of two upstreams",
+    lost: "upstreams[].services",
+    before: { upstreams: [upstream(1, ["a.*"]), upstream(2, ["b.*"])] },
+    after: { upstreams: [upstream(1, ["a.*"]), upstream(2)] },
+    problem: "is missing for http://127.0.0.1:2; restart to serve without upstreams[].services",
+  },
+])("a reload that loses $name is refused", async ({ lost, before, after, problem }) => {
+  const read = async (settings: object): Promise<ProxySettings> => {
+    const text = JSON.stringify({ upstreams: [upstream(1)], ...settings });
+    return await toProxySettings(readProxyConfiguration({ name: "proxy.json", text }));
+  };
+  const used: ProxySettings[] = [];
+  let next: object = after;
+  const file = new ConfigurationFile("proxy.json", () => read(next));
+  const current = await read(before);
+  const reload = (): Promise<void> =>
+    file.reload(
+      () => current,
+      async (settings) => void used.push(settings),
+    );
+  await reload();
+  expect([file.problem, used]).toEqual([expect.stringContaining(`${lost} ${problem}`), []]);
+  next = before;
+  await reload();
+  expect([file.problem, used.length]).toEqual([undefined, 1]);
 });
