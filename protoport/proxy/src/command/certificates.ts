@@ -22,27 +22,19 @@ export class ServedCertificate {
     this.#files = files;
   }
 
-  /** Why the last reload failed, or why clients now reject the certificate in use. */
+  /** Why the last reload failed, or why clients now reject the certificate in use, which may expire meanwhile. */
   get problem(): string | undefined {
-    return this.#failedReload ?? this.#invalidity;
-  }
-
-  get #failedReload(): string | undefined {
-    const problem = this.#reloadProblem;
-    return problem && `cannot reload the certificate: ${problem}; the previous one stays in use`;
-  }
-
-  /** Computed on each access, because a certificate may expire or become valid while it is in use. */
-  get #invalidity(): string | undefined {
+    if (this.#reloadProblem !== undefined)
+      return `cannot reload the certificate: ${this.#reloadProblem}; the previous one stays in use`;
     const invalid = validityProblem(leafOf(this.current));
     return invalid && `the certificate in use ${invalid}`;
   }
 
   /** Logs a failed reload as long as it lasts, and an invalid certificate once, because it may become valid. */
   report(notices: Pick<Notices, "problem" | "state">): void {
-    notices.problem("certificate", this.#failedReload);
-    const invalidity = this.#invalidity;
-    notices.state("certificate in use", invalidity === undefined ? [] : [invalidity], "");
+    const hasFailed = this.#reloadProblem !== undefined;
+    notices.problem("certificate", hasFailed ? this.problem : undefined);
+    notices.state("certificate in use", hasFailed ? [] : [this.problem].flatMap((problem) => problem ?? []), "");
   }
 
   /**

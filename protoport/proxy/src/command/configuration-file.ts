@@ -39,15 +39,13 @@ export class ConfigurationFile {
   }
 }
 
-/** @throws SettingsProblem for a setting that only a restart changes, or a missing access rule */
+/** @throws SettingsProblem for a setting that only a restart changes, or an access rule that a half-written file lacks */
 function requireReloadable(before: ProxySettings, { problemAt, ...after }: ProxySettings): void {
   const needsRestart = "needs a restart to change";
-  // A file that is read while it is written may lack its last lines.
   for (const [name, rulesOf] of accessRules) {
-    const kept = new Map(rulesOf(after));
-    const lost = rulesOf(before).find(([member, isSet]) => isSet && kept.get(member) === false);
-    if (lost === undefined) continue;
-    throw problemAt(name, `is missing${lost[0] && ` for ${lost[0]}`}; restart to serve without ${name}`);
+    const lost = rulesOf(before).find(([member, isSet]) => isSet && new Map(rulesOf(after)).get(member) === false);
+    if (lost !== undefined)
+      throw problemAt(name, `is missing${lost[0] && ` for ${lost[0]}`}; restart to serve without ${name}`);
   }
   if (before.host !== after.host) throw problemAt("listen.host", needsRestart);
   if (before.port !== after.port) throw problemAt("listen.port", needsRestart);
@@ -57,13 +55,15 @@ function requireReloadable(before: ProxySettings, { problemAt, ...after }: Proxy
   if (before.headerBytes !== after.headerBytes) throw problemAt("headerBytes", needsRestart);
 }
 
+const has = (items: readonly string[] = []): boolean => items.length > 0;
+
 /** The settings without which more callers are admitted, or more is served: for all calls (""), or for a member. */
 const accessRules: readonly (readonly [
   name: string,
   rulesOf: (settings: Omit<ProxySettings, "problemAt">) => readonly (readonly [member: string, isSet: boolean])[],
 ])[] = [
   ["authentication", ({ authentication }) => [["", authentication !== undefined]]],
-  ["authentication.scopes", ({ authentication }) => [["", Object.keys(authentication?.scopes ?? {}).length > 0]]],
+  ["authentication.scopes", ({ authentication }) => [["", has(Object.keys(authentication?.scopes ?? {}))]]],
   [
     "authentication.jwt[].type",
     ({ authentication: { jwt = [] } = {} }) => jwt.map((each) => [each.issuer, each.type !== "any"]),
@@ -71,13 +71,9 @@ const accessRules: readonly (readonly [
   [
     "authentication.introspection.audiences",
     ({ authentication: { introspection } = {} }) =>
-      introspection === undefined ? [] : [[introspection.url, (introspection.audiences ?? []).length > 0]],
+      introspection === undefined ? [] : [[introspection.url, has(introspection.audiences)]],
   ],
-  [
-    "upstreams[].services",
-    ({ upstreams }) =>
-      upstreams.map(({ upstream, services = [] }) => [String(upstream.addresses), services.length > 0]),
-  ],
+  ["upstreams[].services", ({ upstreams }) => upstreams.map((of) => [String(of.upstream.addresses), has(of.services)])],
   ["visibility", ({ visibility }) => [["", visibility !== undefined]]],
   ["validateReflected", ({ validates }) => [["", validates === "upstreams"]]],
   ["validate", ({ validates }) => [["", validates !== "none"]]],
