@@ -75,6 +75,7 @@ const sections: Readonly<Record<string, readonly (keyof typeof functions)[]>> = 
 
 const command = "only the command has it";
 const section = "a section, whose settings are options of other functions";
+const infoObject = "a member of OpenAPI's Info Object, the option info of createOpenApi in code";
 const serviceConfig = "the names of gRPC's service config; code has methodSettings";
 
 /** proxy.yaml settings that are not options with the same name, each with the reason. */
@@ -91,6 +92,13 @@ const settingDifferences: Readonly<Record<string, string>> = {
   validate: "the option validation, which is an object in code",
   validateReflected: "the option validation, which is an object in code",
   docs: "createDocsPage in code",
+  openapi: section,
+  "openapi.title": infoObject,
+  "openapi.version": infoObject,
+  "openapi.license": infoObject,
+  "openapi.license.name": infoObject,
+  "openapi.license.identifier": infoObject,
+  "openapi.license.url": infoObject,
   accessLog: command,
   requireAll: command,
   wait: command,
