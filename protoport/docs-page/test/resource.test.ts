@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDocsPage } from "../src/index.ts";
-import { resourceEndpoint } from "../src/resource.ts";
+import { resourceEndpoint } from "../src/docs-page.ts";
 import { type BoundAddress, createGateway } from "../../gateway/src/index.ts";
 import type { Field, HttpResponse } from "../../testing/src/http/exchange.ts";
 import { askEndpoint } from "../../testing/src/gateway/ask-endpoint.ts";

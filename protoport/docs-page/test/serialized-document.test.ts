@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { jsonPieces } from "../src/json-pieces.ts";
-import { serializeDocument } from "../src/serialized-document.ts";
-import { yamlPieces } from "../src/yaml-text.ts";
+import { jsonPieces, serializeDocument, yamlPieces } from "../src/serialized-document.ts";
 
 const members = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`ü${at}`, { type: "ü".repeat(11_000) }]));
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseWithDigits, yamlPieces } from "../src/yaml-text.ts";
+import { parseWithDigits, yamlPieces } from "../src/serialized-document.ts";
 
 function writeYaml(json: string): string {
   return [...yamlPieces(parseWithDigits(json))].join("");
