@@ -1,16 +1,17 @@
-import type {
-  DescMessage,
-  DescMethod,
-  DescMethodStreaming,
-  DescMethodUnary,
-  JsonReadOptions,
-  JsonWriteOptions,
-  Message,
-  MessageInitShape,
-  MessageShape,
-  Registry,
+import {
+  create,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  isMessage,
+  type JsonReadOptions,
+  type JsonWriteOptions,
+  type Message,
+  type MessageInitShape,
+  type MessageShape,
+  type Registry,
 } from "@bufbuild/protobuf";
-import { create, isMessage } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -21,14 +22,19 @@ import {
   type Transport,
   type UnaryResponse,
 } from "@connectrpc/connect";
-import { runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import { defaultReadMaxBytes, timerMsMax } from "@protoport/gateway/exchange";
+import {
+  runStreamingCall,
+  runUnaryCall,
+  type UniversalClientFn,
+  universalClientResponseFromFetch,
+} from "@connectrpc/connect/protocol";
+import { createTransport } from "@connectrpc/connect/protocol-connect";
+import { concatBytes, defaultReadMaxBytes, timerMsMax } from "@protoport/gateway/exchange";
+import { ignoredJsonOptions, jsonOptionNames, memoize, messageBytesMax } from "@protoport/gateway/messages";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
-import { ignoredJsonOptions, jsonOptionNames, memoize } from "@protoport/gateway/messages";
 import { selectorOf, withDetailTypes } from "@protoport/gateway/rest";
-import type { ReadErrorBody } from "./response-error.ts";
-import { createConnectFallback } from "./connect-fallback.ts";
 import { pageLocation } from "./page.ts";
+import type { ReadErrorBody } from "./response-error.ts";
 import { RestCalls } from "./rest-calls.ts";
 import { RestMethod } from "./rest-method.ts";
 
@@ -268,4 +274,37 @@ async function* asMessages<Desc extends DescMessage>(
   messages: AsyncIterable<Message>,
 ): AsyncGenerator<MessageShape<Desc>, void> {
   for await (const message of messages) yield asMessage(desc, message);
+}
+
+/** Settings for calls to RPCs without a rule. */
+interface ConnectCalls {
+  readonly baseUrl: string;
+  readonly fetch: typeof fetch;
+  readonly interceptors: readonly Interceptor[];
+  readonly readMaxBytes: number;
+  readonly jsonOptions: object;
+}
+
+/** Creates the transport for RPCs without a rule: Connect's protocol with JSON, without streaming request bodies. */
+function createConnectFallback(calls: ConnectCalls): Transport {
+  const { baseUrl, interceptors, readMaxBytes, jsonOptions } = calls;
+  const httpClient: UniversalClientFn = async ({ url, method, header, body, signal }) => {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of body ?? []) pieces.push(piece);
+    const bufferedBody = body === undefined ? {} : { body: new Uint8Array(concatBytes(pieces)) };
+    const init = { method, headers: header, redirect: "manual", ...(signal && { signal }), ...bufferedBody } as const;
+    return universalClientResponseFromFetch(await calls.fetch(url, init));
+  };
+  return createTransport({
+    httpClient,
+    baseUrl,
+    useBinaryFormat: false,
+    interceptors: [...interceptors],
+    jsonOptions,
+    acceptCompression: [],
+    sendCompression: null,
+    compressMinBytes: 0,
+    readMaxBytes,
+    writeMaxBytes: messageBytesMax,
+  });
 }

@@ -8,7 +8,7 @@ import {
   GreenhouseService,
 } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createRestTransport } from "../../../src/index.ts";
-import { EventSplitter } from "../../../src/event-splitter.ts";
+import { EventSplitter } from "../../../src/response-stream.ts";
 import { Catalog } from "../../../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
 import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotations_pb.ts";
