@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { type CompletedRequest, errorCodeOf, optionOf } from "@protoport/gateway";
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
-import { isFaultCode } from "./fault.ts";
+import { isFaultCode } from "./safe-errors.ts";
 import type { Log } from "./log.ts";
 import { requestIdOf } from "./request-id.ts";
 

@@ -3,8 +3,26 @@ import type { GatewayErrorCode } from "@protoport/gateway";
 import { refuseUnknownOptions, required } from "@protoport/gateway/options";
 import type { LogErrorCode } from "./error-code.ts";
 import type { Log } from "./log.ts";
-import { faultMessage, isFault } from "./fault.ts";
 import { requestIdOf } from "./request-id.ts";
+
+/** The message that clients get for every fault. The cause is logged with the request id. */
+const faultMessage = "internal error";
+
+/**
+ * Returns whether an error is a fault, which is an error whose message is not intended for clients.
+ *
+ * Everything except a `ConnectError` is a fault. A `ConnectError` with the code `Internal`, `Unknown` or `DataLoss` is
+ * a fault too, because libraries use these codes for messages from drivers and parsers.
+ */
+function isFault(reason: unknown): boolean {
+  if (!(reason instanceof ConnectError)) return true;
+  return isFaultCode(reason.code);
+}
+
+/** Returns whether a code means a fault: `Internal`, `Unknown` or `DataLoss`. */
+export function isFaultCode(code: Code): boolean {
+  return code === Code.Internal || code === Code.Unknown || code === Code.DataLoss;
+}
 
 /** Options for {@link createSafeErrors}. */
 export interface SafeErrorsOptions {

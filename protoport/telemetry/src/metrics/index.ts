@@ -27,8 +27,6 @@ export {
 } from "../conventions/index.ts";
 export type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.ts";
 export { createMetricProducer, type FamilyProducer, type ProducedMetric } from "./metric-producer.ts";
-export { createMetricsEndpoint } from "./metrics-endpoint.ts";
-export { Metrics } from "./metrics.ts";
+export { createMetricsEndpoint, prometheusName } from "./metrics-endpoint.ts";
+export { type CounterSeries, type HistogramSeries, Metrics, type SeriesTable } from "./metrics.ts";
 export { measureProcess } from "./process-metrics.ts";
-export { prometheusName } from "./prometheus-text.ts";
-export type { CounterSeries, HistogramSeries, SeriesTable } from "./series.ts";

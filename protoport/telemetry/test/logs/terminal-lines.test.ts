@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toTerminalLine } from "../../src/logs/terminal-lines.ts";
+import { toTerminalLine } from "../../src/logs/log.ts";
 
 const line = { level: "info", time: "2026-01-31T12:34:56.789Z", msg: "listening" };
 const call = {

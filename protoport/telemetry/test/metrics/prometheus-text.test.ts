@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createMetricsEndpoint, type MetricFamily, Metrics } from "../../src/metrics/index.ts";
-import { formatPrometheus } from "../../src/metrics/prometheus-text.ts";
+import { formatPrometheus } from "../../src/metrics/metrics-endpoint.ts";
 import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
 
 const families: readonly MetricFamily[] = [
