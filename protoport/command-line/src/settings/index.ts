@@ -4,17 +4,19 @@
  */
 export { findLocated, type Located, type LocatedValue, memberPath, ofSource, subjectOf } from "./located.ts";
 export type { JsonSchema, Members, MembersOf, ReportProblem, Setting, SettingFlag, SettingType } from "./setting.ts";
-export { quote, withoutPassword } from "./quote.ts";
 export {
   boolean,
   formatted,
   integer,
+  isOrigin,
   list,
   mapping,
   number,
   oneOf,
   positiveNumber,
+  publicUrl,
+  quote,
   record,
   text,
+  withoutPassword,
 } from "./setting-types.ts";
-export { isOrigin, publicUrl } from "./web-types.ts";

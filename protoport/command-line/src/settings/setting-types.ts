@@ -1,7 +1,6 @@
-import { messageOf } from "@protoport/gateway/errors";
+import { messageOf, toShortLine } from "@protoport/gateway/errors";
 import { nearestName } from "@protoport/gateway/options";
 import { type Located, memberPath } from "./located.ts";
-import { quote } from "./quote.ts";
 import type { Members, MembersOf, ReportProblem, SettingType } from "./setting.ts";
 
 /**
@@ -208,3 +207,29 @@ function describe({ value }: Pick<Located, "value">): string {
   if (typeof value !== "object") return String(value);
   return value instanceof Map ? "a mapping" : "a list";
 }
+
+/** Quotes text for a message. Long text is shortened, and users and passwords are removed from URLs. */
+export function quote(given: string): string {
+  return JSON.stringify(toShortLine(withoutPassword(given)));
+}
+
+/** Removes users and passwords from the URLs in a text. */
+export function withoutPassword(given: string): string {
+  return given.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");
+}
+
+/** Returns whether text is an origin. One with a path or capital letters would never match (RFC 6454 §6.2). */
+export function isOrigin(given: string): boolean {
+  return URL.parse(given)?.origin === given;
+}
+
+/** The base URL that clients use. The URL's path is the prefix for all paths. */
+export const publicUrl: SettingType<URL> = formatted(
+  "URL",
+  "an http or https URL without a query, fragment or credentials, such as https://api.example",
+  (given) => {
+    const url = URL.parse(given);
+    const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === "";
+    return isPlain && !/[?#]/.test(given) ? url : undefined;
+  },
+);
