@@ -7,17 +7,17 @@ import { refuseUnknownOptions } from "@protoport/gateway/options";
 import { type BearerAuthOptions, bearerAuthOptionNames } from "./bearer-auth-options.ts";
 import { type BearerProblem, readBearerToken } from "./bearer-token.ts";
 import { type CredentialChecks, createCredentialInterceptor } from "./credential-interceptor.ts";
-import { principalKey } from "./principal-context.ts";
-import { type CredentialErrors, createCredentialErrors } from "./credential-refusal.ts";
-import { isScope } from "./required-scopes.ts";
-import { createRequirements } from "./requirements.ts";
 import {
   digestOf,
   type PresentedToken,
   type Principal,
+  principalKey,
   type TokenOutcome,
   type TokenVerifier,
 } from "./token-verifier.ts";
+import { type CredentialErrors, createCredentialErrors } from "./credential-refusal.ts";
+import { isScope } from "./required-scopes.ts";
+import { createRequirements } from "./requirements.ts";
 
 /** The properties of a request that authentication reads. */
 export type CredentialRequest = Pick<AdmitRequest, "procedure" | "authorization" | "connection" | "contextValues"> &

@@ -1,7 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Interceptor } from "@connectrpc/connect";
-import { principalKey } from "./principal-context.ts";
-import type { Principal } from "./token-verifier.ts";
+import { type Principal, principalKey } from "./token-verifier.ts";
 
 /** Checks for a call's credential. */
 export interface CredentialChecks {

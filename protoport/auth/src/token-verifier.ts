@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import type { FileReload } from "./inputs/index.ts";
 
 /** The caller with a valid token. */
@@ -111,3 +112,6 @@ export function createVerifierChain(verifiers: readonly TokenVerifier[]): TokenV
     },
   };
 }
+
+/** The context key for a call's principal. `undefined` if the call is open, or refused before verification. */
+export const principalKey: ContextKey<Principal | undefined> = createContextKey<Principal | undefined>(undefined);

@@ -6,9 +6,14 @@ import { errorCodeOf } from "../../gateway/src/index.ts";
 import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
 import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createBearerAuth, type CredentialRequest, type BearerAuth } from "../src/bearer-auth.ts";
-import { principalKey } from "../src/principal-context.ts";
+import {
+  digestOf,
+  type PresentedToken,
+  principalKey,
+  type TokenOutcome,
+  type TokenVerifier,
+} from "../src/token-verifier.ts";
 import { credentialRefusalOf } from "../src/credential-refusal.ts";
-import { digestOf, type PresentedToken, type TokenOutcome, type TokenVerifier } from "../src/token-verifier.ts";
 
 const deleteOrder = "/orders.v1.OrderService/DeleteOrder";
 const healthCheck = "/grpc.health.v1.Health/Check";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import { formatChallenge } from "../src/challenge.ts";
+import { formatChallenge } from "../src/credential-refusal.ts";
 
 describe("formatChallenge", () => {
   test.each([

@@ -3,8 +3,13 @@ import { expect, test } from "vitest";
 
 import { tokenLimitChars } from "../src/bearer-token.ts";
 import { providerResponseLimitBytes } from "../src/fetch-text.ts";
-import { activeTtlMs, inactiveTtlMs } from "../src/introspection/introspected-token.ts";
-import { inFlightMax, failuresMax, unhealthyForMs } from "../src/introspection/introspection-verifier.ts";
+import {
+  activeTtlMs,
+  failuresMax,
+  inactiveTtlMs,
+  inFlightMax,
+  unhealthyForMs,
+} from "../src/introspection/introspection-verifier.ts";
 import { introspectionTimeoutMs } from "../src/introspection/open-introspection-verifier.ts";
 import { defaultKeyTiming } from "../src/jwt/fetched-keys.ts";
 

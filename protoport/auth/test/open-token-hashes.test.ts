@@ -2,8 +2,8 @@ import { EventEmitter, once } from "node:events";
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
-import type { OperatorLog } from "../src/inputs/operator-log.ts";
-import { openTokenHashes } from "../src/open-token-hashes.ts";
+import type { OperatorLog } from "../src/inputs/reload-record.ts";
+import { openTokenHashes } from "../src/open-token-verifier.ts";
 import { digestOf, type TokenVerifier } from "../src/token-verifier.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { createTempFolder } from "../../testing/src/process/temp-folder.ts";

@@ -17,7 +17,7 @@ import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { KitchenSink } from "../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { createBearerAuth } from "../src/bearer-auth.ts";
 import type { BearerAuthOptions } from "../src/bearer-auth-options.ts";
-import { limitRates } from "../src/limit-rates.ts";
+import { limitRates } from "../src/rate-limit.ts";
 import { requiredScopesOf } from "../src/required-scopes.ts";
 import type { TokenVerifier } from "../src/token-verifier.ts";
 import { isPeerAtLeast } from "../../testing/src/peer-version.ts";

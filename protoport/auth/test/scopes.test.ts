@@ -11,7 +11,7 @@ import { waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
 import { statelessRequest, toolNameOf } from "../../testing/src/gateway/mcp.ts";
 import { rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";
 import { type BearerAuth, createBearerAuth } from "../src/bearer-auth.ts";
-import { limitRates } from "../src/limit-rates.ts";
+import { limitRates } from "../src/rate-limit.ts";
 import type { TokenOutcome, TokenVerifier } from "../src/token-verifier.ts";
 
 const watchProcedure = "/greenhouse.v1.GreenhouseService/WatchReadings";

@@ -1,5 +1,10 @@
 import type { AuthErrorCode } from "./error-code.ts";
-import type { OperatorLog } from "./operator-log.ts";
+
+/** The log for operators, such as a pino logger. No line contains a credential. */
+export interface OperatorLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
 
 /** The outcome of a file's last reload, for metrics and alerts. */
 export interface FileReload {

@@ -2,9 +2,8 @@ import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
 
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
-import type { OperatorLog } from "./operator-log.ts";
+import { type FileReload, type OperatorLog, ReloadRecord } from "./reload-record.ts";
 import { withProblems, parsed, type ParseResult } from "./parse-result.ts";
-import { type FileReload, ReloadRecord } from "./reload-record.ts";
 import { readTextFile, statRegularFile } from "./text-file.ts";
 
 /** Options for {@link watchFile}. */

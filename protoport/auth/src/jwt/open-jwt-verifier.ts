@@ -1,13 +1,15 @@
-import { type OperatorLog, withProblems, parsed, type ParseResult, problemsOf } from "../inputs/index.ts";
+import { createLocalJWKSet, decodeJwt, type JSONWebKeySet } from "jose";
+import { providerResponseLimitBytes } from "../fetch-text.ts";
+import { type OperatorLog, parsed, type ParseResult, problemsOf, watchFile, withProblems } from "../inputs/index.ts";
+import { type ExpiringOutcome, OutcomeCache } from "../outcome-cache.ts";
 import { parseProviderUrl } from "../provider-url.ts";
-import type { TokenVerifier } from "../token-verifier.ts";
-import { openFetchedKeys, type KeyTiming } from "./fetched-keys.ts";
-import { openFileKeys } from "./file-keys.ts";
+import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
+import { type KeyTiming, openFetchedKeys } from "./fetched-keys.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
 import { defaultJwtAlgorithms, type JwtAlgorithm } from "./jwt-algorithm.ts";
-import { createJwtVerifier } from "./jwt-verifier.ts";
-import { createKeyFetcher, createKeyDiscovery } from "./key-document.ts";
-import type { TrustedIssuer } from "./verify-jwt.ts";
+import { createKeyDiscovery, createKeyFetcher } from "./key-document.ts";
+import { readKeySet } from "./key-set.ts";
+import { type TrustedIssuer, verifyJwt } from "./verify-jwt.ts";
 
 /** A JSON Web Token issuer's configuration. */
 export interface JwtSource {
@@ -92,4 +94,115 @@ function duplicateIssuers(sources: readonly JwtSource[]): readonly string[] {
   return names.flatMap((name, index) =>
     names.indexOf(name) < index ? [`the issuer ${name} is configured twice`] : [],
   );
+}
+
+/** Opens a key set in a file and watches the file. Returns the problems if the file's first content is invalid. */
+async function openFileKeys(
+  path: string,
+  algorithms: readonly JwtAlgorithm[],
+  log: OperatorLog,
+): Promise<ParseResult<IssuerKeys>> {
+  let current: JSONWebKeySet = { keys: [] };
+  let find = createLocalJWKSet(current);
+  const use = (keys: JSONWebKeySet): ParseResult<{ readonly keys: number }> => {
+    current = keys;
+    find = createLocalJWKSet(keys);
+    return parsed({ keys: keys.keys.length });
+  };
+  const file = await watchFile({
+    paths: [path],
+    what: "key set",
+    limitBytes: providerResponseLimitBytes,
+    log,
+    async apply(text) {
+      const keys = await readKeySet(text, algorithms);
+      if (keys.kind === "problems") return keys;
+      return keys.value.keys.length === 0 ? withProblems("the key set is empty") : use(keys.value);
+    },
+  });
+  if (file.kind === "problems") return file;
+  return parsed({
+    find: (...signature) => find(...signature),
+    get current() {
+      return current;
+    },
+    fetchedAtMs: undefined,
+    retryAfterS: undefined,
+    problem: undefined,
+    get fileReload() {
+      return file.value.lastReload;
+    },
+    reload: () => file.value.reload(),
+    close: () => file.value.close(),
+  });
+}
+
+/** A cached outcome, which is used only while `keySet` is in use, so that withdrawn keys are rejected. */
+interface KeySetOutcome extends ExpiringOutcome {
+  readonly trusted: TrustedIssuer;
+  readonly keySet: object;
+}
+
+const untrustedOutcome: TokenOutcome = { kind: "unknown", reason: "not a signed JWT from a trusted issuer" };
+
+/**
+ * Creates a verifier for JSON Web Tokens from trusted issuers. Tokens from other issuers are `unknown`. Outcomes are
+ * cached until the token expires or its issuer's keys change. A token that names an unknown key may wait while newer
+ * keys are fetched.
+ */
+export function createJwtVerifier(issuers: readonly TrustedIssuer[]): TokenVerifier {
+  const trustedBy = new Map<unknown, TrustedIssuer>(issuers.map((trusted) => [trusted.issuer, trusted]));
+  const cache = new OutcomeCache<KeySetOutcome>();
+
+  function verify(token: PresentedToken): TokenOutcome | Promise<TokenOutcome> {
+    const cached = cache.get(token.digest, Date.now());
+    if (cached !== undefined && cached.trusted.keys.current === cached.keySet) return cached.outcome;
+    const trusted = trustedBy.get(issuerOf(token.text));
+    return trusted === undefined
+      ? untrustedOutcome
+      : cache.verifyOnce(token.digest, () => verifyUncached(token, trusted));
+  }
+
+  async function verifyUncached({ text, digest }: PresentedToken, trusted: TrustedIssuer): Promise<TokenOutcome> {
+    // Read before the verification, so that the outcome has the old key set, and is never used, if the set changes.
+    const keySet = trusted.keys.current;
+    const verified = await verifyJwt(text, trusted);
+    if (keySet !== undefined) cache.set(digest, { ...verified, trusted, keySet });
+    return verified.outcome;
+  }
+
+  return {
+    verify,
+    get problem() {
+      const problems = issuers.flatMap(({ keys }) => keys.problem ?? []);
+      return problems.length === 0 ? undefined : problems.join("; ");
+    },
+    get keysFetched() {
+      return issuers.flatMap(({ issuer, keys: { fetchedAtMs } }) =>
+        fetchedAtMs === undefined ? [] : [{ issuer, atMs: fetchedAtMs }],
+      );
+    },
+    get fileReloads() {
+      return issuers.flatMap(({ keys }) => keys.fileReload ?? []);
+    },
+    async reload() {
+      await Promise.all(issuers.map(({ keys }) => keys.reload()));
+    },
+    close() {
+      for (const { keys } of issuers) keys.close();
+    },
+  };
+}
+
+// JWS compact serialisation (RFC 7515 §7.1). Excludes encrypted tokens (five parts) and unsigned tokens (empty third).
+const compactJws = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+
+/** Returns a signed JWT's `iss`. The claim is not verified, so use it only to select the keys. */
+function issuerOf(text: string): unknown {
+  if (!compactJws.test(text)) return undefined;
+  try {
+    return decodeJwt(text).iss;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { explainSystemError } from "../../src/inputs/explain-system-error.ts";
+import { explainSystemError } from "../../src/inputs/text-file.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 /** Returns a simulated system error for FILE, because root ignores file modes and cannot cause a real error. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { evaluateIntrospection } from "../../src/introspection/introspected-token.ts";
+import { evaluateIntrospection } from "../../src/introspection/introspection-verifier.ts";
 
 const nowS = Math.floor(Date.now() / 1000);
 

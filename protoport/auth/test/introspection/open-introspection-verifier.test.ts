@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 
 import { describe, expect, test, vi } from "vitest";
 
-import type { OperatorLog } from "../../src/inputs/operator-log.ts";
+import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import {
   openIntrospectionVerifier,
   type IntrospectionSource,

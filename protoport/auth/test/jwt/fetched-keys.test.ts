@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
-import type { OperatorLog } from "../../src/inputs/operator-log.ts";
+import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import { openFetchedKeys } from "../../src/jwt/fetched-keys.ts";
 import { withProblems } from "../../src/inputs/parse-result.ts";
 import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";

@@ -1,6 +1,6 @@
 import { errors, generateKeyPair, SignJWT } from "jose";
 import { expect, test } from "vitest";
-import { createJwtVerifier } from "../../src/jwt/jwt-verifier.ts";
+import { createJwtVerifier } from "../../src/jwt/open-jwt-verifier.ts";
 import { digestOf } from "../../src/token-verifier.ts";
 import { trustedIssuer } from "./trusted-issuer.ts";
 

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { EncryptJWT, FlattenedSign } from "jose";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import type { OperatorLog } from "../../src/inputs/operator-log.ts";
+import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import { openJwtVerifier, type JwtSource } from "../../src/jwt/open-jwt-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../src/token-verifier.ts";
 import {

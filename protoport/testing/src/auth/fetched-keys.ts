@@ -1,4 +1,4 @@
-import type { OperatorLog } from "../../../auth/src/inputs/operator-log.ts";
+import type { OperatorLog } from "../../../auth/src/inputs/reload-record.ts";
 import { openJwtVerifier, type JwtSource } from "../../../auth/src/jwt/open-jwt-verifier.ts";
 import { digestOf, type TokenOutcome, type TokenVerifier } from "../../../auth/src/token-verifier.ts";
 import { within } from "../deadline.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OperatorLog } from "../../../../src/inputs/operator-log.ts";
+import type { OperatorLog } from "../../../../src/inputs/reload-record.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import type { IdentityProvider } from "../../../../../testing/src/auth/identity-provider.ts";
 import {
