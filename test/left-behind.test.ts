@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { expect, test } from "vitest";
 import { silentLog } from "@protoport/telemetry/logs";
 import { startGreenhouse } from "../protoport/testing/src/gateway/greenhouse.ts";
-import { watchStoreFailure } from "../src/server/watch-store-failure.ts";
+import { watchStoreFailure } from "../src/server/start-server.ts";
 import { openMemoryStore } from "../src/index.ts";
 
 // If the source folder moved, the check for leftovers would find nothing.
@@ -20,6 +20,6 @@ test("the leftover check detects resources from the packages", async () => {
 
 test("the leftover check detects resources from the plant store", () => {
   const watch = watchStoreFailure(openMemoryStore(), silentLog);
-  expect(filesWithOpenResources()).toContainEqual(expect.stringContaining("/src/server/watch-store-failure.ts"));
+  expect(filesWithOpenResources()).toContainEqual(expect.stringContaining("/src/server/start-server.ts"));
   watch.stop();
 });

@@ -1,12 +1,15 @@
-import { openCertificate } from "./certificate.ts";
-import { checkAddresses } from "./check-addresses.ts";
-import { ConfigurationError } from "./configuration-error.ts";
-import { withDatabaseSetting } from "./database-url.ts";
-import type { OperatorLog } from "@protoport/auth/inputs";
+import { accessSync, constants, statSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname } from "node:path";
+import { explainSystemError, type OperatorLog } from "@protoport/auth/inputs";
 import { validityProblem } from "@protoport/command-line";
 import { checkPlantStore, isDurable } from "../stores/index.ts";
+import { openCertificate } from "./certificate.ts";
+import { ConfigurationError } from "./configuration-error.ts";
+import { withDatabaseSetting } from "./database-url.ts";
 import { requestedSignals } from "./opentelemetry-variables.ts";
 import { openVerifier } from "./plant-tokens.ts";
+import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 
 /** Configuration problems that do not prevent a server from starting. */
@@ -58,4 +61,46 @@ async function checkCertificate(configuration: Configuration, log: OperatorLog):
   certificate?.close();
   const problem = certificate && validityProblem(certificate.current);
   if (problem !== undefined) throw new ConfigurationError([`the certificate of TLS_CERT_FILE ${problem}`]);
+}
+
+/**
+ * Checks that a server could listen on its hosts and socket paths. Ignores ports, which a running server may use.
+ *
+ * @throws ConfigurationError that names each setting whose address does not belong to this machine, or whose socket
+ * cannot be created
+ */
+async function checkAddresses({ host, adminAddress }: Pick<Configuration, "host" | "adminAddress">): Promise<void> {
+  const problems = await Promise.all([
+    problemOfAddress("HOST", host),
+    adminAddress && problemOfAddress("PLANTSTORE_ADMIN_ADDRESS", adminAddress.host),
+  ]);
+  const foundProblems = problems.filter((problem) => problem !== undefined);
+  if (foundProblems.length > 0) throw new ConfigurationError(foundProblems);
+}
+
+async function problemOfAddress(variable: string, host: string): Promise<string | undefined> {
+  const path = socketPathOf(host);
+  return path === undefined ? await problemOfHost(variable, host) : problemOfSocket(variable, path);
+}
+
+/** Checks a host. Listens briefly on a port that the system chooses. */
+async function problemOfHost(variable: string, host: string): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const server = createServer();
+  server.once("error", (reason) => resolve(`cannot listen on ${variable}: ${reason.message}`));
+  server.listen({ host, port: 0 }, () => server.close(() => resolve(undefined)));
+  return await promise;
+}
+
+/** Checks a socket path. A file at the path must be a socket, which a running server may be using. */
+function problemOfSocket(variable: string, path: string): string | undefined {
+  try {
+    accessSync(dirname(path), constants.W_OK | constants.X_OK);
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats === undefined || stats.isSocket()
+      ? undefined
+      : `cannot listen on ${variable}: ${path} is not a socket`;
+  } catch (reason) {
+    return `cannot listen on ${variable}: ${explainSystemError(reason)}`;
+  }
 }

@@ -1,13 +1,28 @@
 import { isLoopback, withoutLineEnd } from "@protoport/auth/inputs";
-import type { Located, ReportProblem } from "@protoport/command-line/settings";
-import { mapping, ofSource, quote, subjectOf, withoutPassword } from "@protoport/command-line/settings";
+import {
+  type Located,
+  mapping,
+  ofSource,
+  quote,
+  type ReportProblem,
+  subjectOf,
+  withoutPassword,
+} from "@protoport/command-line/settings";
+import { nearestName } from "@protoport/gateway/options";
 import { isDurable, promisesOf } from "../stores/index.ts";
 import { ConfigurationError } from "./configuration-error.ts";
 import { credentialConflicts, verifierSettings } from "./credential-settings.ts";
-import { alternatives, defaultText, flagOf, type PlantSetting, socketPathOf } from "./setting-types.ts";
+import { refuseQuotesAndSpaces } from "./database-url.ts";
+import {
+  alternatives,
+  defaultText,
+  flagOf,
+  type PlantSetting,
+  socketPathOf,
+  variablePrefix,
+  withoutPrefix,
+} from "./setting-types.ts";
 import { type Configuration, settings, type SettingValues } from "./settings.ts";
-import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
-import { unknownVariables } from "./unknown-variables.ts";
 
 /** The sources for settings. A setting's flag takes precedence over the setting's variable. */
 export interface ConfigurationSources {
@@ -161,4 +176,37 @@ function settingConflicts(configuration: Partial<SettingValues>, sources: Config
   ];
   const broken = rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []));
   return [...credentialConflicts(configuration, hasSetting), ...broken];
+}
+
+/** Prefixes of variables that belong to this program. A misspelt `TLS_CERT_FILE` would turn TLS off. */
+const prefixes = [variablePrefix, "TLS_CERT", "TLS_KEY"];
+
+/**
+ * Returns a problem for every unknown variable with a setting's prefix, so that a misspelt setting is not ignored.
+ *
+ * @param known - the names of all known variables
+ */
+function unknownVariables(
+  environment: Readonly<Record<string, string | undefined>>,
+  known: readonly string[],
+): string[] {
+  const setVariables = Object.entries(environment).filter(
+    ([name, value]) => prefixes.some((prefix) => name.startsWith(prefix)) && value !== "",
+  );
+  return setVariables
+    .filter(([name, value = ""]) => !known.includes(name) && !isServiceLink(name, value))
+    .map(([name]) => `unknown setting "${name}"${suggestionText(name, known)}`);
+}
+
+// Compares names without the prefix, so that PLANTSTORE_PORT matches PORT.
+function suggestionText(name: string, known: readonly string[]): string {
+  const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
+  const suggestion = known.find((variable) => withoutPrefix(variable) === nearest || variable === `${name}_FILE`);
+  return suggestion === undefined ? "" : `, did you mean "${suggestion}"?`;
+}
+
+// Kubernetes passes the addresses of all services to every container. The variables for a service named plantstore or
+// plantstore-* have the same prefix as settings.
+function isServiceLink(name: string, value: string): boolean {
+  return /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name) || /^(tcp|udp|sctp):\/\//.test(value);
 }

@@ -1,8 +1,18 @@
 import type { SecureContextOptions } from "node:tls";
-import { createResourceMetadata, limitRates, type ResourceMetadata, type TokenVerifier } from "@protoport/auth";
+import { type ContextKey, createContextKey, type Interceptor } from "@connectrpc/connect";
 import {
-  type CompletedRequest,
+  createResourceMetadata,
+  credentialRefusalOf,
+  limitRates,
+  principalKey,
+  type ResourceMetadata,
+  type TokenVerifier,
+} from "@protoport/auth";
+import { isLoopback } from "@protoport/auth/inputs";
+import { createDocsPage } from "@protoport/docs-page";
+import {
   type BoundAddress,
+  type CompletedRequest,
   createGateway,
   type Endpoint,
   type Gateway,
@@ -11,7 +21,6 @@ import {
   type ListenOptions,
   type TrustedProxiesOptions,
 } from "@protoport/gateway";
-import { refusePromise, refuseUnknownOptions } from "@protoport/gateway/options";
 import {
   createProbes,
   drainGracefully,
@@ -20,20 +29,27 @@ import {
   Readiness,
   type ServerPart,
 } from "@protoport/gateway/health";
-import { createDocsPage } from "@protoport/docs-page";
+import { refusePromise, refuseUnknownOptions } from "@protoport/gateway/options";
 import {
   type AuditedCall,
+  type CallAudit,
   createCallLog,
   createRequestIds,
   type Log,
   logReadiness,
   silentLog,
 } from "@protoport/telemetry/logs";
-import { idempotencyKeyField, type PlantStore, plantScopes, createPlantGatewayOptions } from "../service/index.ts";
-import { auditOf, rememberPlantId } from "./audit.ts";
-import { isLoopback } from "@protoport/auth/inputs";
-import { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
+import { PlantService } from "../gen/es/plantstore/v1/plant_service_pb.ts";
+import {
+  createPlantGatewayOptions,
+  idempotencyKeyField,
+  plantScopes,
+  type PlantStore,
+  policyOf,
+  storeProblemOf,
+} from "../service/index.ts";
 import { plantServerOptionNames, type PlantServerOptions } from "./plant-server-options.ts";
+import { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
 
 /** A plant server, which serves all protocols on one port. */
 export interface PlantServer {
@@ -283,3 +299,39 @@ function callBoth<T>(first: (value: T) => void, second: ((value: T) => void) | u
 
 /** The verifier for a server without a configured verifier. */
 const rejectAll: TokenVerifier = { verify: () => ({ kind: "unknown", reason: "no verifier is configured" }) };
+
+const plantIdKey: ContextKey<bigint | undefined> = createContextKey<bigint | undefined>(undefined);
+
+/**
+ * Stores the requested plant's id for {@link auditOf}. `auditOf` cannot read the id from the path, because only REST
+ * has the id in the path. In every request to the service, the field `id` is the plant's id.
+ */
+export const rememberPlantId: Interceptor = (next) => (request) => {
+  if (!request.stream && request.service === PlantService && "id" in request.message) {
+    const { id } = request.message;
+    if (typeof id === "bigint") request.contextValues.set(plantIdKey, id);
+  }
+  return next(request);
+};
+
+/**
+ * Returns the audit trail for a call, and the fields in the call's log line. The fields are the caller, the reason for
+ * a refused credential, the store's problem, and the plant's id. Only a call with a refused credential or a deletion
+ * with a plant's id has an audit trail.
+ */
+export function auditOf({ procedure, contextValues, error }: AuditedCall): CallAudit {
+  const plantId = contextValues.get(plantIdKey);
+  const principal = contextValues.get(principalKey);
+  const refusal = credentialRefusalOf(error);
+  const problem = storeProblemOf(error);
+  const fields = {
+    ...(principal !== undefined && { subject: principal.subject }),
+    ...(principal?.issuer !== undefined && { issuer: principal.issuer }),
+    ...(refusal !== undefined && { refusal: refusal.kind, reason: refusal.reason }),
+    ...(problem !== undefined && { problem }),
+  };
+  if (plantId === undefined) return { trail: refusal && "refusals", fields };
+  const effect = procedure === undefined ? undefined : policyOf(procedure)?.effect;
+  // The id is a string, because a large JSON number loses digits.
+  return { trail: effect === "deletion" ? "deletions" : undefined, fields: { ...fields, plantId: String(plantId) } };
+}

@@ -1,13 +1,13 @@
-import { pemBytesMax, readRegularFileSync } from "@protoport/command-line";
 import {
   explainSystemError,
-  withProblems,
   parsed,
   type ParseResult,
   type WatchedFile,
   watchFile,
   withoutLineEnd,
+  withProblems,
 } from "@protoport/auth/inputs";
+import { pemBytesMax, readRegularFileSync } from "@protoport/command-line";
 import type { Log } from "@protoport/telemetry/logs";
 import {
   assertSameDatabase,
@@ -15,11 +15,10 @@ import {
   type PlantLocation,
   type PostgresLocation,
   readServerUrl,
-  StoreOpenError,
   type StoreLocation,
+  StoreOpenError,
 } from "../stores/index.ts";
 import { ConfigurationError, valueOrThrow } from "./configuration-error.ts";
-import { refuseQuotesAndSpaces } from "./quotes-and-spaces.ts";
 
 /** The functions that process a `DATABASE_URL` for one kind of store. */
 interface UrlForm<Location> {
@@ -238,4 +237,15 @@ export function plantLocationOf(url: string | undefined, urlFile?: string): Plan
   const database = valueOrThrow(result, "DATABASE_URL must ");
   if (isDurable(database)) return database;
   throw new ConfigurationError(["DATABASE_URL must not be memory:, which only a running server can access"]);
+}
+
+/**
+ * Returns the text, or a problem ("PORT must …") if the text has a byte order mark, surrounding white space or quotes.
+ * For example, `plants.db` with a trailing space would create an empty store.
+ */
+export function refuseQuotesAndSpaces(text: string): ParseResult<string> {
+  // Checks the byte order mark first, because `trim` also removes a byte order mark.
+  if (text.startsWith("\uFEFF")) return withProblems("not begin with a byte order mark");
+  if (text !== text.trim()) return withProblems("not begin or end with white space");
+  return /^(["'`]).*\1$/s.test(text) ? withProblems("not be enclosed in quotes") : parsed(text);
 }

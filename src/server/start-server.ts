@@ -1,23 +1,20 @@
-import type { DestinationStream } from "pino";
 import type { BindOptions, BoundAddress } from "@protoport/gateway";
 import { type Log, openLog, openReserveLog } from "@protoport/telemetry/logs";
 import type { MetricFamily } from "@protoport/telemetry/metrics";
-import { type IdRange, openPlantStore } from "../stores/index.ts";
-import type { PlantErrorCode } from "../service/index.ts";
+import type { DestinationStream } from "pino";
+import type { PlantErrorCode, PlantStore } from "../service/index.ts";
+import { type IdRange, type OnUpkeep, openPlantStore } from "../stores/index.ts";
 import { serveAdmin, type ServerProblems } from "./admin-server.ts";
 import { type Certificate, openCertificate } from "./certificate.ts";
 import { assemblePlantServer, type PlantServer } from "./create-plant-server.ts";
 import { credentialSourcesOf } from "./credential-settings.ts";
 import { watchDatabase, withDatabaseSetting } from "./database-url.ts";
-import { explainListenError } from "./explain-listen-error.ts";
-import { logUpkeep } from "./log-upkeep.ts";
-import { requestedSignals, isSdkRegistered } from "./opentelemetry-variables.ts";
+import { isSdkRegistered, requestedSignals } from "./opentelemetry-variables.ts";
 import type { PlantServerOptions } from "./plant-server-options.ts";
 import type { PlantTelemetry } from "./plant-telemetry.ts";
 import { openVerifier } from "./plant-tokens.ts";
 import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
-import { watchStoreFailure } from "./watch-store-failure.ts";
 
 /** A running server. */
 export interface StartedServer extends BoundAddress {
@@ -171,3 +168,98 @@ async function openTelemetry(
 const noCredentials: PlantErrorCode = "ERR_NO_CREDENTIALS";
 
 const hourMs = 3_600_000;
+
+/**
+ * Returns a readable error for a `listen` error. The message names the setting to change. The error's `cause` is the
+ * system error ("listen EADDRINUSE: …"). Other errors are returned unchanged.
+ */
+export function explainListenError(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
+  if (!isListenError(reason)) return reason;
+  const path = socketPathOf(host);
+  const text = path === undefined ? problemOfPort(reason, host, port) : problemOfSocket(reason, path);
+  return new Error(text, { cause: reason });
+}
+
+/** A Node.js system error with a code. */
+type SystemError = Error & { readonly code: unknown };
+
+function isListenError(reason: unknown): reason is SystemError {
+  const syscall = reason instanceof Error && "code" in reason && "syscall" in reason ? reason.syscall : undefined;
+  // In a worker of node:cluster, the call is "bind".
+  return syscall === "listen" || syscall === "bind" || syscall === "getaddrinfo";
+}
+
+function problemOfPort({ code, message }: SystemError, host: string, port: number): string {
+  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  const otherPort = port < 65_535 ? port + 1 : port - 1;
+  if (code === "EADDRINUSE")
+    return `cannot listen on ${address}: the port is in use; choose another port, such as PORT=${otherPort}`;
+  if (code === "EACCES")
+    return `cannot listen on ${address}: permission denied for this user; choose a higher PORT, such as 8080`;
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return `HOST must be an address of this machine, got ${JSON.stringify(host)}`;
+  return `cannot listen on HOST: ${message}`;
+}
+
+function problemOfSocket({ code, message }: SystemError, path: string): string {
+  if (code === "EADDRINUSE") return `cannot listen on HOST: ${path} is in use, or is not a socket`;
+  // libuv also reports EACCES for a missing directory.
+  if (code === "EACCES")
+    return `cannot listen on HOST: the directory of ${path} does not exist, or this user may not write to it`;
+  return `cannot listen on HOST: ${message}`;
+}
+
+/** Returns a callback that logs one line per maintenance event. */
+export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
+  return ({ kind, ...fields }) => {
+    switch (kind) {
+      case "migrated":
+        return log.info(fields, "schema migrated");
+      case "records-dropped":
+        return log.info(fields, "old deletion records dropped");
+      case "second-name-found":
+        return log.warn(withCode("ERR_STORE_SECOND_NAME", fields), "the file of the store has a second name");
+      case "second-name-gone":
+        return log.warn(fields, "the file of the store has a single name again");
+      case "checkpoints-stalled":
+        return log.warn(withCode("ERR_CHECKPOINTS_STALLED", fields), "the write-ahead log is not copied into the file");
+      case "checkpoints-resumed":
+        return log.warn(fields, "the write-ahead log is copied into the file again");
+      case "prepared-statements-refused":
+        return log.warn(fields, "cannot use prepared statements");
+      case "connections-refused":
+        return log.warn(fields, "too few database connections; allow five per process");
+      default:
+        return log.warn(withCode("ERR_RETENTION_FAILED", fields), "cannot drop old deletion records");
+    }
+  };
+}
+
+function withCode(errorCode: PlantErrorCode, fields: object): object {
+  return { errorCode, ...fields };
+}
+
+// Interval between checks of the store, in milliseconds. Long, because a failed store already refuses calls.
+const checkIntervalMs = 500;
+
+/** A watch for a store failure that only a restart can fix. */
+interface StoreFailureWatch {
+  /** Resolves after the store's failure has been logged. */
+  readonly storeFailed: Promise<void>;
+  /** Stops the watch. */
+  stop(): void;
+}
+
+/** Watches a store for a failure that only a restart can fix. Does not keep the process alive. */
+export function watchStoreFailure(store: PlantStore, log: Pick<Log, "fatal">): StoreFailureWatch {
+  const { promise: storeFailed, resolve } = Promise.withResolvers<void>();
+  const check = (): void => {
+    if (store.needsRestart !== true) return;
+    clearInterval(timer);
+    const errorCode: PlantErrorCode = "ERR_STORE_FAILED";
+    log.fatal({ errorCode, problem: store.problem }, "the store has failed; restart the server");
+    resolve();
+  };
+  const timer = setInterval(check, checkIntervalMs).unref();
+  return { storeFailed, stop: () => clearInterval(timer) };
+}

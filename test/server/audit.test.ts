@@ -5,7 +5,7 @@ import { openTokenVerifier, toStaticToken, type TokenVerifier } from "@protoport
 import { PlantService } from "../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 import type { CallAudit } from "@protoport/telemetry/logs";
 import { problem as gatewayProblem } from "@protoport/gateway/errors";
-import { auditOf, rememberPlantId } from "../../src/server/audit.ts";
+import { auditOf, rememberPlantId } from "../../src/server/create-plant-server.ts";
 import { outcomeUnknown, plantProtected, queueFull, storeUnavailable } from "../../src/service/index.ts";
 import { createPlantTools } from "../../src/server/plant-tools.ts";
 import { openMemoryStore } from "../../src/stores/index.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { explainListenError } from "../../src/server/explain-listen-error.ts";
+import { explainListenError } from "../../src/server/start-server.ts";
 
 const at = { host: "::1", port: 8080 };
 

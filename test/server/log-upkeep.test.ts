@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { OnUpkeep } from "../../src/stores/index.ts";
-import { logUpkeep } from "../../src/server/log-upkeep.ts";
+import { logUpkeep } from "../../src/server/start-server.ts";
 
 test.each<{ event: Parameters<OnUpkeep>[0]; level: "info" | "warn"; msg: string; errorCode?: string }>([
   { event: { kind: "migrated", from: 1, to: 2, lastedMs: 3 }, level: "info", msg: "schema migrated" },

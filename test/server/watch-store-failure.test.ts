@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { silentLog } from "@protoport/telemetry/logs";
-import { watchStoreFailure } from "../../src/server/watch-store-failure.ts";
+import { watchStoreFailure } from "../../src/server/start-server.ts";
 import { openLogLines } from "../../protoport/testing/src/operations/log-lines.ts";
 import { fakeStore } from "../support/plants/fake-store.ts";
 
