@@ -1,5 +1,5 @@
 import type { Command } from "../src/command/command.ts";
-import { commands } from "../src/command/commands.ts";
+import { commands } from "../src/command/run-command-line.ts";
 import { formatFlag, usageOf } from "@protoport/command-line";
 import { descriptionOf, namesOf } from "../src/command/setting-flags.ts";
 import { type PlantSetting, settingGroups } from "../src/server/index.ts";

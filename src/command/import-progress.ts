@@ -54,3 +54,9 @@ export function describeProgress({ ids, bytes, bytesTotal, elapsedMs }: ImportSt
 export function formatInteger(number: number): string {
   return number.toLocaleString("en-US", { maximumFractionDigits: 0 });
 }
+
+/** Starts a clock. Returns a function that returns the elapsed time, such as "3.2 s". */
+export function startClock(): () => string {
+  const startMs = performance.now();
+  return () => `${((performance.now() - startMs) / 1_000).toFixed(1)} s`;
+}

@@ -1,7 +1,6 @@
 import { movePlants, openMovableStore, plantLocationOf, reopenPlants, type StoreCounts } from "../server/index.ts";
 import { exitCode, type Command, type Terminal, UsageError } from "./command.ts";
-import { formatInteger } from "./import-progress.ts";
-import { startClock } from "./start-clock.ts";
+import { formatInteger, startClock } from "./import-progress.ts";
 
 /** The `move` command, which moves everything in a store to an empty store. */
 export const moveCommand: Command = {

@@ -1,8 +1,37 @@
 import { type Program, runProgram } from "@protoport/command-line";
 import { ConfigurationError, explainSystemError } from "../server/index.ts";
-import { exitCode, type Terminal } from "./command.ts";
-import { commands } from "./commands.ts";
+import { checkCommand } from "./check.ts";
+import { type Command, exitCode, type Terminal } from "./command.ts";
+import { moveCommand } from "./move.ts";
+import { openApiCommand } from "./openapi.ts";
 import { packageVersion } from "./package-version.ts";
+import { serveCommand } from "./serve.ts";
+import {
+  backupCommand,
+  deletionsCommand,
+  exportCommand,
+  importCommand,
+  migrateCommand,
+  restoreCommand,
+} from "./stores.ts";
+import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./tokens.ts";
+
+/** All commands, in the order in which the help lists them. */
+export const commands: readonly Command[] = [
+  serveCommand,
+  checkCommand,
+  tokenCreateCommand,
+  tokenListCommand,
+  tokenRevokeCommand,
+  importCommand,
+  exportCommand,
+  deletionsCommand,
+  backupCommand,
+  restoreCommand,
+  migrateCommand,
+  moveCommand,
+  openApiCommand,
+];
 
 /**
  * Runs a `plantstore` command line and returns its exit code. Never throws.

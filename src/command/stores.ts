@@ -13,9 +13,8 @@ import { readFlag } from "@protoport/command-line";
 import { formatted } from "@protoport/command-line/settings";
 import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
-import { formatInteger, showProgress } from "./import-progress.ts";
+import { formatInteger, showProgress, startClock } from "./import-progress.ts";
 import { reopenStores } from "./move.ts";
-import { startClock } from "./start-clock.ts";
 
 const { variable } = settings.database;
 const { variable: fileVariable } = settings.databaseUrlFile;

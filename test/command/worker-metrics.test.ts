@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { collectFromWorkers, findProblemsOfWorkers } from "../../src/command/worker-metrics.ts";
+import { collectFromWorkers, findProblemsOfWorkers } from "../../src/command/supervise.ts";
 import type { MetricFamily } from "../../src/server/index.ts";
 import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
