@@ -13,7 +13,7 @@ import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 
 /** Configuration problems that do not prevent a server from starting. */
-export interface CheckedConfiguration {
+interface CheckedConfiguration {
   /** Why tokens cannot be verified now, such as an unresponsive issuer. Undefined if tokens can be verified. */
   readonly tokensProblem: string | undefined;
   /** The OpenTelemetry SDK's messages about invalid `OTEL_…` variables. The SDK uses defaults for invalid values. */

@@ -102,7 +102,7 @@ function locate(sources: ConfigurationSources, report: ReportProblem): Located {
 }
 
 /** A setting for display. For a secret, `text` contains only the public part. */
-export interface ShownSetting extends EffectiveText {
+interface ShownSetting extends EffectiveText {
   readonly variable: string;
 }
 

@@ -112,7 +112,7 @@ function readUrlFile(file: string): string {
 }
 
 /** A store's location, and the watched files on which the store's URL depends. */
-export interface WatchedDatabase {
+interface WatchedDatabase {
   readonly location: StoreLocation;
   readonly files: readonly WatchedFile[];
 }

@@ -14,7 +14,7 @@ import { isSdkRegistered, requestedSignals } from "./opentelemetry-variables.ts"
 const repeatAfterMs = 60_000;
 
 /** The running SDK. */
-export interface Sdk {
+interface Sdk {
   /** Exports the remaining telemetry within two seconds. Unregisters the SDK from the process. Never rejects. */
   close(): Promise<void>;
   /** Unregisters the SDK from the process without another export. */

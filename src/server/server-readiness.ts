@@ -5,7 +5,7 @@ import { problemsPath } from "./admin-server.ts";
 import { type AdminAddress, socketPathOf } from "./setting-types.ts";
 
 /** A running server's readiness. */
-export interface ServerReadiness {
+interface ServerReadiness {
   /** The server's response for an operator, or the reason why there is no response. */
   readonly text: string;
   /** Whether a request was sent. A request requires an admin address with a fixed port or a socket path. */

@@ -236,7 +236,7 @@ export const settings: PlantSettings<SettingValues> = {
 };
 
 /** A group of related settings. */
-export interface SettingGroup {
+interface SettingGroup {
   readonly title: string;
   readonly settings: readonly PlantSetting[];
 }

@@ -1,5 +1,5 @@
 /** A well-formed token as the client sent it, before verification. */
-export interface BearerToken {
+interface BearerToken {
   readonly kind: "token";
   readonly token: string;
 }

@@ -4,7 +4,7 @@ import type { AuthErrorCode } from "./inputs/index.ts";
 import type { TokenProblem } from "./token-verifier.ts";
 
 /** A refusal's kind. */
-export type RefusalKind =
+type RefusalKind =
   | "missing"
   | "other-scheme"
   | "malformed"
@@ -14,7 +14,7 @@ export type RefusalKind =
   | "unavailable";
 
 /** Why a credential was refused, for the audit log: the `cause` of the response's error, never sent to the client. */
-export class CredentialRefusal {
+class CredentialRefusal {
   readonly kind: RefusalKind;
   readonly reason: string;
 

@@ -1,7 +1,7 @@
 import { withProblems, parsed, type ParseResult } from "./inputs/index.ts";
 
 /** A request to an identity provider. */
-export interface ProviderRequest {
+interface ProviderRequest {
   readonly url: URL;
   readonly header?: Readonly<Record<string, string>> | undefined;
   /** The form to send with POST. A request without a form is a GET. */
@@ -11,7 +11,7 @@ export interface ProviderRequest {
 }
 
 /** A response body, or the reason why the request failed. `httpStatus` is set if a response was received. */
-export type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
+type FetchedText = ParseResult<string> & { readonly httpStatus?: number };
 
 /** Maximum size of a response body, in bytes. A set with 100 RSA keys and certificate chains takes 400 KB. */
 export const providerResponseLimitBytes: number = 512 * 1024;

@@ -8,7 +8,7 @@ import { readRequiredScopes, requiredScopesOf, servicesProblem } from "./require
 type RequirementOptions = Pick<BearerAuthOptions, "requiredScope" | "services" | "open">;
 
 /** The credential and scopes that each procedure requires. */
-export interface Requirements {
+interface Requirements {
   /** Returns whether a procedure needs no credential. */
   isOpen(this: void, procedure: string): boolean;
   /** Returns the scopes that a token needs. @throws TypeError if `services` is given without the procedure */

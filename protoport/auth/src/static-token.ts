@@ -23,7 +23,7 @@ const unknownOutcome: TokenOutcome = { kind: "unknown", reason: "no static token
 const mistypedOutcome: TokenOutcome = { kind: "invalid", reason: "the token is mistyped: its checksum is wrong" };
 
 /** A verifier for a replaceable set of tokens. */
-export interface StaticTokenVerifier extends TokenVerifier {
+interface StaticTokenVerifier extends TokenVerifier {
   readonly verify: (token: PresentedToken) => TokenOutcome;
   readonly replace: (tokens: readonly StaticToken[]) => void;
 }

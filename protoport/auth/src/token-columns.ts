@@ -2,7 +2,7 @@ import { withProblems, parsed, type ParseResult } from "./inputs/index.ts";
 import type { StaticToken } from "./static-token.ts";
 
 /** A {@link StaticToken}'s scopes. */
-export type Scopes = StaticToken["scopes"];
+type Scopes = StaticToken["scopes"];
 
 const hashColumn = /^sha256:([0-9a-f]{64})$/i;
 // Allows only characters that need no escaping in a log line or a deletion record.

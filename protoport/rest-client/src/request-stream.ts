@@ -11,7 +11,7 @@ import type { RestRule } from "./rest-rule.ts";
 const collectedBytesMax = 16 * 1024 * 1024;
 
 /** The first message of a request stream, and an iterator for the other messages. */
-export interface OpenedInput {
+interface OpenedInput {
   readonly first: Message | undefined;
   readonly rest: AsyncIterator<Message>;
 }
@@ -37,7 +37,7 @@ export async function onlyMessage(input: AsyncIterable<Message>): Promise<Messag
 }
 
 /** The body of a request stream: messages as JSON lines, or the bytes in google.api.HttpBody messages. */
-export interface StreamBody {
+interface StreamBody {
   readonly contentType: string | undefined;
   readonly body: ReadableStream<Uint8Array> | Uint8Array;
   /** Returns why the body was aborted, or `undefined` if the body was not aborted. */

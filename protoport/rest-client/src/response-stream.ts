@@ -13,7 +13,7 @@ import type { ResponseReader } from "./response-reader.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /** The parameters for reading a response stream. */
-export interface StreamReading {
+interface StreamReading {
   readonly rule: RestRule;
   readonly reader: ResponseReader;
   readonly errors: ErrorStyle;

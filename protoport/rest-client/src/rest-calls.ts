@@ -13,7 +13,7 @@ import type { MessageStyle, RestMethod, RestRequest } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
 
 /** The settings that all calls on a transport share. */
-export interface CallSettings {
+interface CallSettings {
   /** The base URL without a trailing slash. */
   readonly baseUrl: string;
   readonly fetch: typeof fetch;
@@ -23,7 +23,7 @@ export interface CallSettings {
 }
 
 /** The parameters of a call, without messages. */
-export interface RestCall {
+interface RestCall {
   readonly method: RestMethod;
   readonly header: Headers;
   readonly signal: AbortSignal;

@@ -14,7 +14,7 @@ import { RefusalError, refuseUnwritable } from "./refusal.ts";
  *
  * @throws RefusalError if a value is not valid for the field
  */
-export type UrlValueWriter = (fields: FieldValues) => readonly string[];
+type UrlValueWriter = (fields: FieldValues) => readonly string[];
 
 /** Returns a field's writer, or `undefined` if a URL cannot contain the field, such as a map and most messages. */
 export type UrlValues = (field: DescField) => UrlValueWriter | undefined;

@@ -17,7 +17,7 @@ export interface FileReload {
 }
 
 /** The file whose reloads a {@link ReloadRecord} records. */
-export interface RecordedFile {
+interface RecordedFile {
   readonly path: string;
   /** The file's description in the log, such as "file of token hashes". */
   readonly what: string;

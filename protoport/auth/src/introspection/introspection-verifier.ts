@@ -6,7 +6,7 @@ import { clockSkewS, isSubject, readScopes, subjectMaxChars } from "../token-cla
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 
 /** An introspection endpoint (RFC 7662) and the credentials for it. */
-export interface IntrospectionEndpoint extends IntrospectionRequirements {
+interface IntrospectionEndpoint extends IntrospectionRequirements {
   readonly url: URL;
   readonly clientId: string;
   /** Returns the current client secret. */

@@ -16,7 +16,7 @@ import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /** Options for {@link openFetchedKeys}. */
-export interface FetchedKeysOptions {
+interface FetchedKeysOptions {
   readonly issuer: string;
   /** The URL that `fetchDocument` requests: the URL of the keys or of the issuer's metadata. */
   readonly url: URL;

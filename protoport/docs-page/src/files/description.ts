@@ -40,7 +40,7 @@ export interface Media {
 export type Content = Readonly<Record<string, Media>>;
 
 /** An operation's response (Response Object). */
-export interface ResponseObject {
+interface ResponseObject {
   readonly description: string;
   readonly content?: Content;
 }
@@ -70,7 +70,7 @@ export interface OperationObject {
 const methods = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"] as const;
 
 /** A path's operations, by method, and `additionalOperations` (Path Item Object). */
-export type PathItem = Readonly<Partial<Record<(typeof methods)[number], OperationObject>>> & {
+type PathItem = Readonly<Partial<Record<(typeof methods)[number], OperationObject>>> & {
   readonly additionalOperations?: Readonly<Record<string, OperationObject>>;
 };
 

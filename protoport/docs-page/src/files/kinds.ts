@@ -2,7 +2,7 @@
 import { nameOf, type Schema } from "./description.js";
 
 /** A text, and the name of the schema that the text links to. */
-export interface Part {
+interface Part {
   readonly text: string;
   readonly name?: string;
 }

@@ -10,7 +10,7 @@ const shownLinesMax = 500;
 const colouredLengthMax = 256 * 1024;
 
 /** The elements that show a response, and the time at which the request was sent. */
-export interface ResponseView {
+interface ResponseView {
   readonly startMs: number;
   readonly outcome: HTMLElement;
   readonly details: HTMLElement;

@@ -52,7 +52,7 @@ export function requestIdOf(contextValues: ContextValues): string {
 export type RequestIdResponses = "always" | "requested";
 
 /** Gateway hooks for request ids. */
-export interface RequestIds {
+interface RequestIds {
   /** The response field's name, for `Access-Control-Expose-Headers`. */
   readonly fieldName: string;
   /**
