@@ -69,7 +69,17 @@ const fences: Fences = {
       "@protoport/auth",
       "@protoport/telemetry/logs",
     ],
-    "plantstore/command": ["plantstore/server", "@protoport/command-line", "@protoport/command-line/settings"],
+    "plantstore/command": [
+      "plantstore/server",
+      "plantstore/service",
+      "plantstore/stores",
+      "@protoport/auth",
+      "@protoport/auth/inputs",
+      "@protoport/command-line",
+      "@protoport/command-line/settings",
+      "@protoport/telemetry/logs",
+      "@protoport/telemetry/metrics",
+    ],
     "plantstore/server": [
       "plantstore/service",
       "plantstore/stores",

@@ -17,8 +17,6 @@ export interface Terminal {
   readonly progress: ((line: string) => void) | undefined;
 }
 
-export { type Flag, type ParsedFlags, textOf, UsageError } from "@protoport/command-line";
-
 /** A `plantstore` command. */
 export type Command = CommandOf<Terminal>;
 

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { issuePlantToken, openPlantDatabase, plantLocationOf, settings } from "../server/index.ts";
+import { openPlantDatabase } from "../stores/index.ts";
+import { issuePlantToken, plantLocationOf, settings } from "../server/index.ts";
 
 /** The demo's folder in the working directory. The folder contains the store and the token. */
 const folder = ".plantstore";
@@ -35,7 +36,7 @@ const overriddenVariables: readonly string[] = Object.values(settings)
   .filter((variable) => !allowedVariables.has(variable));
 
 /** A prepared demo. Dispose of the demo with `using`. */
-export interface Demo extends Disposable {
+interface Demo extends Disposable {
   readonly token: string;
   /** The environment for `serve`. The settings are similar to a production server's settings. */
   readonly environment: Record<string, string | undefined>;

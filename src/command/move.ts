@@ -1,5 +1,7 @@
-import { movePlants, openMovableStore, plantLocationOf, reopenPlants, type StoreCounts } from "../server/index.ts";
-import { exitCode, type Command, type Terminal, UsageError } from "./command.ts";
+import { UsageError } from "@protoport/command-line";
+import { movePlants, openMovableStore, reopenPlants, type StoreCounts } from "../stores/index.ts";
+import { plantLocationOf } from "../server/index.ts";
+import { exitCode, type Command, type Terminal } from "./command.ts";
 import { formatInteger, startClock } from "./import-progress.ts";
 
 /** The `move` command, which moves everything in a store to an empty store. */

@@ -1,5 +1,6 @@
 import { type Program, runProgram } from "@protoport/command-line";
-import { ConfigurationError, explainSystemError } from "../server/index.ts";
+import { explainSystemError } from "@protoport/auth/inputs";
+import { ConfigurationError } from "../server/index.ts";
 import { checkCommand } from "./check.ts";
 import { type Command, exitCode, type Terminal } from "./command.ts";
 import { moveCommand } from "./move.ts";

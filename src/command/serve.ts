@@ -1,8 +1,8 @@
-import { firstStopSignal } from "@protoport/command-line";
+import { firstStopSignal, type ParsedFlags, UsageError } from "@protoport/command-line";
+import { openLog } from "@protoport/telemetry/logs";
 import {
   type Configuration,
   flagOf,
-  openLog,
   readConfiguration,
   settings,
   showConfiguration,
@@ -12,7 +12,7 @@ import {
   type StartOptions,
   trimmedSettings,
 } from "../server/index.ts";
-import { exitCode, type Command, type ParsedFlags, type Terminal, UsageError } from "./command.ts";
+import { exitCode, type Command, type Terminal } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
 import { followOrders, supervisorStop, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";

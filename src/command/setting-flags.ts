@@ -1,4 +1,4 @@
-import type { SettingFlags } from "@protoport/command-line";
+import { type Flag, type ParsedFlags, type SettingFlags, textOf } from "@protoport/command-line";
 import {
   type ConfigurationSources,
   defaultText,
@@ -7,7 +7,7 @@ import {
   settingGroups,
   settings,
 } from "../server/index.ts";
-import { type Flag, type ParsedFlags, type Terminal, textOf } from "./command.ts";
+import type { Terminal } from "./command.ts";
 
 const flags: Readonly<Record<string, Flag>> = Object.fromEntries(
   Object.values(settings).flatMap((setting) => {

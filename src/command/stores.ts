@@ -6,12 +6,11 @@ import {
   migratePlants,
   openPlantDatabase,
   parseId,
-  plantLocationOf,
-  settings,
-} from "../server/index.ts";
-import { readFlag } from "@protoport/command-line";
+} from "../stores/index.ts";
+import { plantLocationOf, settings } from "../server/index.ts";
+import { type Flag, type ParsedFlags, readFlag, textOf, UsageError } from "@protoport/command-line";
 import { formatted } from "@protoport/command-line/settings";
-import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
+import { exitCode, type Command, type Terminal } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 import { formatInteger, showProgress, startClock } from "./import-progress.ts";
 import { reopenStores } from "./move.ts";

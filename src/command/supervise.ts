@@ -3,15 +3,10 @@ import cluster from "node:cluster";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { firstStopSignal } from "@protoport/command-line";
-import {
-  type Configuration,
-  ConfigurationError,
-  type MetricFamily,
-  openLog,
-  type PlantErrorCode,
-  serveAdmin,
-  type ServerProblems,
-} from "../server/index.ts";
+import type { MetricFamily } from "@protoport/telemetry/metrics";
+import { openLog } from "@protoport/telemetry/logs";
+import type { PlantErrorCode } from "../service/index.ts";
+import { type Configuration, ConfigurationError, serveAdmin, type ServerProblems } from "../server/index.ts";
 import { exitCode, type Terminal } from "./command.ts";
 import { type WorkerOrder, type WorkerReport, workerVariable } from "./worker.ts";
 

@@ -1,5 +1,7 @@
-import { ConfigurationError, issuePlantToken, listTokens, revokeToken, settings } from "../server/index.ts";
-import { exitCode, type Command, type Flag, type ParsedFlags, type Terminal, textOf, UsageError } from "./command.ts";
+import { listTokens, revokeToken } from "@protoport/auth";
+import { type Flag, type ParsedFlags, textOf, UsageError } from "@protoport/command-line";
+import { ConfigurationError, issuePlantToken, settings } from "../server/index.ts";
+import { exitCode, type Command, type Terminal } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 
 const { variable } = settings.tokenHashesFile;

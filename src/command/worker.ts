@@ -1,4 +1,5 @@
-import type { MetricFamily, ServerProblems, StartedServer } from "../server/index.ts";
+import type { MetricFamily } from "@protoport/telemetry/metrics";
+import type { ServerProblems, StartedServer } from "../server/index.ts";
 
 /** A message from the supervisor to a worker. */
 export type WorkerOrder = "drain" | "reload" | "report";

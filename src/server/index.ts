@@ -2,30 +2,13 @@
  * Combines the other modules into a server.
  *
  * Reads the settings into a configuration, opens the configured store, verifier and log, and passes all three to
- * {@link createPlantServer}. Only this module depends on all others.
+ * {@link createPlantServer}.
  */
 export { createPlantStoreOpenApi } from "./plant-store-open-api.ts";
-export { openLog } from "@protoport/telemetry/logs";
-export {
-  copiesOf,
-  type ImportCounts,
-  importPlants,
-  migratePlants,
-  movePlants,
-  openMovableStore,
-  openPlantDatabase,
-  parseId,
-  reopenPlants,
-  type StoreCounts,
-} from "../stores/index.ts";
-export type { PlantErrorCode } from "../service/index.ts";
 export { checkConfiguration } from "./check-configuration.ts";
 export { ConfigurationError } from "./configuration-error.ts";
 export { type ConfigurationSources, readConfiguration, showConfiguration, trimmedSettings } from "./configuration.ts";
 export { createPlantServer, type PlantServer } from "./create-plant-server.ts";
-export { listTokens, revokeToken } from "@protoport/auth";
-export { nearestName } from "@protoport/gateway/options";
-export { explainSystemError } from "@protoport/auth/inputs";
 export { issuePlantToken } from "./plant-tokens.ts";
 export { plantLocationOf } from "./database-url.ts";
 export type { PlantServerOptions } from "./plant-server-options.ts";
@@ -34,4 +17,3 @@ export { type Configuration, settingGroups, settings } from "./settings.ts";
 export { serveAdmin, type ServerProblems } from "./admin-server.ts";
 export { fetchServerReadiness } from "./server-readiness.ts";
 export { startServer, type StartedServer, type StartOptions } from "./start-server.ts";
-export type { MetricFamily } from "@protoport/telemetry/metrics";

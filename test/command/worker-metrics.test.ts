@@ -2,8 +2,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import type { MetricFamily } from "@protoport/telemetry/metrics";
 import { collectFromWorkers, findProblemsOfWorkers } from "../../src/command/supervise.ts";
-import type { MetricFamily } from "../../src/server/index.ts";
 import { createTempFolder, type TempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
 const calls = { name: "calls", unit: "{call}", description: "Calls", kind: "counter" } as const;
