@@ -150,15 +150,15 @@ test("conformance imports only its own files and Node.js modules", () => {
 
 /** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
 const limits = [
-  { name: "auth", lines: 3470, files: 51, exports: 40 },
-  { name: "command-line", lines: 872, files: 15, exports: 69 },
-  { name: "docs-page", lines: 2210, files: 33, exports: 40 },
+  { name: "auth", lines: 3430, files: 40, exports: 35 },
+  { name: "command-line", lines: 870, files: 13, exports: 68 },
+  { name: "docs-page", lines: 2190, files: 26, exports: 36 },
   { name: "frameworks", lines: 1135, files: 11, exports: 41 },
   { name: "gateway", lines: 34790, files: 395, exports: 32 },
   { name: "grpc-handlers", lines: 2675, files: 33, exports: 25 },
   { name: "proxy", lines: 12260, files: 137, exports: 28 },
-  { name: "rest-client", lines: 1890, files: 19, exports: 26 },
-  { name: "telemetry", lines: 2260, files: 30, exports: 41 },
+  { name: "rest-client", lines: 1885, files: 16, exports: 21 },
+  { name: "telemetry", lines: 2250, files: 26, exports: 39 },
 ];
 
 test.each(limits)("the sources of $name stay within $lines lines, $files files and $exports exports", (limit) => {
