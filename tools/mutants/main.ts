@@ -16,7 +16,7 @@ import type { TestRequest } from "./test-server.ts";
 // the reason, at its end or above it, is not mutated.
 //
 //   --module gateway/json    only the mutants of a module; may be repeated
-//   --file protoport/auth/src/challenge.ts    only the mutants of a file, with its related tests; may be repeated
+//   --file protoport/auth/src/bearer-token.ts only the mutants of a file, with its related tests; may be repeated
 //   --sample 200             at most this many mutants, evenly from each module and kind, drawn by --seed; default: all
 //   --seed 7                 any string; a mutant keeps its rank in the draw while the lines around it change
 //   --minutes 25             starts no mutant after this time
