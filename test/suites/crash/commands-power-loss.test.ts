@@ -73,6 +73,18 @@ function plantsUnlessDamaged(file: string): readonly bigint[] | "gone or damaged
   return plantsIn(file);
 }
 
+/** Returns how far a move of plants 1 to 3 to `to.db` has come. */
+function moveStateIn(folder: string): string {
+  const [source, target] = [fileIn(folder), join(folder, "to.db")].map((file) => {
+    const [table] = readSqlite(file, "SELECT name FROM sqlite_schema WHERE name LIKE '%plants'");
+    return String(table?.["name"]);
+  });
+  const isFilled = target === "plants" && plantsIn(join(folder, "to.db")).length === 3;
+  if (isFilled) return source === "plants" ? "both stores are usable" : "moved";
+  const [count] = readSqlite(fileIn(folder), `SELECT count(*) AS plants FROM ${source}`);
+  return count?.["plants"] === 3n ? "not moved" : "plants are missing";
+}
+
 const database = (folder: string): readonly string[] => ["--database-url", `sqlite:${fileIn(folder)}`];
 
 const changes: readonly Change[] = [
@@ -94,6 +106,17 @@ const changes: readonly Change[] = [
     read: (folder) => storeIn(fileIn(folder)),
     before: [],
     after: [7n, 8n],
+  },
+  {
+    name: "move",
+    fill: (folder) => {
+      fillStore(folder, 1n, 3n);
+      createMissingStore(join(folder, "to.db"));
+    },
+    words: (folder) => ["move", `sqlite:${fileIn(folder)}`, `sqlite:${join(folder, "to.db")}`],
+    read: moveStateIn,
+    before: "not moved",
+    after: "moved",
   },
   {
     name: "backup",
