@@ -11,14 +11,15 @@ import {
   type Operation,
   type OperationObject,
   resolveSchema,
+  type Schema,
   titleOf,
 } from "./description.js";
 import { collapsible, element, note, terminal } from "./element.js";
 import { exampleOf, type LeftOut } from "./example.js";
-import { definition, showFields, showKind } from "./fields.js";
 import { jsonText } from "./json-text.js";
+import { kindOf, partsOf } from "./kinds.js";
 import { prose } from "./prose.js";
-import { linkToOperation } from "./route.js";
+import { linkToOperation, linkToSchema } from "./route.js";
 import { showTryIt } from "./try-it.js";
 
 /** A view's content and title. */
@@ -206,4 +207,56 @@ export function showEndpoint({ method, path }: Operation): HTMLElement[] {
 function showTitle(operation: Operation): (Node | string)[] {
   const deprecatedBadge = element("span", { class: "mark deprecated" }, "deprecated");
   return operation.object.deprecated === true ? [titleOf(operation), " ", deprecatedBadge] : [titleOf(operation)];
+}
+
+/** Shows an object's fields, or a short description of any other schema. */
+function showFields(description: Description, schema: Schema): HTMLElement {
+  const { properties, required = [], enum: choices } = resolveSchema(description, schema);
+  if (properties === undefined) return element("p", {}, element("code", {}, choices?.join(", ") ?? kindOf(schema)));
+  const fieldRows = Object.entries(properties).flatMap(([name, property]) =>
+    definition(name, property, { ...property, required: required.includes(name) }, [
+      ...prose(description, property.description),
+      // If an object has no schema name, its fields are shown inline.
+      ...(property.properties === undefined ? [] : [showFields(description, property)]),
+      ...showValueNames(property),
+    ]),
+  );
+  return element("dl", {}, ...fieldRows);
+}
+
+/** The properties that are shown as badges on a field or parameter. */
+interface Marked {
+  readonly required?: boolean;
+  readonly readOnly?: boolean;
+  readonly writeOnly?: boolean;
+  readonly deprecated?: boolean;
+}
+
+/** Shows a field or parameter with its type, badges and description. */
+function definition(
+  name: string,
+  schema: Schema | undefined,
+  { required, readOnly, writeOnly, deprecated }: Marked,
+  about: readonly HTMLElement[],
+): HTMLElement[] {
+  const marks = Object.entries({ required, "read-only": readOnly, "write-only": writeOnly, deprecated });
+  const badges = marks.flatMap(([mark, has]) => (has ? [element("span", { class: `mark ${mark}` }, mark)] : []));
+  const kind = element("span", { class: "kind" }, ...showKind(schema));
+  return [element("dt", {}, name, kind, ...badges), element("dd", {}, ...about)];
+}
+
+function showValueNames({ "x-value-names": names }: Schema): HTMLElement[] {
+  if (names === undefined) return [];
+  const rows = Object.entries(names).flatMap(([value, name]) => [
+    element("dt", {}, value),
+    element("dd", {}, element("code", {}, name)),
+  ]);
+  return [collapsible(`Names of its ${rows.length / 2} values`, element("dl", { class: "values" }, ...rows))];
+}
+
+/** Shows the text of {@link kindOf}, in which schema names are links. */
+function showKind(schema: Schema = {}): (Node | string)[] {
+  return partsOf(schema).map(({ text, name }) =>
+    name === undefined ? text : element("a", { href: linkToSchema(name) }, text),
+  );
 }
