@@ -33,9 +33,8 @@ import { concatBytes, defaultReadMaxBytes, timerMsMax } from "@protoport/gateway
 import { ignoredJsonOptions, jsonOptionNames, memoize, messageBytesMax } from "@protoport/gateway/messages";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { selectorOf, withDetailTypes } from "@protoport/gateway/rest";
-import { pageLocation } from "./page.ts";
+import { pageLocation, RestCalls } from "./rest-calls.ts";
 import type { ReadErrorBody } from "./response-error.ts";
-import { RestCalls } from "./rest-calls.ts";
 import { RestMethod } from "./rest-method.ts";
 
 /** Options for {@link createRestTransport}. */

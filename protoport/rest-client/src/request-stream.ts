@@ -1,7 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { concatBytes } from "@protoport/gateway/exchange";
-import { runsInWebPage } from "./page.ts";
 import type { EncodedBody } from "./request-body.ts";
 import { isRawBody, type RestMethod } from "./rest-method.ts";
 import type { RestRule } from "./rest-rule.ts";
@@ -101,4 +100,9 @@ async function collect(
     );
   }
   return concatBytes(pieces);
+}
+
+/** Returns whether the code runs in a web page or a web page's worker. */
+function runsInWebPage(): boolean {
+  return "document" in globalThis || "importScripts" in globalThis;
 }

@@ -3,7 +3,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { fieldsSetByFetch } from "@protoport/gateway/exchange";
 import { formatGrpcTimeout, memoize, oneMessage } from "@protoport/gateway/messages";
 import { isHttpBodyType } from "@protoport/gateway/rest";
-import { pageLocation } from "./page.ts";
 import { onlyMessage, openInput, openStreamBody } from "./request-stream.ts";
 import { readBody, readRecordJson } from "./response-body.ts";
 import { type ErrorStyle, readResponseError } from "./response-error.ts";
@@ -264,4 +263,9 @@ async function sendRequest(
     );
   }
   throw readResponseError(await readRecordJson(response), status, headers, errors);
+}
+
+/** Returns the location of the web page or worker. Outside browsers, returns an empty object. */
+export function pageLocation(): { readonly href?: string; readonly origin?: string } {
+  return Object(Reflect.get(globalThis, "location"));
 }
