@@ -1,10 +1,9 @@
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { withProblems, parsed, type ParseResult, problemsOf } from "./inputs/index.ts";
-import type { StaticToken } from "./static-token.ts";
+import { createTokenText, type StaticToken } from "./static-token.ts";
 import { parseExpiry, parseScopes, parseTokenName, type ScopeProblem } from "./token-columns.ts";
 import { appendTokenHash } from "./token-hashes-file.ts";
 import { formatTokenHash } from "./token-hashes.ts";
-import { createTokenText } from "./token-text.ts";
 import { digestOf } from "./token-verifier.ts";
 
 /** A new token's properties, spelled like the columns in a file of token hashes. */

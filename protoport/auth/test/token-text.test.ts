@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 import { expect, test } from "vitest";
-import { createTokenText, isMistyped } from "../src/token-text.ts";
+import { createTokenText, isMistyped } from "../src/static-token.ts";
 
 const prefix = "orders_";
 

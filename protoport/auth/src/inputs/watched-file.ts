@@ -1,10 +1,11 @@
 import { hash } from "node:crypto";
 import type { Stats } from "node:fs";
+import { stat } from "node:fs/promises";
 
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { type FileReload, type OperatorLog, ReloadRecord } from "./reload-record.ts";
 import { withProblems, parsed, type ParseResult } from "./parse-result.ts";
-import { readTextFile, statRegularFile } from "./text-file.ts";
+import { readTextFile, toProblem } from "./text-file.ts";
 
 /** Options for {@link watchFile}. */
 export interface FileToWatch {
@@ -156,4 +157,14 @@ function fingerprintOf(stats: Stats): string {
 
 function digestOf(texts: readonly string[]): string {
   return hash("sha256", texts.join("\0"));
+}
+
+/** Returns a regular file's status. Rejects pipes and devices, because reading them might never end. */
+async function statRegularFile(path: string): Promise<ParseResult<Stats>> {
+  try {
+    const stats = await stat(path);
+    return stats.isFile() ? parsed(stats) : withProblems(`${path} is not a regular file`);
+  } catch (error) {
+    return toProblem(error);
+  }
 }

@@ -11,9 +11,11 @@ import {
 import { type OperatorLog, parsed, type ParseResult, type AuthErrorCode } from "../inputs/index.ts";
 import { digestOf } from "../token-verifier.ts";
 import { type IssuerKeys, KeysUnavailableError } from "./issuer-keys.ts";
-import type { FetchKeyDocument } from "./key-document.ts";
 import { readKeySet } from "./key-set.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
+
+/** Fetches a JWK Set as a string. Never rejects. */
+export type FetchKeyDocument = (signal: AbortSignal) => Promise<ParseResult<string>>;
 
 /** Options for {@link openFetchedKeys}. */
 interface FetchedKeysOptions {
