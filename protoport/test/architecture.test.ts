@@ -150,14 +150,14 @@ test("conformance imports only its own files and Node.js modules", () => {
 
 /** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
 const limits = [
-  { name: "auth", lines: 3430, files: 40, exports: 35 },
+  { name: "auth", lines: 3425, files: 38, exports: 34 },
   { name: "command-line", lines: 870, files: 13, exports: 68 },
-  { name: "docs-page", lines: 2190, files: 26, exports: 36 },
+  { name: "docs-page", lines: 2185, files: 25, exports: 34 },
   { name: "frameworks", lines: 1135, files: 11, exports: 41 },
   { name: "gateway", lines: 34790, files: 395, exports: 32 },
   { name: "grpc-handlers", lines: 2675, files: 33, exports: 25 },
   { name: "proxy", lines: 12260, files: 137, exports: 28 },
-  { name: "rest-client", lines: 1885, files: 16, exports: 21 },
+  { name: "rest-client", lines: 1885, files: 15, exports: 20 },
   { name: "telemetry", lines: 2250, files: 26, exports: 39 },
 ];
 
