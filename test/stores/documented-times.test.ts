@@ -29,10 +29,7 @@ test.each([
     documentedMs: 10_000,
     actualMs: fileWatchIntervalMs,
   },
-])(
-  'the time in "$sentence" in the pages about storage matches the source',
-  ({ sentence, documentedMs, actualMs }) => {
-    expect(pages).toContain(sentence);
-    expect(actualMs).toBe(documentedMs);
-  },
-);
+])('the time in "$sentence" in the pages about storage matches the source', ({ sentence, documentedMs, actualMs }) => {
+  expect(pages).toContain(sentence);
+  expect(actualMs).toBe(documentedMs);
+});

@@ -65,10 +65,10 @@ export const defaultKeyTiming: KeyTiming = {
 };
 
 /**
- * Fetches for unknown keys: three at once, then one in 20 seconds. So whoever sends unknown keys causes six a minute, and
- * delays a new key by 20 seconds.
+ * The fetches for unknown keys: three together, then one in 20 seconds. Someone who sends unknown keys causes at most six
+ * a minute, and delays a new key by at most 20 seconds.
  */
-const unknownKeyFetches = { atOnce: 3, refillMs: 20_000 };
+const unknownKeyFetches = { together: 3, refillMs: 20_000 };
 
 /**
  * Fetches an issuer's keys, and keeps them up to date. Resolves after the first fetch, even if that failed. jose's
@@ -156,8 +156,8 @@ class FetchedKeys implements IssuerKeys {
       const { unknownKeyGapMs, coolDownMs } = this.#timing;
       if (nowMs - (this.#fetchedAtMs ?? -Infinity) < unknownKeyGapMs) return false;
       if (nowMs - (this.#unknown.get(kid) ?? -Infinity) < coolDownMs) return false;
-      const { atOnce, refillMs } = unknownKeyFetches;
-      const waitMs = this.#refilledAtMs - nowMs - (atOnce - 1) * refillMs;
+      const { together, refillMs } = unknownKeyFetches;
+      const waitMs = this.#refilledAtMs - nowMs - (together - 1) * refillMs;
       if (waitMs > 0) throw new KeysUnavailableError(Math.ceil(waitMs / 1000));
       this.#refilledAtMs = Math.max(nowMs, this.#refilledAtMs) + refillMs;
       for (const [other, atMs] of this.#unknown) if (nowMs - atMs >= coolDownMs) this.#unknown.delete(other);

@@ -190,7 +190,7 @@ describe("a token that names an unknown key", () => {
     expect(provider.requests).toHaveLength(1 + fetches);
   });
 
-  test("is accepted at once although strangers repeat an unknown key", async () => {
+  test("is accepted without a wait although strangers repeat an unknown key", async () => {
     using provider = await startProvider();
     using verifier = await openVerifierAt(provider);
     const stranger = async (): Promise<TokenOutcome> =>

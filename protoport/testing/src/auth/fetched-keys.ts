@@ -8,7 +8,7 @@ import { quietLog } from "../operations/quiet-log.ts";
 /** An hour in milliseconds, which is longer than any test. */
 export const hourMs = 3_600_000;
 
-/** Key timing without a refresh during a test, so that the verifier fetches keys only on demand, and then at once. */
+/** Key timing without a refresh during a test, so that the verifier fetches keys only on demand, and then immediately. */
 export const byDemand: NonNullable<JwtSource["timing"]> = {
   refreshMs: hourMs,
   backOffMs: hourMs,

@@ -160,7 +160,7 @@ const late = { backOffMs: hourMs, backOffMaxMs: hourMs };
 const respondNever: RequestListener = () => undefined;
 const fail: RequestListener = (_, response) => void response.writeHead(500).end();
 
-const atOnce = { unknownKeyGapMs: 0 };
+const withoutGap = { unknownKeyGapMs: 0 };
 /** Returns how many fetches two tokens with the same unknown key cause. */
 const countUnknown: Observe = async (provider, verify) => {
   await verify();
@@ -181,7 +181,8 @@ const timingEffects: EffectsOf<KeyTiming> = {
     });
   },
   unknownKeyGapMs: () => compareTiming({ unknownKeyGapMs: hourMs }, { unknownKeyGapMs: 0 }, countUnknown),
-  coolDownMs: () => compareTiming({ ...atOnce, coolDownMs: hourMs }, { ...atOnce, coolDownMs: 0 }, countUnknown),
+  coolDownMs: () =>
+    compareTiming({ ...withoutGap, coolDownMs: hourMs }, { ...withoutGap, coolDownMs: 0 }, countUnknown),
   fetchMs: () => compareTiming({}, { fetchMs: 50 }, (_, verify) => verify(), respondNever),
   backOffMs: () => compareTiming(late, { ...late, backOffMs: 10 }, countRequests, fail),
   backOffMaxMs: () => compareTiming(late, { ...late, backOffMaxMs: 10 }, countRequests, fail),

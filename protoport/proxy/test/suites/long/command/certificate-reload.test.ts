@@ -67,7 +67,11 @@ async function reload({ command, adminUrl }: ProxyProcess): Promise<void> {
 test.each<{ name: string; next: Certificate; problem: RegExp }>([
   { name: "has expired", next: expired, problem: /the certificate expired at 20/ },
   { name: "is not valid yet", next: early, problem: /the certificate is not valid before 20/ },
-  { name: "does not match its key", next: { ...renewed, key: good.key }, problem: /the private key does not belong to the certificate/ },
+  {
+    name: "does not match its key",
+    next: { ...renewed, key: good.key },
+    problem: /the private key does not belong to the certificate/,
+  },
   {
     name: "cannot be read",
     next: { ...renewed, cert: "none" },
