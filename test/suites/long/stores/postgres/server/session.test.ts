@@ -294,6 +294,8 @@ describe("a session", () => {
         const upstream = connect(port, "127.0.0.1");
         for (const socket of [client, upstream]) socket.on("error", () => undefined);
         client.once("data", (data: Buffer) => codes.push(data.readInt32BE(4))).on("close", () => upstream.destroy());
+        // Nothing else would read the client's last bytes.
+        upstream.on("close", () => client.destroySoon());
         client.pipe(upstream).pipe(client);
       }),
     );
