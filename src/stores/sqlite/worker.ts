@@ -6,6 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
 import { deletionsKeptMsDefault, retentionIntervalMs } from "../contract/retention.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
 import { elapsedMsSince, type Upkeep } from "../contract/upkeep.ts";
 import { CheckpointWatch } from "./checkpoint-watch.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
@@ -69,6 +70,10 @@ function open(options: DatabaseOptions): OpenFile {
     timer = setTimeout(dropSlice, Math.max(dueMs, pauseFactor * (performance.now() - sliceMs)));
   };
   const spaceProblem = findSpaceProblem(db, identity);
+  if (spaceProblem?.isTemporary === false) {
+    identity.close();
+    throw new StoreOpenError(`cannot open ${file}: ${spaceProblem.text}`);
+  }
   dropSlice();
   const serve = (request: StorageRequest): StorageReply => {
     if (Array.isArray(request)) return deleteBatch(request);

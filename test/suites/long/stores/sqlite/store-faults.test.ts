@@ -11,8 +11,10 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
@@ -23,6 +25,7 @@ import { retryIntervalMs } from "../../../../../src/stores/contract/store-health
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { refusalOf } from "../../../../support/plants/refusal.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
+import { projectFolder } from "../../../../../protoport/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 
 const run = promisify(execFile);
@@ -319,6 +322,27 @@ describe("an SQLite store with a permanent problem", () => {
     await expect.poll(() => store.problem, { timeout: 5_000 }).toBeUndefined();
     await expect(store.delete(1n, deleteCall())).resolves.toBe(true);
     await store.close();
+  });
+
+  test("ends its process after a start at which the log cannot grow", async () => {
+    using folder = createTempFolder();
+    const [crashing, file] = [folder.file("crashing.db"), folder.file("plants.db")];
+    {
+      using db = openDatabase({ file: crashing, plantsWhenCreated: { first: 1n, last: 9n } });
+      for (let id = 1; id < 9; id++) db.exec(`DELETE FROM plants WHERE id = ${id}`);
+      for (const end of ["", "-wal", "-shm"]) copyFileSync(`${crashing}${end}`, `${file}${end}`);
+    }
+    const module = JSON.stringify(pathToFileURL(join(projectFolder, "src/stores/sqlite/sqlite-store.ts")).href);
+    const script = `
+      const { openSqliteStore } = await import(${module});
+      const store = await openSqliteStore({ file: ${JSON.stringify(file)} });
+      while (store.isChecking) await new Promise(setImmediate);
+      console.log(store.problem);
+      await store.close();`;
+    const limit = `ulimit -f ${Math.ceil(statSync(`${file}-wal`).size / 1_024)}; exec "$@"`;
+    const args = ["-c", limit, "bash", process.execPath, "--disable-warning=ExperimentalWarning", "-e", script];
+    const { stdout } = await run("bash", args, { timeout: 20_000 });
+    expect(stdout).toBe(`${file}: EFBIG: file too large, write\n`);
   });
 
   test("needs a restart after its thread has exited", async () => {
