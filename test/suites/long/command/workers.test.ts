@@ -21,12 +21,13 @@ beforeAll(async () => {
 });
 afterAll(() => postgres[Symbol.asyncDispose]());
 
-/** Starts three workers with plants 1 to 100, and waits until all of them listen. */
+/** Starts three workers with plants 1 to 100, and waits until all of them, or some, listen. */
 async function serve(
   folder: TempFolder,
   drainDelayMs: number = 0,
   environment: Readonly<Record<string, string>> = {},
   nodeFlags: readonly string[] = [],
+  listening = 3,
 ): Promise<{ server: CommandLine; baseUrl: string; database: string }> {
   const database = await postgres.createSchema();
   const ids = Array.from({ length: 100 }, (_, index) => String(index + 1));
@@ -41,7 +42,7 @@ async function serve(
     ...environment,
   });
   const [, port = ""] = await server.find(/"port":(\d+),"protocols"/);
-  await findListening(server, 3);
+  await findListening(server, listening);
   return { server, baseUrl: `http://127.0.0.1:${port}`, database };
 }
 
@@ -71,6 +72,17 @@ async function deletePlant(baseUrl: string, id: number): Promise<number> {
   await body?.cancel();
   return status;
 }
+
+test("workers that are still starting at SIGTERM are drained too", async () => {
+  using folder = createTempFolder();
+  // Orders reach the others before they wait for orders.
+  const waits = `import cluster from "node:cluster";
+    if (cluster.isWorker) await new Promise((resolve) => setTimeout(resolve, 1_000));`;
+  const { server } = await serve(folder, 0, {}, [`--import=data:text/javascript,${encodeURIComponent(waits)}`], 1);
+  await using running = server;
+  running.process.kill("SIGTERM");
+  expect(await within(running.end(), "the exit")).toBe(0);
+});
 
 test("workers share a port, reload on SIGHUP, and delete every plant once", async () => {
   using folder = createTempFolder();
