@@ -7,7 +7,7 @@ import { type Verdict, verdictOn } from "../postgres/delete/fault-table.ts";
 import { probeWrite } from "../postgres/delete/probe-write.ts";
 import type { StoreTables } from "../postgres/delete/store-tables.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
-import { readCommitted } from "../postgres/server/pinned-settings.ts";
+import { briefTransaction } from "../postgres/server/pinned-settings.ts";
 import type { Row, Session } from "../postgres/server/session.ts";
 import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import { type Shard, shardOf } from "./shards.ts";
@@ -16,7 +16,7 @@ const moveProblem =
   'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"';
 
 // The settings also apply on the workers, for this transaction. Citus forwards a worker's warning as a debug message.
-const begin = `${readCommitted}; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = 100;
+const begin = `${briefTransaction}; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = 100;
   SET LOCAL synchronous_commit = on; SET LOCAL row_security = off; SET LOCAL client_min_messages = debug1;
   SET LOCAL citus.worker_min_messages = debug1`;
 
@@ -35,6 +35,7 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
   return {
     lanes: { of: lane, inFlightMax: 1, isUsed: (worker) => worker >= 0 },
     mayFailPartly: true,
+    hasKeysPerPlant: true,
     moveProblem,
     verdictOn: verdictOnWorkers,
     deletePlants: (session, calls, token) =>

@@ -112,9 +112,8 @@ class PostgresBackend implements Backend {
     return await this.#sessions.use(deadlineMs, async (session) => {
       const running = new BatchRun(session, tables);
       const result = await running.run(batch);
-      // A batch that deletes no plant writes nothing, and so does not show that commits work.
       if (running.failure !== undefined) this.#reportFailure(running.failure, begunMs, tables.mayFailPartly);
-      else if (result.outcomes.includes("deleted")) this.#health.recordCommit();
+      else if (running.hasDeleted) this.#health.recordCommit();
       return result;
     });
   }

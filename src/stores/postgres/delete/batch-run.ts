@@ -24,6 +24,8 @@ export interface BatchFailure {
 export class BatchRun {
   /** Why the batch failed. Undefined if only some of its deletions failed. */
   failure: BatchFailure | undefined;
+  /** Whether plants were deleted, which shows that commits work. A replayed deletion writes nothing. */
+  hasDeleted = false;
   readonly #session: Session;
   readonly #tables: StoreTables;
   readonly #outcomes = new Map<Requested, Outcome>();
@@ -49,7 +51,10 @@ export class BatchRun {
     const session = this.#session;
     for (let attempts = 0; ; attempts++) {
       // The queue has just checked for cancelled calls. A second check would create a signal for each call.
-      const open = attempts === 0 ? part : part.filter(({ call }) => !call.context.signal.aborted);
+      const open =
+        attempts === 0
+          ? part
+          : part.filter((one) => this.#outcomes.get(one) !== "deleted" && !one.call.context.signal.aborted);
       if (open.length === 0) return;
       const failed = await this.#attempt(open);
       if (failed === undefined) return;
@@ -84,6 +89,7 @@ export class BatchRun {
     let deleted: Deleted | undefined;
     try {
       deleted = await tables.deletePlants(session, [...sent.values()], token);
+      this.hasDeleted ||= deleted.ids.size > 0;
     } catch (fault) {
       refusal = { fault, verdict: tables.verdictOn(fault) };
       if (refusal.verdict === "unknown") doubt();
@@ -129,7 +135,8 @@ export class BatchRun {
       const plant = String(id);
       const used = call.idempotencyKey === undefined ? [] : (byKey.get(call.idempotencyKey) ?? []);
       const own = used.find(([usedFor]) => usedFor === plant);
-      if (used.length > 0) return own?.[2] === call.subject ? "deleted" : "key-reused";
+      if (own !== undefined || (used.length > 0 && !this.#tables.hasKeysPerPlant))
+        return own?.[2] === call.subject ? "deleted" : "key-reused";
       if (existing.has(plant)) return "locked";
       const isOwn = tokensOf.get(plant)?.some(([, , , token]) => doubts.includes(token ?? ""));
       return isOwn === true ? "deleted" : "absent";

@@ -111,6 +111,7 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
   return {
     lanes,
     mayFailPartly: false,
+    hasKeysPerPlant: false,
     verdictOn,
     deletePlants: async (session, calls, token) => {
       const statements = calls.length === 1 ? one : all;

@@ -7,6 +7,8 @@ export interface StoreTables {
   readonly lanes: Lanes;
   /** Whether other servers can delete while one server is unavailable. If so, the store is ready if any server is. */
   readonly mayFailPartly: boolean;
+  /** Whether an idempotency key belongs to one plant, so that another plant with the key is another deletion. */
+  readonly hasKeysPerPlant: boolean;
   /** Why the store cannot be moved, for an operator. Undefined if the store can be moved. */
   readonly moveProblem?: string;
   /** Returns the verdict on an error of {@link deletePlants}. */

@@ -43,6 +43,12 @@ export function isRefusedBySetting(fault: unknown): boolean {
 export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
 
 /**
+ * The characteristics of a deletion's transaction, for {@link beginSql}. A client that is stopped, or whose network is
+ * gone, keeps its plants locked for 5 seconds.
+ */
+export const briefTransaction: string = `${readCommitted}; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
+
+/**
  * Returns the statements that begin a transaction and pin all settings, for a single message. A first transaction
  * resets the settings that must be correct when the second transaction starts.
  *

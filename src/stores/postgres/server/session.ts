@@ -10,7 +10,7 @@ import {
   type SessionTimeouts,
 } from "./connect.ts";
 import type { NamedStatement, NamedStatements } from "./named-statements.ts";
-import { beginSql, isRefusedBySetting, readCommitted } from "./pinned-settings.ts";
+import { beginSql, briefTransaction, isRefusedBySetting } from "./pinned-settings.ts";
 import type { Server } from "./server-url.ts";
 import { sqlStateOf } from "./sql-state.ts";
 
@@ -125,7 +125,7 @@ export class Session {
 
   /** Runs a statement in a separate transaction, which starts with {@link beginSql}. */
   async queryInTransaction(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    return await this.transact(readCommitted, async () => (await this.#query({ text }, values)).rows);
+    return await this.transact(briefTransaction, async () => (await this.#query({ text }, values)).rows);
   }
 
   /** Returns the number of changed rows. */

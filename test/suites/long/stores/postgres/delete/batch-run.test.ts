@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { BatchRun } from "../../../../../../src/stores/postgres/delete/batch-run.ts";
 import { deleteTimeouts, singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
 import type { StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
@@ -27,6 +28,8 @@ const kept = "the database does not allow deleting plant 1";
 const server = await startPostgresOfFile();
 
 const openSession = (url: string): Session => new Session(readServerUrl(url));
+const tablesOf = (url: string): StoreTables =>
+  singleServer(storeSchema(readServerUrl(url).settings.get("search_path") ?? ""));
 
 describe("a batch", () => {
   test.each([
@@ -323,17 +326,36 @@ describe("a batch in doubt", () => {
   test("knows what it has deleted if only the question why fails", async () => {
     const url = await createPlantsUpTo(server, 1);
     const session = openSession(url);
-    const usual = singleServer(storeSchema(readServerUrl(url).settings.get("search_path") ?? ""));
+    const usual = tablesOf(url);
     let questions = 0;
     const tables: StoreTables = {
       ...usual,
       findWhy: async (...values) => {
-        if (questions++ === 0) throw Object.assign(new Error("deadlock"), { severity: "ERROR", code: "40P01" });
-        return await usual.findWhy(...values);
+        if (questions++ > 0) return await usual.findWhy(...values);
+        await runSql(url, "INSERT INTO plants VALUES (1)");
+        throw Object.assign(new Error("deadlock"), { severity: "ERROR", code: "40P01" });
       },
     };
     await expect(runBatchWith(session, callersOf(1n, 9n), { tables })).resolves.toEqual([true, false]);
     await session.close();
+    // The plant was restored after its deletion.
+    expect(await plantsOf(url)).toEqual(["1"]);
+  });
+
+  test.each([
+    { hasKeysPerPlant: true, outcomes: ["deleted", "locked"] },
+    { hasKeysPerPlant: false, outcomes: ["deleted", "key-reused"] },
+  ])("repeats a deletion, and tells another plant with its key $outcomes", async ({ hasKeysPerPlant, outcomes }) => {
+    const url = await createPlantsUpTo(server, 2);
+    const session = openSession(url);
+    const usual = tablesOf(url);
+    const run = (): BatchRun => new BatchRun(session, { ...usual, hasKeysPerPlant });
+    const [first, second] = [run(), run()];
+    await first.run([callerWith(1n, "a")]);
+    const repeated = await second.run([callerWith(1n, "a"), callerWith(2n, "a")]);
+    await session.close();
+    expect(repeated.outcomes).toEqual(outcomes);
+    expect([first.hasDeleted, second.hasDeleted]).toEqual([true, false]);
   });
 });
 
@@ -359,13 +381,8 @@ describe.each([
       [Symbol.asyncDispose]: () => opened.close(),
     }));
     const ids = [1n, 12n, 3n, 13n, 99n];
-    await expect(Promise.all(ids.map((id) => store.delete(id, deleteCall())))).resolves.toEqual([
-      true,
-      true,
-      true,
-      true,
-      false,
-    ]);
+    const deleting = Promise.all(ids.map((id) => store.delete(id, deleteCall())));
+    await expect(deleting).resolves.toEqual([true, true, true, true, false]);
     expect(await plantsOf(url)).toEqual(["2", "4", "11", "14"]);
     expect(await runSql(url, "SELECT count(*) FROM deletions")).toEqual([{ count: "4" }]);
   });
@@ -376,7 +393,7 @@ describe.each([
     await session.connect();
     await runSql(url, arrange);
     // The tables of a store that does not know it yet.
-    const tables = singleServer(storeSchema(readServerUrl(url).settings.get("search_path") ?? ""), false);
+    const tables = tablesOf(url);
     const batch = [callerWith(1n, "a"), ...callersOf(2n, 3n)];
     await runBatchWith(session, batch, { tables, defer: () => undefined });
     await session.close();

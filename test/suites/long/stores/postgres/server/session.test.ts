@@ -284,6 +284,13 @@ describe("a session", () => {
     await session.close();
   });
 
+  test("keeps locks for 5 seconds if its process is stopped in a transaction", async () => {
+    const session = new Session(readServerUrl(await server.createSchema()), timeouts);
+    const setting = "SELECT pg_catalog.current_setting('idle_in_transaction_session_timeout')";
+    await expect(session.queryInTransaction(setting, [])).resolves.toEqual([["5s"]]);
+    await session.close();
+  });
+
   test.each([
     { mode: "require", first: sslRequestCode },
     { mode: "disable", first: cancelCode },
