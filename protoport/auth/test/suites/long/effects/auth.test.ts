@@ -159,11 +159,10 @@ function compareTiming(
 const late = { backOffMs: hourMs, backOffMaxMs: hourMs };
 const respondNever: RequestListener = () => undefined;
 const fail: RequestListener = (_, response) => void response.writeHead(500).end();
-
 const withoutGap = { unknownKeyGapMs: 0 };
+
 /** Returns how many fetches two tokens with the same unknown key cause. */
 const countUnknown: Observe = async (provider, verify) => {
-  await verify();
   const before = provider.requests.length;
   for (const jti of ["1", "2"]) await verify(await provider.sign({ jti }, { kid: "unknown" }));
   return provider.requests.length - before;

@@ -63,16 +63,16 @@ describe("a batch", () => {
   });
 
   test.each([
-    { sqlState: "40001", verdict: "retry", result: away },
-    { sqlState: "57P03", verdict: "retry", result: away },
-    { sqlState: "XX000", verdict: "unknown", result: unknown },
-  ])("fails after its deadline if each attempt fails with $sqlState", async ({ sqlState, verdict, result }) => {
+    { sqlState: "40001", result: away },
+    { sqlState: "57P03", result: away },
+    { sqlState: "XX000", result: unknown },
+  ])("fails after its deadline if each attempt fails with $sqlState", async ({ sqlState, result }) => {
     const url = await createPlantsUpTo(server, 1);
     await failAttempts(url, "DELETE ON plants", Array<string>(1_000).fill(sqlState));
     const session = openSession(url);
     session.deadlineMs = performance.now() + 1_300;
     const { deletions, results } = listenersOf(1n);
-    await expect(runBatchWith(session, deletions)).rejects.toMatchObject({ verdict });
+    await expect(runBatchWith(session, deletions)).rejects.toHaveProperty("fault");
     await session.close();
     expect(results).toEqual([result]);
     // With pauses that double from 5 ms to a second there are about ten attempts; without pauses, hundreds.
@@ -348,14 +348,12 @@ describe("a batch in doubt", () => {
   ])("repeats a deletion, and tells another plant with its key $outcomes", async ({ hasKeysPerPlant, outcomes }) => {
     const url = await createPlantsUpTo(server, 2);
     const session = openSession(url);
-    const usual = tablesOf(url);
-    const run = (): BatchRun => new BatchRun(session, { ...usual, hasKeysPerPlant });
+    const run = (): BatchRun => new BatchRun(session, { ...tablesOf(url), hasKeysPerPlant });
     const [first, second] = [run(), run()];
     await first.run([callerWith(1n, "a")]);
     const repeated = await second.run([callerWith(1n, "a"), callerWith(2n, "a")]);
     await session.close();
-    expect(repeated.outcomes).toEqual(outcomes);
-    expect([first.hasDeleted, second.hasDeleted]).toEqual([true, false]);
+    expect([repeated.outcomes, first.hasDeleted, second.hasDeleted]).toEqual([outcomes, true, false]);
   });
 });
 
