@@ -12,7 +12,11 @@ else await work();
 
 function start(): void {
   const workers = Array.from({ length: availableParallelism() }, () => cluster.fork());
-  cluster.once("listening", (_worker, at) => console.log(`http://${at.address}:${String(at.port)}`));
+  let starting = workers.length;
+  cluster.on("listening", (_worker, at) => {
+    starting -= 1;
+    if (starting === 0) console.log(`http://${at.address}:${String(at.port)}`);
+  });
   process.once("SIGTERM", () => {
     for (const worker of workers) if (worker.isConnected()) worker.send("drain");
   });
