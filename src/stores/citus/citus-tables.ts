@@ -87,7 +87,7 @@ async function findWhy(
   calls: readonly Requested[],
   tokens: string,
 ): Promise<readonly Row[]> {
-  // No parameters, because Citus cannot plan them for all executions, as the server is told to (`plan_cache_mode`).
+  // Values instead of parameters, because Citus cannot plan a statement once for all values (`plan_cache_mode`).
   const ids = `ANY('${idsOf(calls)}'::bigint[])`;
   const existing = await session.run(`SELECT id, NULL, NULL, NULL FROM ${schema.plants} WHERE id = ${ids}`);
   const records = await session.run(

@@ -7,6 +7,7 @@ import { problemOf } from "../delete/problem.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/migrate.ts";
 import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl } from "../server/server-url.ts";
 import { type Row, Session } from "../server/session.ts";
@@ -54,13 +55,12 @@ function movableStore(
   name: string,
   fail: (fault: unknown) => never,
 ): MovableStore {
-  const moved = { ...schema, plants: schema.movedPlants };
   return {
     name,
     begin: (isSnapshot) =>
       session
         .begin(
-          `ISOLATION LEVEL ${isSnapshot ? "REPEATABLE READ" : "READ COMMITTED"}; ${searchPathSql(schema)};
+          `${isSnapshot ? "ISOLATION LEVEL REPEATABLE READ" : readCommitted}; ${searchPathSql(schema)};
            SET LOCAL lock_timeout = '${lockTimeoutS}s'; SET LOCAL statement_timeout = 0;
            SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
            SELECT FROM ${schema.versionTable} FOR UPDATE`,
@@ -79,11 +79,11 @@ function movableStore(
     plants: () =>
       rethrowing(
         fail,
-        fetchChunks(session, `SELECT id FROM ${moved.plants} ORDER BY id`, ([id]) => BigInt(id ?? "")),
+        fetchChunks(session, `SELECT id FROM ${schema.movedPlants} ORDER BY id`, ([id]) => BigInt(id ?? "")),
       ),
     records: () => rethrowing(fail, fetchChunks(session, recordsSql, toRecord)),
     insertPlants: async (ids) => {
-      const sql = `INSERT INTO ${moved.plants} SELECT pg_catalog.unnest($1::bigint[])`;
+      const sql = `INSERT INTO ${schema.movedPlants} SELECT pg_catalog.unnest($1::bigint[])`;
       await session.query(sql, [toArrayLiteral(ids)]).catch(fail);
     },
     insertRecords: (records) => insertRecords(session, records).catch(fail),

@@ -1,5 +1,5 @@
 import type { StoreSchema } from "../schema/store-schema.ts";
-import { readCommitted } from "../server/pinned-settings.ts";
+import { briefTransaction } from "../server/pinned-settings.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
 import type { Dropped, Slice } from "./store-tables.ts";
@@ -74,5 +74,5 @@ async function dropUnlocked(
 // Forces the index on the time. Without statistics, for example after a restore, the planner would read all expired
 // records for each slice. Sets timeouts, because a session behind PgBouncer has no timeouts. The timeouts limit the
 // wait for a row, and release rows if a process hangs before its commit.
-const orderedTransaction = `${readCommitted}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
-  SET LOCAL lock_timeout = '100ms'; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
+const orderedTransaction = `${briefTransaction}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+  SET LOCAL lock_timeout = '100ms'`;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { assertUsableSchema, schemaAfter, type SchemaVersion, type Versions } from "../../contract/schema-version.ts";
-import { readCommitted } from "../server/pinned-settings.ts";
+import { briefTransaction, readCommitted } from "../server/pinned-settings.ts";
 import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import type { Session } from "../server/session.ts";
 import { sqlStateOf } from "../server/sql-state.ts";
@@ -69,8 +69,8 @@ async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise
 // has already run the step.
 async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
   const { session, schema, steps } = migrating;
-  const begin = `${readCommitted}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
-    SET LOCAL idle_in_transaction_session_timeout = '5s'; ${disableTransactionTimeout}`;
+  const begin = `${briefTransaction}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
+    ${disableTransactionTimeout}`;
   const attempt = async (): Promise<void> => {
     // Locks a row, because distributed engines support few other locks.
     const [row] = await session.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE`);

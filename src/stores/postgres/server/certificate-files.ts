@@ -1,6 +1,6 @@
-import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import { createPrivateKey, type KeyObject, type X509Certificate } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { pemBytesMax, readRegularFileSync, validityProblem } from "@protoport/command-line";
+import { parseCertificates, pemBytesMax, readRegularFileSync, validityProblem } from "@protoport/command-line";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /** The contents of the PEM files, as TLS options. */
@@ -96,13 +96,11 @@ function readPem(path: string): string {
   }
 }
 
+/** Returns the certificates in a PEM text, or `undefined` if it has none, or anything incomplete. */
 function certificatesIn(pem: string): readonly X509Certificate[] | undefined {
-  const blocks = pem.split(/(?=-----BEGIN )/).slice(pem.startsWith("-----BEGIN ") ? 0 : 1);
-  // Another program may still be writing the file. A client's certificate file may also contain the key.
-  if (!blocks.every((block) => /-----END [A-Z0-9 ]+-----/.test(block))) return undefined;
-  const certificates = blocks.filter((block) => /^-----BEGIN (?:X509 )?CERTIFICATE-----/.test(block));
   try {
-    return certificates.length === 0 ? undefined : certificates.map((block) => new X509Certificate(block));
+    const certificates = parseCertificates(pem);
+    return certificates.length === 0 ? undefined : certificates;
   } catch {
     return undefined;
   }

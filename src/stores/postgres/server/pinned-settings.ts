@@ -43,8 +43,8 @@ export function isRefusedBySetting(fault: unknown): boolean {
 export const readCommitted = "ISOLATION LEVEL READ COMMITTED";
 
 /**
- * The characteristics of a deletion's transaction, for {@link beginSql}. A client that is stopped, or whose network is
- * gone, keeps its plants locked for 5 seconds.
+ * The characteristics of a transaction with locks that others wait for, for {@link beginSql}. A client that is stopped,
+ * or whose network is gone, keeps the locks for 5 seconds.
  */
 export const briefTransaction: string = `${readCommitted}; SET LOCAL idle_in_transaction_session_timeout = '5s'`;
 
