@@ -64,9 +64,11 @@ class Workers {
 
   /** Runs a worker until it exits with the returned code or signal. Rejects if the system cannot start the process. */
   async run(slot: number, onListening: () => void = () => undefined): Promise<number | string | null> {
-    const worker = cluster.fork({ [workerVariable]: "on" }).once("listening", onListening);
-    // An order that arrives before the worker waits for orders is lost.
-    worker.once("listening", () => this.isDraining && worker.send("drain" satisfies WorkerOrder));
+    const worker = cluster.fork({ [workerVariable]: "on" }).once("listening", () => {
+      onListening();
+      // An order that arrives before the worker waits for orders is lost.
+      if (this.isDraining) worker.send("drain" satisfies WorkerOrder);
+    });
     this.current.set(slot, worker.process);
     try {
       const [code = null, signal = null]: (number | string | null)[] = await once(worker, "exit");
