@@ -1,7 +1,11 @@
 import { join } from "node:path";
 import { openPython } from "../../../protoport/testing/src/process/python.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
-import { type BalancerProgram, startBalancerProcess } from "../../../protoport/testing/src/process/balancer-process.ts";
+import {
+  type BalancerProgram,
+  nginxProgram,
+  startBalancerProcess,
+} from "../../../protoport/testing/src/process/balancer-process.ts";
 
 /** A load balancer in front of one server, which forwards requests over the same HTTP version. */
 export interface HttpBalancer extends AsyncDisposable {
@@ -65,17 +69,8 @@ listen http2
 
 // nginx uses HTTP/2 to a server only for gRPC.
 function nginx(ports: HttpPorts, serverPort: number): Program {
-  const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((each) => `${each}_temp_path ${each};`);
   const toHttp1 = `proxy_pass http://127.0.0.1:${serverPort}; proxy_http_version 1.1; proxy_set_header Connection "";`;
-  const text = `
-daemon off;
-# A single process, so that stopping it stops everything.
-master_process off;
-pid nginx.pid;
-events {}
-http {
-    access_log off;
-    ${folders.join(" ")}
+  return nginxProgram(`
     server {
         listen 127.0.0.1:${ports["1.1"]};
         location / { ${toHttp1} }
@@ -84,14 +79,7 @@ http {
         listen 127.0.0.1:${ports["2"]} http2;
         location / { ${toHttp1} }
         location ~ ^/[a-z0-9.]+[.]v1[.] { grpc_pass grpc://127.0.0.1:${serverPort}; }
-    }
-}
-`;
-  return {
-    file: "nginx",
-    args: ["-p", ".", "-c", "nginx.conf", "-e", "stderr"],
-    config: { name: "nginx.conf", text },
-  };
+    }`);
 }
 
 function loopback(port: number): object {

@@ -3,29 +3,13 @@ import { describe, expect, test } from "vitest";
 import { fieldValue } from "../../../testing/src/http/exchange.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { openResponse, TextCollector } from "../../../testing/src/gateway/streamed-response.ts";
-import { startBalancerProcess } from "../../../testing/src/process/balancer-process.ts";
+import { nginxProgram, startBalancerProcess } from "../../../testing/src/process/balancer-process.ts";
 import { freePort } from "../../../testing/src/process/free-port.ts";
 
 /** nginx as installed: it asks in HTTP/1.0, so messages have no chunks, and its buffer of 4 KiB would keep them. */
 function startNginx(port: number, serverPort: number): Promise<AsyncDisposable> {
-  const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((each) => `${each}_temp_path ${each};`);
-  const text = `
-daemon off;
-# A single process, so that stopping it stops everything.
-master_process off;
-pid nginx.pid;
-events {}
-http {
-    access_log off;
-    ${folders.join(" ")}
-    server {
-        listen 127.0.0.1:${port};
-        location / { proxy_pass http://127.0.0.1:${serverPort}; }
-    }
-}
-`;
-  const args = ["-p", ".", "-c", "nginx.conf", "-e", "stderr"];
-  return startBalancerProcess({ file: "nginx", args, config: { name: "nginx.conf", text }, ports: [port] });
+  const server = `server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${serverPort}; } }`;
+  return startBalancerProcess({ ...nginxProgram(server), ports: [port] });
 }
 
 describe("behind nginx without a setting", () => {

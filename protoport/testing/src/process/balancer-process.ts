@@ -16,6 +16,25 @@ export interface BalancerProgram {
   readonly ports: readonly number[];
 }
 
+/** Returns nginx with these `server` blocks in its section `http`. Everything else has its default. */
+export function nginxProgram(servers: string): Omit<BalancerProgram, "ports"> {
+  const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((each) => `${each}_temp_path ${each};`);
+  const text = `
+daemon off;
+# A single process, so that stopping it stops everything.
+master_process off;
+pid nginx.pid;
+events {}
+http {
+    access_log off;
+    ${folders.join(" ")}
+    ${servers}
+}
+`;
+  const config = { name: "nginx.conf", text };
+  return { file: "nginx", args: ["-p", ".", "-c", config.name, "-e", "stderr"], config };
+}
+
 // Debian installs daemons in a folder that only root has on PATH.
 const daemonsPath = ["/usr/sbin", process.env["PATH"]].join(delimiter);
 
