@@ -50,9 +50,9 @@ export interface KeyTiming {
  *
  * With 5 minutes for `refreshMs`, a withdrawn key is removed soon, and the provider gets 300 requests a day. With 24
  * hours for `usableMs`, keys outlast a provider outage, but a stolen key does not stay valid forever. Providers publish
- * keys before they sign tokens with them, so a set that is a second old (`unknownKeyGapMs`) has them. With 20 seconds for `coolDownMs`, a client that repeats an unknown key leaves
- * two of three fetches to a new key. `fetchMs` is 5 seconds, because a call that waits for an unknown key should not wait
- * longer than its client does.
+ * keys before they sign tokens with them, so a set that is a second old (`unknownKeyGapMs`) has them. With 20 seconds
+ * for `coolDownMs`, a client that repeats an unknown key leaves two of three fetches to a new key. `fetchMs` is 5
+ * seconds, because a call that waits for an unknown key should not wait longer than its client does.
  */
 export const defaultKeyTiming: KeyTiming = {
   refreshMs: 5 * 60_000,

@@ -203,7 +203,7 @@ describe("a token that names an unknown key", () => {
     expect(provider.requests).toHaveLength(3);
   });
 
-  test("is unavailable, not invalid, when strangers with random keys have used up the fetches", async () => {
+  test("is unavailable while strangers' random keys have used up the fetches", async () => {
     using provider = await startProvider();
     using other = await startProvider();
     using verifier = await openVerifierAt(provider);
