@@ -9,10 +9,9 @@ import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart
 import { makeReleases, type Releases } from "./next-release.ts";
 import { openShell, type Shell } from "../../support/process/shell.ts";
 
-// Runs the commands in docs/how-to/upgrade.md in their order.
-const [expand = "", replace = "", goBack = ""] = blocksRunBy("test/suites/upgrade/rolling-upgrade.test.ts").map(
-  ({ text }) => text,
-);
+// Runs the commands under "Upgrade" in docs/how-to/operations.md in their order.
+const [expand = "", replace = ""] = blocksRunBy("test/suites/upgrade/rolling-upgrade.test.ts").map(({ text }) => text);
+const goBack = replace.replace("$NEW", "$OLD");
 
 const token = "token-of-the-upgrade-test";
 /** More plants than any run deletes. */

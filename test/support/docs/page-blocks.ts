@@ -50,7 +50,7 @@ export const blockRules: readonly BlockRule[] = [
     page,
     run: { by: "test/suites/package/install.test.ts" },
   })),
-  { page: "docs/how-to/upgrade.md", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
+  { page: "docs/how-to/operations.md", language: "sh", run: { by: "test/suites/upgrade/rolling-upgrade.test.ts" } },
   { page: "README.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
   { page: "docs/tutorials/demo.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
   { page: "docs/how-to/clients.md", language: "sh", run: { by: "test/suites/clients/documented-shell.test.ts" } },
