@@ -2,13 +2,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 
-// Table cells in the docs that refer to code and tests, such as [rest.test.ts](../test/rest.test.ts) "an id has one
-// spelling".
+// Table cells in the docs that refer to tests, such as [rest.test.ts](../test/rest.test.ts) "an id has one spelling".
 
-/** A file that a cell refers to, with the functions or test titles that follow it. */
+/** A test file that a cell refers to, with the titles that follow it. */
 export interface Reference {
   readonly file: string;
-  readonly names: readonly string[];
+  readonly titles: readonly string[];
 }
 
 /** A row's cells without the outer bars. */
@@ -16,15 +15,12 @@ export function cellsOf(line: string): readonly string[] {
   return line.slice(2, -2).split(" | ");
 }
 
-/**
- * Returns the files that a page's cell refers to, with the names that match a pattern, such as `/"([^"]+)"/g` for
- * titles.
- */
-export function referencesIn(page: string, cell: string, name: RegExp): readonly Reference[] {
+/** Returns the test files that a page's cell refers to, with the titles in quotes. */
+export function referencesIn(page: string, cell: string): readonly Reference[] {
   return cell.split("<br>").flatMap((part) => {
-    const [, target = "", names = ""] = /^\[[^\]]+\]\(([^)]+)\)(.*)$/.exec(part) ?? [];
+    const [, target = "", titles = ""] = /^\[[^\]]+\]\(([^)]+)\)(.*)$/.exec(part) ?? [];
     const file = relative(projectFolder, join(projectFolder, dirname(page), target));
-    return target === "" ? [] : [{ file, names: [...names.matchAll(name)].map(([, each = ""]) => each) }];
+    return target === "" ? [] : [{ file, titles: Array.from(titles.matchAll(/"([^"]+)"/g), ([, title = ""]) => title) }];
   });
 }
 
@@ -33,24 +29,13 @@ export function missingFiles(references: readonly Reference[]): readonly string[
   return references.map(({ file }) => file).filter((file) => !existsSync(join(projectFolder, file)));
 }
 
-/** Returns the names in these references that their files do not define as a function, a type, an RPC or the like. */
-export function missingDefinitions(references: readonly Reference[]): readonly string[] {
-  return references.flatMap(({ file, names }) => names.filter((name) => !defines(file, name)));
-}
-
 /** Returns the titles in these references that their test files do not have. */
 export function missingTests(references: readonly Reference[]): readonly string[] {
-  return references.flatMap(({ file, names }) => names.filter((title) => !hasTest(file, title)));
+  return references.flatMap(({ file, titles }) => titles.filter((title) => !hasTest(file, title)));
 }
 
 function read(file: string): string {
   return readFileSync(join(projectFolder, file), "utf8");
-}
-
-/** Returns whether a file in any project language defines this name. */
-function defines(file: string, name: string): boolean {
-  const kinds = "function|const|class|interface|type|rpc|service|message|func|fn";
-  return new RegExp(`\\b(?:${kinds}) ${name}\\b`).test(read(file));
 }
 
 /** Returns a test file and what it imports from `test/`, which may contain some test cases. */
