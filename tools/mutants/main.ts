@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { globSync, writeFileSync } from "node:fs";
+import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { type Mutant, mutantsIn } from "./mutant.ts";
@@ -22,7 +22,6 @@ import type { TestRequest } from "./test-server.ts";
 //   --minutes 25             starts no mutant after this time
 //   --floor 90               fails when fewer than this percentage of the mutants are killed
 //   --module-floor 80        fails when fewer than this percentage of the mutants of any module are killed
-//   --report FILE            writes how many were killed, for `npm run results`
 //   --workers 2              how many copies of the project to test in parallel; default: one per core
 //   --settings               instead of all this: mutants in which a setting of the plant store or the proxy is not
 //                            read or not passed on; fails unless a test that compares its values kills each mutant
@@ -36,7 +35,6 @@ const { values: options } = parseArgs({
     minutes: { type: "string", default: "Infinity" },
     floor: { type: "string", default: "0" },
     "module-floor": { type: "string", default: "0" },
-    report: { type: "string" },
     workers: { type: "string", default: String(availableParallelism()) },
     settings: { type: "boolean", default: false },
   },
@@ -160,10 +158,6 @@ const lowest = Math.min(...modules.map(([module, ofModule]) => report(module, of
 const score = report("all modules", results);
 console.log(`${drawn.length - compiled.length} more mutants do not compile`);
 if (queue.length > 0) console.log(`${queue.length} mutants were not run: --minutes ${options.minutes} is over`);
-if (options.report !== undefined) {
-  const killed = results.filter(({ killer }) => killer !== undefined).length;
-  writeFileSync(options.report, JSON.stringify({ numPassedTests: killed, numFailedTests: results.length - killed }));
-}
 process.exit(score >= Number(options.floor) && lowest >= Number(options["module-floor"]) ? 0 : 1);
 
 function report(name: string, ofModule: typeof results): number {

@@ -125,7 +125,6 @@ test.concurrent.each(cases)(".ci/run $name", async ({ suites, failing = "", last
       PATH: [folder.file("bin"), process.env["PATH"]].join(delimiter),
       FAKES: folder.path,
       FAILING: failing,
-      TEST_REPORTS: folder.file("reports"),
     },
   });
   const lines = stdout.trimEnd().split("\n");

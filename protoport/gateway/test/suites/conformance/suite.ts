@@ -117,7 +117,6 @@ function report(all: readonly Run[]): void {
   const counts = {
     numPassedTests: sum(({ passed }) => passed),
     numFailedTests: sum(({ failed }) => failed),
-    detail: suiteVersion,
   };
   writeFileSync(file, JSON.stringify(counts));
 }

@@ -52,8 +52,7 @@ process.stdout.write(
 );
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
-  const detail = `${read.toLocaleString("en")} JSON texts, ${written.toLocaleString("en")} messages`;
   const numPassedTests = problems.length === 0 ? 1 : 0;
-  writeFileSync(file, JSON.stringify({ numPassedTests, numFailedTests: problems.length, detail }));
+  writeFileSync(file, JSON.stringify({ numPassedTests, numFailedTests: problems.length }));
 }
 process.exitCode = problems.length === 0 ? 0 : 1;

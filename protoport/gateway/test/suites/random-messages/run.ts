@@ -50,8 +50,7 @@ console.log(`${count()} messages of ${seed - first} sets of types: ${shares.join
 const file = process.env["TEST_REPORT"];
 if (file !== undefined) {
   const failed = problem === undefined ? 0 : 1;
-  const detail = `${count().toLocaleString("en")} messages`;
-  writeFileSync(file, JSON.stringify({ numPassedTests: 1 - failed, numFailedTests: failed, numTotalTests: 1, detail }));
+  writeFileSync(file, JSON.stringify({ numPassedTests: 1 - failed, numFailedTests: failed, numTotalTests: 1 }));
 }
 process.exitCode = problem === undefined ? 0 : 1;
 
