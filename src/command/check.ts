@@ -9,7 +9,7 @@ export const checkCommand: Command = {
   settings: acceptedSettings,
   notes: [
     "If PLANTSTORE_ADMIN_ADDRESS is set, also asks the running server for its problems.",
-    "The exit code is 0 if serve would start and be ready,",
+    "The exit code is 0 if serve would start, on free ports, and be ready,",
     "78 if a setting or a file is invalid, or the certificate is not valid now,",
     "1 if the store cannot be used, tokens cannot be verified at the moment, or the running server is not ready.",
   ],
