@@ -17,11 +17,6 @@ export const blockRules: readonly BlockRule[] = [
     },
   },
   {
-    page: "docs/explanation/storage.md",
-    language: "text",
-    run: { not: "a diagram of states, which the tests of the stores cover" },
-  },
-  {
     page: "docs/how-to/operations.md",
     language: "promql",
     run: { by: "test/suites/prometheus/prometheus.test.ts" },
