@@ -10,7 +10,7 @@ import { responseLimitMs, authorityOf } from "./client-program.ts";
 
 /** A project in `examples/clients/`. */
 export interface ExampleClient {
-  /** The project's folder, which is also the language of the project's lines in docs/how-to/clients.md. */
+  /** The project's folder. */
   readonly language: string;
   /** The program's file, whose first comment contains the commands. */
   readonly program: string;
@@ -20,7 +20,7 @@ export interface ExampleClient {
 
 const commandLine = /^[\s/!*]+((?:buf|go|python|mvn|java|cargo) .*)$/gm;
 
-/** Tests the commands in the project's first comment, and that docs/how-to/clients.md shows lines from it. */
+/** Tests the commands in the project's first comment. */
 export function describeExample({ language, program, environment }: ExampleClient): void {
   describe(`examples/clients/${language}`, { timeout: responseLimitMs }, () => {
     const text = readFileSync(join(projectFolder, "examples/clients", language, program), "utf8");
@@ -48,12 +48,6 @@ export function describeExample({ language, program, environment }: ExampleClien
       const cleartext = command.replace("127.0.0.1:8080", authorityOf("127.0.0.1", servers.cleartext));
       expect(await run(cleartext)).toBe("there is no plant 42\n");
     });
-
-    test("contains the lines that docs/how-to/clients.md shows, in the same order", () => {
-      const lines = text.split("\n").map((line) => line.trim());
-      const shown = documentedLines(language);
-      expect(lines.filter((line) => shown.includes(line))).toEqual(shown);
-    });
   });
 }
 
@@ -68,11 +62,4 @@ function layOut(language: string): string {
     cpSync(join(projectFolder, part), join(root, part), { recursive: true, preserveTimestamps: true });
   }
   return join(root, "examples/clients", language);
-}
-
-function documentedLines(language: string): string[] {
-  const page = readFileSync(join(projectFolder, "docs/how-to/clients.md"), "utf8");
-  const [, lines] = new RegExp(`^\`\`\`${language}\\n(.*?)\\n\`\`\`$`, "ms").exec(page) ?? [];
-  if (lines === undefined) throw new Error(`docs/how-to/clients.md has no block for ${language}`);
-  return lines.split("\n").map((line) => line.trim());
 }

@@ -49,10 +49,6 @@ export const blockRules: readonly BlockRule[] = [
   { page: "README.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
   { page: "docs/tutorials/demo.md", language: "console", run: { by: "test/suites/clients/demo.test.ts" } },
   { page: "docs/how-to/clients.md", language: "sh", run: { by: "test/suites/clients/documented-shell.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "go", run: { by: "test/suites/clients/go/go.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "python", run: { by: "test/suites/clients/python/python.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "java", run: { by: "test/suites/clients/java/java.test.ts" } },
-  { page: "docs/how-to/clients.md", language: "rust", run: { by: "test/suites/clients/rust/rust.test.ts" } },
   {
     page: "docs/how-to/authentication.md",
     language: "console",
