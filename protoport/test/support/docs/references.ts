@@ -20,7 +20,9 @@ export function referencesIn(page: string, cell: string): readonly Reference[] {
   return cell.split("<br>").flatMap((part) => {
     const [, target = "", titles = ""] = /^\[[^\]]+\]\(([^)]+)\)(.*)$/.exec(part) ?? [];
     const file = relative(projectFolder, join(projectFolder, dirname(page), target));
-    return target === "" ? [] : [{ file, titles: Array.from(titles.matchAll(/"([^"]+)"/g), ([, title = ""]) => title) }];
+    return target === ""
+      ? []
+      : [{ file, titles: Array.from(titles.matchAll(/"([^"]+)"/g), ([, title = ""]) => title) }];
   });
 }
 
