@@ -6,7 +6,6 @@ import type {
   RateFigures,
   StallFigures,
   StartFigures,
-  WorkerFigures,
 } from "../protoport/bench/figures.ts";
 
 /** The plant store's server. */
@@ -30,8 +29,6 @@ export interface Figures {
   readonly memory?: Readonly<Record<string, readonly MemoryFigures[]>>;
   /** The delays of other requests by a 10 MB list, by scenario. */
   readonly stalls?: Readonly<Record<string, readonly StallFigures[]>>;
-  /** The cost of calls to several processes on the same port. */
-  readonly workers?: WorkerFigures | undefined;
 }
 
 const file = join(import.meta.dirname, "../docs/figures.json");

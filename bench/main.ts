@@ -22,7 +22,6 @@ import { http1Load, type Scenario, type Subject } from "../protoport/bench/scena
 import { formatTable, toCallFigures } from "../protoport/bench/table.ts";
 import { compareByTurns, type Contender } from "../protoport/bench/turns.ts";
 import { differencesOf } from "../protoport/bench/verify.ts";
-import { measureWorkers } from "../protoport/bench/workers.ts";
 import { writePages } from "./write-figures.ts";
 
 /** Scenarios whose calls are so cheap that the cost of metrics and traces shows. */
@@ -47,7 +46,6 @@ npm run bench -- --rates    latency at increasing rates
 npm run bench -- --start    time, CPU time and memory until the first response
 npm run bench -- --memory   resident memory after one and two million calls
 npm run bench -- --stalls   how long a list of 10 MB delays other requests
-npm run bench -- --workers  the cost of a call on two processes that share a port
 With --record, each also writes its results to the docs`;
 
 const values = parseOptions(process.argv.slice(2));
@@ -61,7 +59,7 @@ async function run(): Promise<void> {
   if (values.start) return report({ starts: await measureColdStarts() });
   if (!canPin) console.log("taskset is not installed: server and load share cores, and the figures are less accurate.");
   // Memory and rates are not measured with large messages.
-  const ofCalls = values.memory || values.rates || values.workers;
+  const ofCalls = values.memory || values.rates;
   const measured = ofCalls ? plantScenarios : all;
   const only = values.only?.split(",") ?? defaultNames(ofCalls);
   for (const scenario of measured.filter(({ name }) => only?.includes(name) ?? true)) {
@@ -75,14 +73,11 @@ function defaultNames(ofCalls: boolean): readonly string[] | undefined {
   if (values.watched) return watchedNames;
   if (values.stalls) return ["rest-list-100-books"];
   if (!ofCalls) return undefined;
-  if (values.memory) return ["grpc"];
-  return values.workers ? ["rest"] : ["rest", "grpc"];
+  return values.memory ? ["grpc"] : ["rest"];
 }
 
 async function measure(scenario: Scenario): Promise<void> {
   const { name, subjects } = scenario;
-  const own = subjects.find((subject) => subject.name === ownName);
-  if (values.workers && own !== undefined) return report({ workers: await measureWorkers(scenario, own) });
   if (values.stalls) return report({ stalls: { [name]: await measureStalls(scenario) } });
   if (values.memory) return report({ memory: { [name]: await measureMemory(scenario, ownName) } });
   for (const { build } of subjects) await build?.();

@@ -6,11 +6,9 @@ import { type Figures, ownLoggedName, ownName, ownSqliteName, readFigures } from
 import {
   type CallFigures,
   type MemoryFigures,
-  ownName as protoportName,
   type RateFigures,
-  type ServerFigures,
+  ownName as protoportName,
   type StartFigures,
-  type WorkerFigures,
 } from "../protoport/bench/figures.ts";
 import { headlineTables } from "./summary-tables.ts";
 import { formatCalls, formatRows, latencies, megabytes, percent } from "../protoport/bench/table.ts";
@@ -39,17 +37,16 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
   measured: ({ calls }) => calls?.["rest"] && measuredLine(calls["rest"]),
   "measured-books": ({ calls }) => calls?.["rest-get-book"] && measuredLine(calls["rest-get-book"]),
   rest: ({ calls }) => callTable(calls?.["rest"], "`DELETE /plants/7`, HTTP/1.1, 64 connections"),
-  connect: ({ calls }) => callTable(calls?.["connect"], "DeletePlant as Connect JSON, HTTP/1.1, 64 connections"),
-  tools: ({ calls }) => callTable(calls?.["mcp"], "DeletePlant as a tool, HTTP/1.1, 64 connections") ?? benchHint,
+  tools: ({ calls }) => columnsTable(calls, { "DeletePlant as a tool, HTTP/1.1, 64 connections": "mcp" }) ?? benchHint,
   grpc: ({ calls }) => callTable(calls?.["grpc"], "DeletePlant as gRPC, h2c, 8 connections of 32 streams"),
-  "few-calls": ({ calls }) => fewCallsTable(calls?.["grpc-8x8"], calls?.["grpc-64x1"]),
+  "few-calls": ({ calls }) => columnsTable(calls, fewCalls),
   books: ({ calls }) => calls && bookTables(calls),
   messages: ({ calls }) => columnsTable(calls, largeMessages),
   clients: ({ calls }) => columnsTable(calls, clientCalls) ?? benchHint,
   proxies: ({ calls }) => columnsTable(calls, proxiedCalls, "CPU µs a call (× Envoy)", ownInBold) ?? benchHint,
   validation: ({ calls }) => columnsTable(calls, validatedCalls, "CPU µs a call (× without)", String) ?? benchHint,
   "json-streams": ({ calls }) => calls && jsonStreamTable(calls),
-  rates: ({ rates }) => rates && rateTables(rates),
+  rates: ({ rates }) => rates?.["rest"] && rateTable(rates["rest"]),
   starts: ({ starts }) => (starts ? startTable(starts) : benchHint),
   stalls: ({ stalls }) =>
     stalls?.["rest-list-100-books"] &&
@@ -58,7 +55,6 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
       stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
     ),
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
-  workers: ({ workers }) => workers && workersLine(workers),
   headline: ({ calls }) => calls && headlineTables(calls),
 };
 
@@ -104,22 +100,13 @@ function callTable(figures: CallFigures | undefined, title: string): string | un
   return figures && formatCalls(figures, title, nameOf);
 }
 
-function fewCallsTable(wide: CallFigures | undefined, narrow: CallFigures | undefined): string | undefined {
-  if (wide === undefined || narrow === undefined) return undefined;
-  const head = ["DeletePlant as gRPC, h2c", "8 connections of 8 streams", "", "64 connections of 1", ""];
-  const rows = wide.servers.map((server, at) => {
-    const other = narrow.servers.find(({ name }) => name === server.name);
-    return [nameOf(server.name, at), ...[server, other].flatMap((each) => (each ? costAndLatency(each) : ["–", "–"]))];
-  });
-  return formatRows(head, rows);
-}
-
-function costAndLatency({ cpuUs, timesFloor, latencyUs }: ServerFigures): string[] {
-  return [`${cpuUs.toFixed(1)} (${timesFloor.toFixed(2)})`, latencies(latencyUs)];
-}
-
 /** Scenarios by column heading. */
 type Columns = Readonly<Record<string, string>>;
+
+const fewCalls: Columns = {
+  "gRPC, 8 connections of 8 streams": "grpc-8x8",
+  "64 connections of 1": "grpc-64x1",
+};
 
 const largeMessages: Columns = {
   "64 KiB both ways": "grpc-64k",
@@ -203,37 +190,17 @@ function jsonStreamTable(calls: NonNullable<Figures["calls"]>): string | undefin
   );
 }
 
-function rateTables(rates: NonNullable<Figures["rates"]>): string {
-  const titles = { rest: "REST, p50 / p99 ms at requests a second", grpc: "gRPC, p50 / p99 ms at requests a second" };
-  const tables = Object.entries(titles).map(([protocol, title]) => {
-    const all = rates[protocol] ?? [];
-    const offered = [...new Set(all.flatMap(({ steps }) => steps.map(({ requestsPerS }) => requestsPerS)))];
-    const rows = all.map(({ name, steps }, at) => [
-      nameOf(name, at),
-      ...offered.map((rate) => {
-        const step = steps.find(({ requestsPerS }) => requestsPerS === rate);
-        return step === undefined ? "–" : latencies(step.latencyUs);
-      }),
-    ]);
-    const table = formatRows([title, ...offered.map((rate) => rate.toLocaleString("en-US"))], rows);
-    return [table, ...sharesTable(protocol, all)].join("\n\n");
-  });
-  return tables.join("\n\n");
-}
-
-/** Returns a table with the latency at shares of each server's maximum, if it was measured. */
-function sharesTable(protocol: string, all: readonly RateFigures[]): string[] {
-  const measured = all.filter(({ atShares }) => atShares !== undefined);
-  if (measured.length === 0) return [];
-  const shares = Object.keys(measured[0]?.atShares ?? {});
-  const rows = measured.map(({ name, requestsPerSMax, atShares = {} }, at) => [
+function rateTable(rates: readonly RateFigures[]): string {
+  const offered = [...new Set(rates.flatMap(({ steps }) => steps.map(({ requestsPerS }) => requestsPerS)))];
+  const rows = rates.map(({ name, steps }, at) => [
     nameOf(name, at),
-    requestsPerSMax?.toLocaleString("en-US", { maximumSignificantDigits: 3 }) ?? "–",
-    ...shares.map((share) => (atShares[share] ? latencies(atShares[share].latencyUs) : "–")),
+    ...offered.map((rate) => {
+      const step = steps.find(({ requestsPerS }) => requestsPerS === rate);
+      return step === undefined ? "–" : latencies(step.latencyUs);
+    }),
   ]);
-  const protocolName = protocol === "grpc" ? "gRPC" : "REST";
-  const head = [`${protocolName}, p50 / p99 ms at a share of the maximum`, "maximum, requests a second"];
-  return [formatRows([...head, ...shares.map((share) => `${share} %`)], rows)];
+  const head = ["REST, p50/p99 ms at requests a second", ...offered.map((rate) => rate.toLocaleString("en-US"))];
+  return formatRows(head, rows);
 }
 
 function startTable(starts: readonly StartFigures[]): string {
@@ -253,11 +220,6 @@ function memoryTable(servers: readonly MemoryFigures[]): string {
     return [nameOf(name, at), ...rssBytes.map(megabytes), timesFloor.toFixed(2)];
   });
   return formatRows(["RSS MB", "at the start", "after 1 M", "after 2 M", "× floor"], rows);
-}
-
-function workersLine({ workers, timesOne, apartTimesOne }: WorkerFigures): string {
-  const [together, apart] = [timesOne.toFixed(2), apartTimesOne.toFixed(2)];
-  return `A REST call takes ${workers} processes ${together} times the CPU time that it takes one; with a port for each, ${apart} times.`;
 }
 
 if (import.meta.main) writePages();

@@ -47,10 +47,6 @@ export interface ServerFigures {
 export interface RateFigures {
   readonly name: string;
   readonly steps: readonly RateStep[];
-  /** The server's requests per second at saturation. */
-  readonly requestsPerSMax?: number;
-  /** The latency at shares of this server's own maximum, by percent. */
-  readonly atShares?: Readonly<Record<string, RateStep>>;
 }
 
 /** One server's latency at one rate. */
@@ -82,18 +78,6 @@ export interface StallFigures {
 export interface MemoryFigures {
   readonly name: string;
   readonly rssBytes: readonly number[];
-}
-
-/**
- * The cost of a REST call on several processes that share a port, compared with a single process. The figures are
- * medians over all turns.
- */
-export interface WorkerFigures {
-  readonly workers: number;
-  /** The CPU time per call in all processes, as a multiple of the CPU time in a single process, by turn. */
-  readonly timesOne: number;
-  /** The multiple of a single process's CPU time for processes that each have a separate port and part of the load. */
-  readonly apartTimesOne: number;
 }
 
 /** Returns the current date, Node version and core count. */

@@ -8,7 +8,6 @@ const options = {
   rates: { type: "boolean", default: false },
   start: { type: "boolean", default: false },
   memory: { type: "boolean", default: false },
-  workers: { type: "boolean", default: false },
   stalls: { type: "boolean", default: false },
   watched: { type: "boolean", default: false },
   verify: { type: "boolean", default: false },

@@ -1,15 +1,12 @@
 import type { RateFigures, RateStep } from "./figures.ts";
 import { pacedLoad } from "./load/h2load.ts";
-import type { Load, LoadResult, LoadShape } from "./load/load.ts";
+import type { Load, LoadResult } from "./load/load.ts";
 import type { Scenario } from "./scenarios.ts";
 import { startServer } from "./server-process.ts";
 import { median } from "./summary.ts";
 
 /** The offered rates in requests per second. The rates are tried in this order until a server does not keep up. */
 const rates = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000];
-
-/** Shares of a server's own maximum, in percent. Servers in production run at these rates, not at saturation. */
-const shares = [50, 80];
 
 const warmUpS = 2;
 
@@ -56,25 +53,7 @@ export async function measureRates(
       return true;
     });
   }
-  const figures: RateFigures[] = [];
-  for (const one of all) figures.push({ name: one.name, steps: one.steps, ...(await measureShares(one, shape, load)) });
-  return figures;
-}
-
-/** Measures a server's maximum, and its latency at shares of it. */
-async function measureShares(
-  one: Measured,
-  shape: LoadShape,
-  load: Load,
-): Promise<Required<Pick<RateFigures, "requestsPerSMax" | "atShares">>> {
-  const saturated = (await takeTurns([one], load)).get(one) ?? [];
-  const requestsPerSMax = median(saturated.map(({ requests, durationS }) => requests / durationS));
-  const atShares: Record<string, RateStep> = {};
-  for (const share of shares) {
-    const rate = Math.round((requestsPerSMax * share) / 100);
-    atShares[share] = stepOf(rate, (await takeTurns([one], pacedLoad(shape, rate))).get(one) ?? []);
-  }
-  return { requestsPerSMax, atShares };
+  return all.map(({ name, steps }) => ({ name, steps }));
 }
 
 function stepOf(requestsPerS: number, results: readonly LoadResult[]): RateStep {

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import cluster from "node:cluster";
 import { extname } from "node:path";
 import { loadCore, pinned, serverCore } from "./cores.ts";
 import { startNativeServer } from "./native-process.ts";
@@ -25,17 +24,6 @@ export async function startServer(program: string, environment: NodeJS.ProcessEn
 /** Starts a server program on node, on the load's core, as the server in a scenario that measures clients. */
 export function startOnLoadCore(program: string): Promise<RunningServer> {
   return startNode(pinned(loadCore, nodeCommand(program)), {});
-}
-
-/** Starts a server program on node, without pinning it to a core. */
-export function startAnywhere(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
-  return startNode(nodeCommand(program), environment);
-}
-
-/** Starts a server program on node as a worker, which shares its port with this process's other workers. */
-export function startWorker(program: string, environment: NodeJS.ProcessEnv): Promise<RunningServer> {
-  cluster.setupPrimary({ exec: program, args: [], execArgv: ["--expose-gc"] });
-  return whenListening(cluster.fork({ NODE_ENV: "production", ...environment }).process);
 }
 
 function nodeCommand(program: string): [string, ...string[]] {

@@ -9,8 +9,8 @@ const head = [
   "× floor",
   "least × floor",
   "requests/s",
-  "p50 / p99 ms",
-  "RSS MB idle / loaded",
+  "p50/p99 ms",
+  "RSS MB idle/loaded",
 ];
 
 /**
@@ -67,7 +67,7 @@ export function formatCalls(
     server.leastTimesFloor.toFixed(2),
     server.requestsPerS.toLocaleString("en-US", { maximumSignificantDigits: 3 }),
     latencies(server.latencyUs),
-    `${megabytes(server.rssIdleBytes)} / ${megabytes(server.rssLoadedBytes)}`,
+    `${megabytes(server.rssIdleBytes)}/${megabytes(server.rssLoadedBytes)}`,
   ]);
   return formatRows([firstHead, ...head.slice(1)], rows);
 }
@@ -79,7 +79,7 @@ export function formatTable(all: readonly Turns[]): string {
 
 /** Returns p50 and p99 in ms. */
 export function latencies({ p50, p99 }: { readonly p50: number; readonly p99: number }): string {
-  return `${(p50 / 1_000).toFixed(2)} / ${(p99 / 1_000).toFixed(2)}`;
+  return `${(p50 / 1_000).toFixed(2)}/${(p99 / 1_000).toFixed(2)}`;
 }
 
 /** Describes how much other processes disturbed a comparison, and how far the ratios to the floor spread. */

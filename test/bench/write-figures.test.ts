@@ -29,7 +29,7 @@ test("renderPage overwrites a figure that was changed by hand", () => {
 });
 
 test("renderPage marks a table without figures as not measured", () => {
-  const page = "<!-- figures: workers -->\n\nof an earlier time\n\n<!-- /figures -->";
+  const page = "<!-- figures: memory -->\n\nof an earlier time\n\n<!-- /figures -->";
   expect(renderPage(page, {})).toContain(`\n\n${unmeasured}\n\n`);
 });
 
@@ -89,14 +89,4 @@ describe("headlineTables", () => {
 
 No peer has a lower p99 latency.`);
   });
-});
-
-test("renderPage writes the latency at a share of a server's maximum rate", () => {
-  const step = { requestsPerS: 20_000, latencyUs: { p50: 500, p99: 2_000 } };
-  const rates = { rest: [{ name: "node:http", steps: [step], requestsPerSMax: 40_123, atShares: { 50: step } }] };
-  const page = renderPage("<!-- figures: rates -->\n\n\n\n<!-- /figures -->", { rates });
-  expect(page).toContain(`\
-| REST, p50 / p99 ms at a share of the maximum | maximum, requests a second | 50 % |
-|---|---|---|
-| node:http, the floor | 40,100 | 0.50 / 2.00 |`);
 });

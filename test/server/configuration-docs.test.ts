@@ -21,7 +21,7 @@ test("settingGroups has every setting once, in the table's order", () => {
 
 test("every setting except PLANTSTORE_TOKENS has the documented flag", () => {
   expect(docs.replaceAll("\n", " ")).toContain(
-    `for \`${settings.jwtKeysUrls.variable}\`, the flag is \`--${String(flagOf(settings.jwtKeysUrls))}\``,
+    `\`${settings.jwtKeysUrls.variable}\` is \`--${String(flagOf(settings.jwtKeysUrls))}\``,
   );
   const named = Object.values(settings).filter(({ variable }) => variable !== "PLANTSTORE_TOKENS");
   expect(named.map(flagOf)).toEqual(
