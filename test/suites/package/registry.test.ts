@@ -34,6 +34,13 @@ function find({ find: words }: Publication): Promise<string> {
   return npm(words.join(" "), projectFolder);
 }
 
+test.each([...protoportPackages, "plantstore"])("npm publish --dry-run accepts dist/%s", async (name) => {
+  const printed = await npm(`npm publish --dry-run --access public ./dist/${name}`, projectFolder);
+  expect(printed).toContain(`@${manifest.version}\n`);
+  expect(printed).not.toContain("npm warn publish");
+  expect(registry.names()).toEqual([]);
+});
+
 test("npm publishes the packages with the release commands, without warnings", async () => {
   const publications = publicationsOf(packageNames(), manifest.version, projectFolder);
   for (const publication of publications) await expect(find(publication)).rejects.toThrow("E404");
