@@ -9,6 +9,7 @@ import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
 import { requestedSignals } from "./opentelemetry-variables.ts";
 import { openVerifier } from "./plant-tokens.ts";
+import { describePortUser } from "./port-user.ts";
 import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 
@@ -18,7 +19,7 @@ interface CheckedConfiguration {
   readonly tokensProblem: string | undefined;
   /** The OpenTelemetry SDK's messages about invalid `OTEL_…` variables. The SDK uses defaults for invalid values. */
   readonly telemetryProblems: readonly string[];
-  /** Warnings that the server would log, for example for an empty token hash file or the store. */
+  /** Warnings that the server would log, for example for an empty token hash file, and about its port. */
   readonly warnings: readonly string[];
 }
 
@@ -37,6 +38,8 @@ export async function checkConfiguration(configuration: Configuration): Promise<
     warn: (fields, message) => void warnings.push(`${message} ${JSON.stringify(fields)}`),
   };
   await checkAddresses(configuration);
+  const portUser = await describePortUser(configuration);
+  if (portUser !== undefined) warnings.push(portUser);
   await checkCertificate(configuration, log);
   const verifier = await openVerifier(configuration, log);
   const tokensProblem = verifier?.problem;
@@ -64,7 +67,8 @@ async function checkCertificate(configuration: Configuration, log: OperatorLog):
 }
 
 /**
- * Checks that a server could listen on its hosts and socket paths. Ignores ports, which a running server may use.
+ * Checks that a server could listen on its hosts and socket paths. Ignores ports, which a running server may use;
+ * {@link describePortUser} warns about other programs.
  *
  * @throws ConfigurationError that names each setting whose address does not belong to this machine, or whose socket
  * cannot be created

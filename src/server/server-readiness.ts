@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, RequestOptions } from "node:http";
 import { explainSystemError } from "@protoport/auth/inputs";
 import { problemsPath } from "./admin-server.ts";
-import { type AdminAddress, socketPathOf } from "./setting-types.ts";
+import { type AdminAddress, socketPathOf, toConnectHost } from "./setting-types.ts";
 
 /** A running server's readiness. */
 interface ServerReadiness {
@@ -58,8 +58,8 @@ async function getText(url: URL, options: RequestOptions & { readonly signal: Ab
   return await text(response);
 }
 
-/** Returns the address for a connection. Replaces the unspecified address with a loopback address. */
+/** Returns the address for a connection. */
 function toConnectAddress({ host, port }: AdminAddress): string {
-  const loopback = { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
-  return `${loopback.includes(":") ? `[${loopback}]` : loopback}:${port}`;
+  const connected = toConnectHost(host);
+  return `${connected.includes(":") ? `[${connected}]` : connected}:${port}`;
 }

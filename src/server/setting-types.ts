@@ -70,6 +70,11 @@ export function commaSeparated<T>(format: string, read: (item: string) => T | un
   });
 }
 
+/** Returns the host for a connection to a server. Replaces the unspecified address with a loopback address. */
+export function toConnectHost(host: string): string {
+  return { "0.0.0.0": "127.0.0.1", "::": "::1" }[host] ?? host;
+}
+
 /** The prefix of a `HOST` for a Unix socket. */
 const unixPrefix = "unix:";
 

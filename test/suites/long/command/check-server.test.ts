@@ -157,3 +157,15 @@ test.each<{ name: string; server: Server; host: string; problem: string }>([
     first: `no running server responds at 127.0.0.1:${port}: ${problem}`,
   });
 });
+
+test("check warns if another program uses the port, next to a running server", async () => {
+  using folder = createTempFolder();
+  createStore(folder.file("plants.db"));
+  await using served = await serve(folder);
+  await using other = await startOnLoopback(createServer((_, response) => response.writeHead(404).end()));
+  const { port } = other.address;
+  expect(await runCommand(["check"], { ...served.environment, PORT: String(port) })).toMatchObject({
+    exitCode: 0,
+    err: expect.arrayContaining([`warning: another program uses port ${port}; stop it, or choose another PORT`]),
+  });
+});
