@@ -22,6 +22,10 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "test/suites/prometheus/prometheus.test.ts" },
   },
   {
+    page: "docs/how-to/logs.md",
+    run: { not: "the settings of journald, logrotate and a collector, which no test runs" },
+  },
+  {
     page: "docs/how-to/run-in-production.md",
     run: { by: "test/suites/prometheus/run-in-production.test.ts" },
   },
