@@ -10,22 +10,35 @@ export interface Documented {
   /** The code's name, such as NOT_FOUND, and its number. */
   readonly name: string;
   readonly code: Code;
-  /** The HTTP status for a request that matches no operation; – if REST never responds with the message. */
+  /** The HTTP status of REST, if the page has it. */
   readonly rest: string | undefined;
   readonly errorCodes: readonly string[];
 }
 
-/** Returns the messages on a page. */
+/** Returns the messages on a page, from rows of a message, and from rows of an identifier with its messages. */
 export function documentedIn(page: string): readonly Documented[] {
   return readPage(page)
     .split("\n")
-    .flatMap((line) => {
-      const [, messages, name = "", number, rest, codes = ""] =
-        /^\| `(.+?)` \| ([A-Z_]+) (\d+) \|(?: (\d+|–) \|)? ((?:`ERR_\w+`(?:, )?)+) \|/.exec(line) ?? [];
-      if (messages === undefined) return [];
-      const row = { name, code: Number(number), rest, errorCodes: codesIn(codes) };
-      return messages.split("`<br>`").map((message) => ({ ...row, message }));
-    });
+    .flatMap((line) => [...messagesOfRow(line), ...messagesOfIdentifier(line)]);
+}
+
+function messagesOfRow(line: string): readonly Documented[] {
+  const [, messages, name = "", number, codes = ""] =
+    /^\| `(.+?)` \| ([A-Z_]+) (\d+) \| ((?:`ERR_\w+`(?:, )?)+) \|/.exec(line) ?? [];
+  if (messages === undefined) return [];
+  const row = { name, code: Number(number), rest: undefined, errorCodes: codesIn(codes) };
+  return messages.split("`<br>`").map((message) => ({ ...row, message }));
+}
+
+function messagesOfIdentifier(line: string): readonly Documented[] {
+  const [, errorCode, ofRow = "", rest, cell = ""] =
+    /^\| `(ERR_\w+)` \| ([A-Z_]+ \d+), (\d+) \| (.*) \|$/.exec(line) ?? [];
+  if (errorCode === undefined) return [];
+  return cell.split("<br>").flatMap((part) => {
+    const [, message, own = ofRow, ownRest = rest] = /^`(.+)`(?: ([A-Z_]+ \d+))?,?(?: (\d+))?$/.exec(part) ?? [];
+    const [name = "", number] = own.split(" ");
+    return message === undefined ? [] : { message, name, code: Number(number), rest: ownRest, errorCodes: [errorCode] };
+  });
 }
 
 /** Returns the identifiers in a text. */
