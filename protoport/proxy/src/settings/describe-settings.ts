@@ -14,9 +14,9 @@ export function proxyConfigurationSchema(): JsonSchema {
 /** Returns the table in protoport/docs/reference/proxy-configuration.md, as Markdown lines. */
 export function settingTable(): string[] {
   const rows = settingRows().map(({ path, type, about, fallback, isRequired, flags }) => {
-    const initial = isRequired ? "required" : fallback === undefined ? "" : `\`${JSON.stringify(fallback)}\``;
-    const names = flags.map(({ name }) => `\`--${name}\``).join(", ");
-    return `| \`${path}\` | ${type} | ${initial} | ${about.replaceAll("|", "\\|")} | ${names} |`;
+    const initial = isRequired ? ", required" : fallback === undefined ? "" : `, \`${JSON.stringify(fallback)}\``;
+    const names = [path, ...flags.map(({ name }) => `--${name}`)].map((name) => `\`${name}\``).join(" ");
+    return `| ${names} | ${type}${initial} | ${about.replaceAll("|", "\\|")} |`;
   });
-  return ["| setting | type | default | meaning | flag |", "|---|---|---|---|---|", ...rows];
+  return ["| setting and flag | type and default | meaning |", "|---|---|---|", ...rows];
 }
