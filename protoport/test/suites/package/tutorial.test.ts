@@ -7,12 +7,9 @@ import { type CommandLine, startProgram } from "../../../testing/src/process/com
 import { freePort } from "../../../testing/src/process/free-port.ts";
 
 // Follows all blocks in protoport/docs/tutorials/first-service.md in order, in a folder with the packages' tarballs. A file's
-// first line is its name. Ports are replaced by free ones, and only the project's Node is on PATH.
+// first line is its name. The port is replaced by a free one, and only the project's Node is on PATH.
 
-const ports = new Map([
-  ["8080", await freePort()],
-  ["9464", await freePort()],
-]);
+const port = String(await freePort());
 const searched = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => !folder.includes("node_modules"));
 const path = [dirname(process.execPath), ...searched].join(delimiter);
 
@@ -23,7 +20,7 @@ type Step = { readonly line: number; readonly does: string } & (
 );
 
 function stepsOf({ language, line, text: documented }: PageBlock): Step[] {
-  const text = documented.replaceAll(/\b(?:8080|9464)\b/g, (port) => String(ports.get(port)));
+  const text = documented.replaceAll("8080", port);
   if (language === "sh" || language === "console") {
     return text.split(language === "sh" ? "\n" : /^\$ /m).flatMap((one) => {
       const [command = "", ...shown] = one.trimEnd().split("\n");
