@@ -34,7 +34,7 @@ test("the documented base file and plugin options are accepted", async () => {
 });
 
 test("the documented rules use google.api.visibility options", () => {
-  const [definition = ""] = blocksOf("hide-internal.md", "proto");
+  const [definition = ""] = blocksOf("openapi.md", "proto");
   expect(definition.match(/\(google\.api\.\w+\)\.restriction = "[A-Z, ]+"/g)).toEqual([
     '(google.api.method_visibility).restriction = "INTERNAL"',
     '(google.api.field_visibility).restriction = "INTERNAL, PARTNER"',

@@ -9,11 +9,12 @@ import { OrderService } from "../../testing/src/gen/orders/v1/orders_pb.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
 
-// protoport/docs/reference/peers.md compares the gateway with its peers in tables. This test sends the requests that two tables
-// list to the gateway.
+// protoport/docs/how-to/migration.md compares the gateway with its peers in tables. This test sends the requests that two
+// tables list to the gateway.
 
 const root = join(import.meta.dirname, "../../..");
-const page = readFileSync(join(root, "protoport/docs/reference/peers.md"), "utf8");
+const page = readFileSync(join(root, "protoport/docs/how-to/migration.md"), "utf8");
+const [, section = ""] = page.split("\n## Compared with other gateways\n");
 
 /** A row: its subject, the gateway's cell, and the cells for the four peers. */
 interface TableRow {
@@ -22,7 +23,7 @@ interface TableRow {
   readonly peers: readonly string[];
 }
 
-const tables = page
+const tables = section
   .split(/\n\n/)
   .filter((part) => part.startsWith("|"))
   .map((part) => part.trim().split("\n").slice(2).map(toRow));
@@ -41,7 +42,7 @@ function ownCell(about: string): string {
   return row.own;
 }
 
-test("protoport/docs/reference/peers.md has three tables", () => {
+test("protoport/docs/how-to/migration.md compares gateways in three tables", () => {
   expect(tables.map((rows) => rows.length > 5)).toEqual([true, true, true]);
 });
 

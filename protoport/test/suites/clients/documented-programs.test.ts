@@ -67,7 +67,7 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
     ],
   },
   {
-    page: "protoport/docs/how-to/hide-internal.md",
+    page: "protoport/docs/how-to/openapi.md",
     start: "import { createGateway, visibleServices }",
     after: `${listen}\nconsole.log(Object.keys(document.paths));\n${callGateway("/greetings/Ada")}`,
     prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
@@ -165,7 +165,7 @@ const grpcPort = await new Promise((resolve, reject) => {
     prints: ["the handler has 7\n200 {}"],
   },
   {
-    page: "protoport/docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/frameworks.md",
     start: 'import { createServer } from "node:http"',
     before: routes,
     after: `await new Promise((resolve) => server.once("listening", resolve));

@@ -9,7 +9,7 @@ import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
-// Runs the blocks with which protoport/docs/how-to/gateway.md mounts the gateway, each in an application that uses the framework
+// Runs the blocks with which protoport/docs/how-to/frameworks.md mounts the gateway, each in an application that uses the framework
 // in its comment.
 
 const framework = createRequire(join(projectFolder, "protoport/examples/frameworks/package.json"));

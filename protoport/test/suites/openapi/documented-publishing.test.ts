@@ -4,13 +4,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { projectFolder, type ProgramResult, runProgram } from "../../../testing/src/process/child-program.ts";
 import { requirements } from "../../../testing/src/requirements.ts";
 import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step.ts";
-import { pageBlocks } from "../../support/docs/page-blocks.ts";
+import { blocksRunBy } from "../../support/docs/page-blocks.ts";
 import { writeOrderCode } from "../../support/package/greet-code.ts";
 
-// The commands in protoport/docs/how-to/publish-openapi.md, in a user's repository. They run in the page's order. Each test uses
+// The commands under "Lint and publish" in protoport/docs/how-to/openapi.md, in a user's repository. They run in the page's order. Each test uses
 // the earlier tests' files.
 
-const blocks = pageBlocks.filter(({ page }) => page === "protoport/docs/how-to/publish-openapi.md");
+const blocks = blocksRunBy("protoport/test/suites/openapi/documented-publishing.test.ts");
 const commands = blocks.filter(({ language }) => language === "sh").flatMap(({ text }) => text.split("\n"));
 
 let folder: string;

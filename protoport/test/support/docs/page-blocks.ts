@@ -40,9 +40,9 @@ const packagePages = [
 /** Covers all blocks. The first row that matches a block applies. */
 export const blockRules: readonly BlockRule[] = [
   {
-    page: "protoport/docs/how-to/hide-internal.md",
-    language: "sh",
-    run: { not: "visibility.test.ts and openapi-command.test.ts of the proxy have the same flags" },
+    page: "protoport/docs/how-to/openapi.md",
+    section: "Lint and publish",
+    run: { by: "protoport/test/suites/openapi/documented-publishing.test.ts" },
   },
   {
     page: "protoport/docs/how-to/openapi.md",
@@ -66,29 +66,25 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "protoport/test/suites/long/examples/documented-review.test.ts" },
   },
   {
-    page: "protoport/docs/how-to/publish-openapi.md",
-    run: { by: "protoport/test/suites/openapi/documented-publishing.test.ts" },
-  },
-  {
     page: "protoport/docs/how-to/openapi.md",
     language: "ts",
     start: "import swagger from",
     run: { by: "protoport/test/suites/frameworks/documented-swagger.test.ts" },
   },
   {
-    page: "protoport/docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/frameworks.md",
     language: "ts",
     start: "import { expressConnectMiddleware }",
     run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" },
   },
   {
-    page: "protoport/docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/frameworks.md",
     language: "ts",
     start: "import { ConnectGateway,",
     run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" },
   },
   {
-    page: "protoport/docs/how-to/gateway.md",
+    page: "protoport/docs/how-to/frameworks.md",
     language: "ts",
     start: "import { fastifyConnectPlugin }",
     run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" },
@@ -172,7 +168,7 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "protoport/test/examples/documented-scopes.test.ts" },
   },
   {
-    page: "protoport/docs/how-to/hide-internal.md",
+    page: "protoport/docs/how-to/openapi.md",
     language: "proto",
     run: { by: "protoport/test/examples/documented-definition.test.ts" },
   },
