@@ -5,7 +5,7 @@ import { protoportTree } from "./support/source-files.ts";
 /** Module variables, by file. */
 const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/http/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
-  "gateway/engine/date-fields.ts": ["dateSecond", "date"],
+  "gateway/engine/http-server.ts": ["dateSecond", "date"],
   "grpc-handlers/calls/write-response.ts": ["keptWriter"],
   "gateway/protobuf/messages/codegen/compile-function.ts": ["isAllowed"],
   "gateway/protocols/compression/window-budget.ts": ["reservedBytes"],

@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { Backlog, BacklogBudget } from "../../gateway/src/engine/backlog.ts";
-import { ReceiveFlow } from "../../gateway/src/engine/http2/receive-flow.ts";
+import { ReceiveFlow } from "../../gateway/src/engine/http2/flow-control.ts";
 import { reserveWindow, windowBytesMax } from "../../gateway/src/protocols/compression/window-budget.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";

@@ -1,7 +1,16 @@
 import type { Socket } from "node:net";
-import type { ErrorScope, Exchange, Failure, HttpProblem, Limits } from "../http/index.ts";
-import type { OpenItems } from "./open-list.ts";
+import {
+  type ErrorScope,
+  type Exchange,
+  type Failure,
+  type HeaderFields,
+  type HttpProblem,
+  type Limits,
+  type Peer,
+  prepareHeaderFields,
+} from "../http/index.ts";
 import type { BacklogBudget } from "./backlog.ts";
+import type { OpenItems } from "./open-list.ts";
 
 /** The major HTTP version on a connection, with or without TLS. */
 export type HttpMajorVersion = "http1" | "http2";
@@ -110,4 +119,29 @@ export class HttpServer {
   get requests(): number {
     return [...this.#open].reduce((sum, { requests }) => sum + requests, 0);
   }
+}
+
+/** The second for which the Date field was formatted. All servers in the process share the field. */
+let dateSecond = 0;
+let date: HeaderFields = [];
+
+/** Returns the Date field. A server with a clock sends this field with each response (RFC 9110 §6.6.1). */
+export function dateFields(): HeaderFields {
+  const nowS = Math.trunc(Date.now() / 1000);
+  if (nowS !== dateSecond) {
+    dateSecond = nowS;
+    date = prepareHeaderFields("date", new Date(nowS * 1000).toUTCString());
+  }
+  return date;
+}
+
+/** Returns the remote address and port of a socket. */
+export function peerOf(socket: Socket): Peer {
+  return { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
+}
+
+/** Makes a socket report another peer, such as the client that a PROXY header names. */
+export function overridePeer(socket: Socket, { address, port }: Peer): void {
+  Object.defineProperty(socket, "remoteAddress", { value: address });
+  Object.defineProperty(socket, "remotePort", { value: port });
 }

@@ -1,18 +1,30 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import type { SecureContextOptions, TlsOptions } from "node:tls";
-import { clientClosedRequest, type OptionNames, type Peer, refuseUnknownOptions, withCode } from "../http/index.ts";
-import { BacklogBudget } from "./backlog.ts";
+import type { SecureContextOptions, TlsOptions, TLSSocket } from "node:tls";
+import {
+  clientClosedRequest,
+  type OptionNames,
+  type Peer,
+  refuseUnknownOptions,
+  timerMsMax,
+  withCode,
+} from "../http/index.ts";
 import { type TrustedProxies, unixAddress } from "../http/node-entry.ts";
+import { BacklogBudget } from "./backlog.ts";
 import { bind, bindOptionNames, type BindOptions, type BoundAddress } from "./bind.ts";
 import { type ConnectionAgeOptions, type ConnectionAges, createConnectionAges } from "./connection-ages.ts";
-import { type FirstProtocol, detectProtocol, consumeProxyHeader, putBack } from "./first-bytes.ts";
-import type { GatewayLoad, HttpMajorVersion, HttpServer, HttpServerOptions, ServedConnection } from "./http-server.ts";
+import { consumeProxyHeader, detectProtocol, type FirstProtocol, putBack } from "./first-bytes.ts";
+import {
+  type GatewayLoad,
+  type HttpMajorVersion,
+  type HttpServer,
+  type HttpServerOptions,
+  overridePeer,
+  type ServedConnection,
+} from "./http-server.ts";
 import { createHttp1Server } from "./http1-server.ts";
 import { createHttp2Server } from "./http2-server.ts";
-import { OpenConnections } from "./open-connections.ts";
-import { overridePeer } from "./peer.ts";
-import { createTlsServer, type TlsServer } from "./tls-server.ts";
+import { type OpenItem, OpenList } from "./open-list.ts";
 
 /** Options for listening on a port or Unix socket. */
 export interface ListenOptions extends BindOptions, ConnectionAgeOptions {
@@ -262,3 +274,111 @@ const opaqueTlsConnection: ServedConnection = { busy: true };
 // Milliseconds without an open request after which idle connections are closed. One second is far above a round trip.
 const idleMs = 1000;
 const pollMs = 10;
+
+/** Maximum connections beyond the limit. 64 are enough for probes and an operator, and take about 2 MiB. */
+const spareMax = 64;
+
+/**
+ * The open connections on a port. Connections up to the limit are never closed in favour of new connections.
+ * {@link spareMax} more are served, because an orchestrator would restart a full server if its probes failed. Each
+ * further connection closes the oldest one beyond the limit that has no request. A connection with a request stays
+ * open, because its client could not know whether the handler has run.
+ */
+class OpenConnections {
+  readonly #limit: number;
+  readonly #sockets = new OpenList<Socket & OpenItem>();
+  /** The sockets beyond the limit, oldest first, each with its connection object, if known. */
+  readonly #beyondLimit = new Map<Socket, ServedConnection | undefined>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#sockets.size;
+  }
+
+  [Symbol.iterator](): ArrayIterator<Socket> {
+    return this.#sockets[Symbol.iterator]();
+  }
+
+  /** Counts a new connection until the connection closes. */
+  add(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on("close", () => this.#remove(socket));
+    if (this.#keptConnections > this.#limit) this.#addSpare(socket);
+  }
+
+  /** Records the connection object that serves a socket. */
+  setConnection(socket: Socket, connection: ServedConnection): void {
+    if (this.#beyondLimit.has(socket)) this.#beyondLimit.set(socket, connection);
+  }
+
+  get #keptConnections(): number {
+    return this.#sockets.size - this.#beyondLimit.size;
+  }
+
+  #addSpare(socket: Socket): void {
+    this.#beyondLimit.set(socket, undefined);
+    if (this.#beyondLimit.size > spareMax) this.#closeOldest();
+  }
+
+  /** Closes the oldest connection beyond the limit that has no request. The newest connection never has a request. */
+  #closeOldest(): void {
+    for (const [socket, connection] of this.#beyondLimit) {
+      if (connection?.busy === true) continue;
+      this.#remove(socket);
+      socket.destroy();
+      return;
+    }
+  }
+
+  #remove(socket: Socket): void {
+    this.#sockets.delete(socket);
+    this.#beyondLimit.delete(socket);
+    const [next] = this.#beyondLimit.keys();
+    if (next !== undefined && this.#keptConnections < this.#limit) this.#beyondLimit.delete(next);
+  }
+}
+
+/** Options for {@link createTlsServer}. */
+interface TlsServerOptions {
+  /** Certificate, key and other node:tls options. The ALPN protocols cannot be set. */
+  readonly tls: TlsOptions;
+  /** Milliseconds in which a client must complete the handshake, unless `tls` sets another limit. */
+  readonly handshakeTimeoutMs: number;
+  /** Called with each connection after the handshake. ALPN (RFC 7301) has selected the HTTP version. */
+  readonly take: (socket: TLSSocket, version: HttpMajorVersion) => void;
+}
+
+/** Server-side TLS, for connections that another server has accepted. */
+interface TlsServer {
+  /** Begins the handshake on a connection. If the handshake fails or times out, the connection is closed. */
+  accept(socket: Socket): void;
+  /** Uses a renewed certificate for new connections. */
+  setSecureContext(context: SecureContextOptions): void;
+}
+
+/** Creates a {@link TlsServer}. */
+function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOptions): TlsServer {
+  // Loads node:tls only if TLS is used, because loading adds 10 ms to the start.
+  const server = process.getBuiltinModule("node:tls").createServer({
+    handshakeTimeout: Math.min(handshakeTimeoutMs, timerMsMax),
+    ...tls,
+    ALPNProtocols: ["h2", "http/1.1"],
+  });
+  server.on("secureConnection", (socket: TLSSocket) => {
+    // Half-open like the raw socket, because a client that has closed its side may still wait for a response.
+    socket.allowHalfOpen = true;
+    take(socket, socket.alpnProtocol === "h2" ? "http2" : "http1");
+  });
+  server.on("tlsClientError", (_error, socket) => socket.destroy());
+  return {
+    accept: (socket) => {
+      // Disables half-open mode during the handshake, so that node:tls reports that the client has closed its side.
+      socket.allowHalfOpen = false;
+      server.emit("connection", socket);
+    },
+    setSecureContext: (context) => server.setSecureContext(context),
+  };
+}

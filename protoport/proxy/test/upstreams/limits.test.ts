@@ -5,7 +5,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService, RecordReadingsResponseSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type UpstreamOptions } from "../../src/client/index.ts";
-import { defaultHttp2Limits } from "../../../gateway/src/engine/http2/index.ts";
+import { defaultHttp2Limits } from "../../../gateway/src/engine/http2/http2-limits.ts";
 import { ConnectBackoff } from "../../src/upstreams/connect-backoff.ts";
 import * as defaults from "../../src/upstreams/upstream-limits.ts";
 import { readUpstreamOptions } from "../../src/upstreams/upstream-options.ts";

@@ -2,16 +2,11 @@ import { createServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ErrorCode, type ErrorScope, type IncomingBody } from "../../../gateway/src/http/exchange/index.ts";
 import { BacklogBudget } from "../../../gateway/src/engine/backlog.ts";
-import {
-  defaultHttp2Limits,
-  encodeBlock,
-  encodeStatus,
-  Http2Connection,
-  type Http2Limits,
-  type Http2RequestHead,
-  type Http2Stream,
-  type StreamReceiver,
-} from "../../../gateway/src/engine/http2/index.ts";
+import { defaultHttp2Limits, type Http2Limits } from "../../../gateway/src/engine/http2/http2-limits.ts";
+import { encodeBlock, encodeStatus } from "../../../gateway/src/engine/http2/hpack/encoder.ts";
+import { Http2Connection } from "../../../gateway/src/engine/http2/http2-connection.ts";
+import type { Http2RequestHead } from "../../../gateway/src/engine/http2/request-head.ts";
+import type { Http2Stream, StreamReceiver } from "../../../gateway/src/engine/http2/http2-stream.ts";
 import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** The engine's options under test. */

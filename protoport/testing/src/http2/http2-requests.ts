@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../../../gateway/src/http/exchange/index.ts";
-import type { Http2RequestHead, Http2Stream } from "../../../gateway/src/engine/http2/index.ts";
+import type { Http2RequestHead } from "../../../gateway/src/engine/http2/request-head.ts";
+import type { Http2Stream } from "../../../gateway/src/engine/http2/http2-stream.ts";
 import type { Field } from "../http/exchange.ts";
 import { echo, receiving } from "./http2-engine.ts";
 import {

@@ -1,18 +1,20 @@
 import type { Duplex } from "node:stream";
 import { ErrorCode } from "../../http/index.ts";
+import { type ConnectionOptions, FrameConnection } from "../http2/connection.ts";
+import { type ConnectionParts, type FrameCallbacks, FrameHandler } from "../http2/frame-handler.ts";
+import { connectionPreface, FrameFlag } from "../http2/frame-numbers.ts";
+import type { HeaderBlock } from "../http2/header-blocks.ts";
+import { BlockEncoder, type StableFields } from "../http2/hpack/encoder.ts";
+import { type DeadlineCallbacks, Http2Deadlines } from "../http2/http2-deadlines.ts";
+import { encodeClientSettings, PeerSettings } from "../http2/settings.ts";
 import {
-  BlockEncoder,
-  type ConnectionOptions,
-  type ConnectionParts,
-  connectionPreface,
-  type DeadlineCallbacks,
-  encodeClientSettings,
-  FrameConnection,
-  type StableFields,
-} from "../http2/index.ts";
-import { ClientDeadlines } from "./client-deadlines.ts";
-import { ClientFrameHandler } from "./client-frame-handler.ts";
-import { type ResponseReceiver, ClientStream, connectionLost, serverUnresponsive } from "./client-stream.ts";
+  ClientStream,
+  connectionLost,
+  readResponseSection,
+  type ResponseReceiver,
+  type ResponseSection,
+  serverUnresponsive,
+} from "./client-stream.ts";
 
 /** Options for {@link ClientConnection}. */
 export interface ClientConnectionOptions extends ConnectionOptions {
@@ -212,3 +214,129 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
 }
 
 const streamIdMax = 2 ** 31 - 1;
+
+/** Callbacks for the events that {@link ClientFrameHandler} reports to a connection. */
+interface ClientCallbacks extends FrameCallbacks {
+  settingsReceived(): void;
+  /** Called when the server accepts no streams above this identifier (§6.8). */
+  goAwayReceived(lastStreamId: number, code: number): void;
+}
+
+/** Handles a server's frames. A header section is a response. GOAWAY refuses streams above the last identifier. */
+class ClientFrameHandler extends FrameHandler<ClientStream, ResponseSection> {
+  readonly #callbacks: ClientCallbacks;
+  /** Number of received header and trailer sections. */
+  sections = 0;
+
+  constructor(parts: ConnectionParts<ClientStream>, callbacks: ClientCallbacks) {
+    super(parts, new PeerSettings(0), callbacks);
+    this.#callbacks = callbacks;
+  }
+
+  opened(stream: ClientStream): void {
+    const { guard, streams } = this.parts;
+    streams.open.add(stream);
+    streams.lastStreamId = stream.id;
+    guard.openedStreams++;
+  }
+
+  protected handleSection(stream: ClientStream | undefined, block: HeaderBlock<ResponseSection>): void {
+    const { limits } = this.parts;
+    this.sections++;
+    if (stream === undefined) return this.onLateStreamFrame(block.streamId);
+    const { decoded, flags } = block;
+    const endStream = (flags & FrameFlag.endStream) !== 0;
+    // Only the stream fails, because a section above our own limit is not a protocol error.
+    if (decoded.listBytes > limits.headerListBytes) return stream.receiveTooLarge(endStream);
+    // The parsed section is cached, because servers repeat field blocks.
+    const section = (decoded.head ??= readResponseSection(decoded.fields));
+    if (section === undefined || !isExpected(section, stream, endStream)) this.refuse(stream, ErrorCode.protocolError);
+    else if (section.httpStatus === 0) stream.receiveEnd(section);
+    else if (section.httpStatus < 200) this.parts.guard.count("ignoredFrames");
+    else stream.receiveHead(section, endStream);
+  }
+
+  // §5.1: a server may send frames before our RST_STREAM arrives. Late frames do not count as a flood, because a
+  // receive window may contain many small messages. Late frames are accepted on every closed stream, because the list
+  // of recent resets may be too short for all cancelled calls.
+  protected override onFrameAfterEnd(_stream: ClientStream | undefined, streamId: number): void {
+    this.onLateStreamFrame(streamId);
+  }
+
+  protected handleGoAway(lastStreamId: number, code: number): void {
+    this.#callbacks.goAwayReceived(lastStreamId, code);
+  }
+
+  protected handleStreamReset(stream: ClientStream, code: number): void {
+    stream.receiveReset(code);
+  }
+
+  protected settingsApplied(): void {
+    this.#callbacks.settingsReceived();
+  }
+}
+
+// The head comes first, then the trailer, which ends the stream (§8.1). An interim response must not end the stream,
+// and 101 is not allowed (§8.6).
+function isExpected({ httpStatus }: ResponseSection, { headReceived }: ClientStream, endStream: boolean): boolean {
+  if (headReceived) return httpStatus === 0 && endStream;
+  return httpStatus >= 200 || (httpStatus !== 0 && httpStatus !== 101 && !endStream);
+}
+
+// Maximum number of PINGs before the server sends HEADERS or DATA again. A gRPC server closes a connection at the
+// fourth PING within five minutes if it sent no data in between (gRFC A8).
+const frequentPingsMax = 2;
+
+/** Minimum silence before further PINGs, in milliseconds: 310 s. gRPC servers allow one PING in five minutes. */
+const rarePingMs = 310_000;
+
+/**
+ * The deadlines on a client connection. Keepalive PINGs are sent only while streams are open. If a server acknowledges
+ * PINGs but sends no response, further PINGs are rare.
+ */
+class ClientDeadlines extends Http2Deadlines<ClientStream> {
+  readonly #frameHandler: ClientFrameHandler;
+  readonly #keepaliveMs: () => number;
+  readonly #hasCalls: () => boolean;
+  /** PINGs since the server's last HEADERS or DATA frame, and number of HEADERS and DATA frames at the last PING. */
+  #pings = 0;
+  #framesAtPing = 0;
+
+  constructor(
+    parts: ConnectionParts<ClientStream>,
+    frameHandler: ClientFrameHandler,
+    callbacks: DeadlineCallbacks,
+    keepaliveMs: () => number,
+    hasCalls: () => boolean,
+  ) {
+    super(parts, frameHandler, callbacks);
+    this.#frameHandler = frameHandler;
+    this.#keepaliveMs = keepaliveMs;
+    this.#hasCalls = hasCalls;
+  }
+
+  /** A watch does not keep the connection open. */
+  protected override get isBusy(): boolean {
+    return this.#hasCalls();
+  }
+
+  protected override get silenceMs(): number {
+    if (this.parts.streams.open.size === 0) return Number.POSITIVE_INFINITY;
+    const keepaliveMs = this.#keepaliveMs();
+    const maySend = this.#pings < frequentPingsMax || this.#framesReceived !== this.#framesAtPing;
+    return maySend ? keepaliveMs : Math.max(keepaliveMs, rarePingMs);
+  }
+
+  protected override ping(): void {
+    const frames = this.#framesReceived;
+    if (frames !== this.#framesAtPing) this.#pings = 0;
+    this.#framesAtPing = frames;
+    this.#pings++;
+    super.ping();
+  }
+
+  /** Number of HEADERS and DATA frames that the server has sent. */
+  get #framesReceived(): number {
+    return this.parts.receiveFlow.frames + this.#frameHandler.sections;
+  }
+}

@@ -4,13 +4,14 @@
  * Exports all HTTP/2 code that a client needs, including header lists and limits.
  */
 export { BacklogBudget } from "../backlog.ts";
-export type { ResponseSection } from "./response-section.ts";
-export { defaultHttp2Limits, encodeVarying, type Http2Limits, listBytesOf, StableFields } from "../http2/index.ts";
-export { ClientConnection } from "./client-connection.ts";
 export {
-  type ResponseReceiver,
   type ClientStream,
   connectionLost,
+  type ResponseReceiver,
+  type ResponseSection,
   sectionTooLarge,
   serverUnresponsive,
 } from "./client-stream.ts";
+export { defaultHttp2Limits, type Http2Limits } from "../http2/http2-limits.ts";
+export { encodeVarying, listBytesOf, StableFields } from "../http2/hpack/encoder.ts";
+export { ClientConnection } from "./client-connection.ts";

@@ -10,8 +10,7 @@ import type { ConnectionParts, HandledStream } from "./frame-handler.ts";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import { Output } from "./output.ts";
-import { ReceiveFlow } from "./receive-flow.ts";
-import { SendFlow } from "./send-flow.ts";
+import { ReceiveFlow, SendFlow } from "./flow-control.ts";
 import { StreamTable } from "./stream-table.ts";
 import type { FlowConnection } from "./stream-flow.ts";
 

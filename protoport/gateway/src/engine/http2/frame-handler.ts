@@ -7,11 +7,9 @@ import { type HeaderBlock, HeaderBlocks } from "./header-blocks.ts";
 import { ConnectionError, frameSizeError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
-import type { ReceiveFlow } from "./receive-flow.ts";
-import type { SendFlow, SendingStream } from "./send-flow.ts";
+import type { ReceiveFlow, SendFlow, SendingStream } from "./flow-control.ts";
 import type { PeerSettings } from "./settings.ts";
-import type { IdentifiedStream } from "./open-streams.ts";
-import type { StreamTable } from "./stream-table.ts";
+import type { IdentifiedStream, StreamTable } from "./stream-table.ts";
 
 /** The stream members that {@link FrameHandler} uses. */
 export interface HandledStream extends SendingStream, IdentifiedStream {

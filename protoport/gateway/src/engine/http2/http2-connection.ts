@@ -1,16 +1,16 @@
 import { AsyncResource } from "node:async_hooks";
 import type { Duplex } from "node:stream";
+import { ErrorCode, noBytes } from "../../http/index.ts";
 import { type ConnectionOptions, FrameConnection } from "./connection.ts";
-import type { DeadlineCallbacks } from "./http2-deadlines.ts";
-import { connectionPreface, FrameType, windowBytesMax } from "./frame-numbers.ts";
-import type { ConnectionParts } from "./frame-handler.ts";
+import { type ConnectionParts, type FrameCallbacks, FrameHandler } from "./frame-handler.ts";
+import { connectionPreface, FrameFlag, FrameType, windowBytesMax } from "./frame-numbers.ts";
+import { type HeaderBlock, isTrailer } from "./header-blocks.ts";
 import { emptyTable } from "./hpack/encoder.ts";
-import { ErrorCode } from "../../http/index.ts";
-import { Http2Stream, type ServeStream, type ServerStreamConnection } from "./http2-stream.ts";
-import type { Http2RequestHead } from "./request-head.ts";
-import { ServerDeadlines } from "./server-deadlines.ts";
-import { ServerFrameHandler } from "./server-frame-handler.ts";
-import { encodeServerSettings } from "./settings.ts";
+import { checkIntervalFor, type DeadlineCallbacks, Http2Deadlines } from "./http2-deadlines.ts";
+import { protocolError } from "./http2-error.ts";
+import { Http2Stream, type ServerStreamConnection, type ServeStream } from "./http2-stream.ts";
+import { type Http2RequestHead, readRequestHead } from "./request-head.ts";
+import { encodeServerSettings, PeerSettings } from "./settings.ts";
 
 /** Options for {@link Http2Connection}. */
 export interface Http2ConnectionOptions extends ConnectionOptions {
@@ -163,3 +163,125 @@ const drainPing = Buffer.from("draining");
 const probeIntervalMs = 1000;
 // No usable connection has a round trip above two seconds.
 const drainPingTimeoutMs = 2000;
+
+/** Callbacks for the events that {@link ServerFrameHandler} reports to a connection. */
+interface ServerCallbacks extends FrameCallbacks {
+  /** Called with each request's header. `endStream` is true if the request has no body. */
+  opened(streamId: number, head: Http2RequestHead, endStream: boolean): void;
+}
+
+/** Number of bytes in a field block that all clients accept: nghttp2 closes the connection after a longer field. */
+const acceptedBlockBytes = 64 * 1024;
+
+/** Handles a client's frames. A header section is a request, and GOAWAY has no effect. */
+class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHead> {
+  readonly #callbacks: ServerCallbacks;
+
+  constructor(parts: ConnectionParts<Http2Stream>, callbacks: ServerCallbacks) {
+    super(parts, new PeerSettings(1), callbacks);
+    this.#callbacks = callbacks;
+  }
+
+  /** §6.2, §8.1: handles a request's header section or, on an open stream, the trailer section. */
+  protected handleSection(stream: Http2Stream | undefined, block: HeaderBlock<Http2RequestHead>): void {
+    const { streams } = this.parts;
+    if (stream !== undefined) return this.#handleTrailer(stream, block);
+    // §5.1.1: client-initiated streams have odd identifiers, each higher than the previous one.
+    if (block.streamId % 2 === 0) throw protocolError("a client-initiated stream identifier must be odd");
+    if (block.streamId > streams.lastStreamId && !streams.goAwaySent) this.#handleRequest(block);
+    else this.onFrameAfterEnd(undefined, block.streamId);
+  }
+
+  /** Ignores GOAWAY, because servers open no streams and the client's streams continue. */
+  protected handleGoAway(): void {}
+
+  protected handleStreamReset(stream: Http2Stream, code: number): void {
+    const { guard, limits } = this.parts;
+    stream.receiveReset(code);
+    // Late resets are not counted, because the number of open streams limits late resets.
+    if (stream.respondedAtMs === 0 && performance.now() - stream.openedAtMs < limits.rapidResetMs)
+      guard.count(stream.headSent ? "resetsAfterHead" : "resets");
+  }
+
+  protected settingsApplied(): void {
+    const { headerListBytes } = this.peer;
+    const announcedBytes = Number.isFinite(headerListBytes) ? headerListBytes : 0;
+    this.parts.output.blockBytesMax = Math.max(acceptedBlockBytes, announcedBytes);
+  }
+
+  #handleTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock<Http2RequestHead>): void {
+    if (stream.remoteEnded) return this.onFrameAfterEnd(stream, streamId);
+    const endStream = (flags & FrameFlag.endStream) !== 0;
+    const wellFormed = endStream && isTrailer(decoded.fields);
+    const error = wellFormed ? stream.receive(noBytes, 0, true) : ErrorCode.protocolError;
+    if (error !== undefined) this.refuse(stream, error);
+  }
+
+  #handleRequest({ streamId, flags, decoded, dependsOn }: HeaderBlock<Http2RequestHead>): void {
+    const { guard, limits, streams, sendFlow } = this.parts;
+    streams.lastStreamId = streamId;
+    guard.openedStreams++;
+    // The parsed head is cached, because clients repeat field blocks.
+    const head = (decoded.head ??= readRequestHead(decoded.fields, decoded.listBytes));
+    const endStream = (flags & FrameFlag.endStream) !== 0;
+    // §8.1.1: Content-Length must match the body, and a request with END_STREAM has no body.
+    const hasWrongLength = endStream && head?.contentLength !== undefined && head.contentLength > 0;
+    if (head === undefined || hasWrongLength || dependsOn === streamId) {
+      this.#rejectNew(streamId, ErrorCode.protocolError);
+      guard.count("resets");
+    } else if (streams.open.size >= limits.concurrentStreams) {
+      this.#rejectNew(streamId, ErrorCode.refusedStream);
+      // A refused stream counts as a reset only after the client has acknowledged our stream limit (§5.1.2).
+      if (this.settingsAcknowledged) guard.count("resets");
+    } else if (sendFlow.queuedBytes >= limits.queuedBytes) this.#rejectNew(streamId, ErrorCode.refusedStream);
+    else this.#callbacks.opened(streamId, head, endStream);
+  }
+
+  /** Resets a stream that was not opened. */
+  #rejectNew(streamId: number, code: ErrorCode): void {
+    this.parts.output.numbers(FrameType.rstStream, streamId, code);
+    this.parts.streams.rememberReset(streamId);
+    this.#callbacks.streamFailed(code);
+  }
+}
+
+/** Deadlines on a server connection, including deadlines for request bodies and for bytes after a response. */
+class ServerDeadlines extends Http2Deadlines<Http2Stream> {
+  /** Timer that runs while a client may still send a request body after the complete response. */
+  #lingerTimer: NodeJS.Timeout | undefined;
+
+  /** Called when a response is complete and the client may still send for a while. */
+  startLingering(): void {
+    const { lingerMs } = this.parts.limits;
+    // The short linger deadline has a separate timer, so that idle connections are not checked too often.
+    this.#lingerTimer ??= setInterval(() => this.#checkLingering(), checkIntervalFor(lingerMs)).unref();
+  }
+
+  override stop(): void {
+    super.stop();
+    clearInterval(this.#lingerTimer);
+  }
+
+  protected override checkSideTimeouts(nowMs: number): void {
+    const { streams, limits } = this.parts;
+    for (const stream of streams.open.values()) {
+      if (stream.receiver?.body?.isAwaited !== true) continue;
+      if (nowMs - stream.openedAtMs > limits.requestTimeoutMs) stream.reset(ErrorCode.cancel);
+    }
+  }
+
+  #checkLingering(): void {
+    const nowMs = performance.now();
+    const { streams, limits } = this.parts;
+    let lingering = 0;
+    for (const stream of streams.open.values()) {
+      if (stream.respondedAtMs === 0) continue;
+      // After a complete response, a server may reset the stream with NO_ERROR (RFC 9113 §8.1).
+      if (nowMs - stream.respondedAtMs >= limits.lingerMs) stream.reset(ErrorCode.noError);
+      else lingering += 1;
+    }
+    if (lingering > 0) return;
+    clearInterval(this.#lingerTimer);
+    this.#lingerTimer = undefined;
+  }
+}

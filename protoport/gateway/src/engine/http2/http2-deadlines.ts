@@ -1,5 +1,5 @@
 import { runAfterTurn, ErrorCode } from "../../http/index.ts";
-import type { IdentifiedStream } from "./open-streams.ts";
+import type { IdentifiedStream } from "./stream-table.ts";
 import type { ConnectionParts } from "./frame-handler.ts";
 import { ConnectionError, protocolError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";

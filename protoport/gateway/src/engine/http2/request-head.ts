@@ -1,5 +1,5 @@
 import { CommonHeaderFields, isToken } from "../../http/index.ts";
-import { colon, isRegularField } from "./field-rules.ts";
+import { colon, isRegularField } from "./header-blocks.ts";
 
 /** A request's parsed header. Requests may share one object, so callers must not change the object. */
 export interface Http2RequestHead {

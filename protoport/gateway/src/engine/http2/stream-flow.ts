@@ -1,8 +1,7 @@
 import { type BodySource, ErrorCode, noBytes, copyIfPooled } from "../../http/index.ts";
 import { FrameFlag, FrameType, windowBytesInitial } from "./frame-numbers.ts";
 import type { Output } from "./output.ts";
-import type { ReceiveFlow } from "./receive-flow.ts";
-import type { SendFlow, SendingStream } from "./send-flow.ts";
+import type { ReceiveFlow, SendFlow, SendingStream } from "./flow-control.ts";
 
 /** Receives a stream's events. If a method throws, only this stream is reset, with INTERNAL_ERROR. */
 export interface FlowReceiver {

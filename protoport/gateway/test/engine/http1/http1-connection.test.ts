@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { keepAliveLines } from "../../../src/engine/http1/index.ts";
+import { keepAliveLines } from "../../../src/engine/http1/response-head.ts";
 import { describe, expect, test } from "vitest";
 import { defaultLimits, markSingleUse, planBody, RequestBody } from "../../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
-import { Http1Connection, type Http1RequestHead, type RequestReceiver } from "../../../src/engine/http1/index.ts";
+import { Http1Connection, type RequestReceiver } from "../../../src/engine/http1/http1-connection.ts";
+import type { Http1RequestHead } from "../../../src/engine/http1/request-head.ts";
 import { collectGarbage } from "../../../../testing/src/http/retained-bytes.ts";
 import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
 import { within } from "../../../../testing/src/deadline.ts";

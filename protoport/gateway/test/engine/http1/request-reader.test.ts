@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "../../../src/http/exchange/index.ts";
-import type { Http1RequestHead } from "../../../src/engine/http1/index.ts";
+import type { Http1RequestHead } from "../../../src/engine/http1/request-head.ts";
 import { RequestReader } from "../../../src/engine/http1/request-reader.ts";
 
 test("stop() drops the unread bytes", () => {

@@ -2,7 +2,8 @@ import { Duplex, duplexPair } from "node:stream";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { ClientConnection, connectionLost, serverUnresponsive } from "../../../src/engine/http2-client/index.ts";
-import { defaultHttp2Limits, StableFields } from "../../../src/engine/http2/index.ts";
+import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
+import { StableFields } from "../../../src/engine/http2/hpack/encoder.ts";
 import {
   clientPreface,
   dataFrame,

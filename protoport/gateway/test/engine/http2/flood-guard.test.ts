@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { encodeStatus } from "../../../src/engine/http2/hpack/encoder.ts";
 import { FloodGuard } from "../../../src/engine/http2/flood-guard.ts";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
-import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/index.ts";
+import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import { receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   clientPreface,

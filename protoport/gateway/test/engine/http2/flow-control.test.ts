@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
-import type { Http2Stream } from "../../../src/engine/http2/index.ts";
+import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import {
   dataFrame,
   type Frame,

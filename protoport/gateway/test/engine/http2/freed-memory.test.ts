@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { markSingleUse } from "../../../src/http/exchange/index.ts";
-import { encodeBlock, type Http2Stream } from "../../../src/engine/http2/index.ts";
+import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
+import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import {
   dataFrame,
   frame,

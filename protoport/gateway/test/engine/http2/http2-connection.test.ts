@@ -4,7 +4,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
-import { defaultHttp2Limits, encodeBlock, type Http2Stream } from "../../../src/engine/http2/index.ts";
+import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
+import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
+import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import { useFakeClock } from "../../../../testing/src/fake-clock.ts";
 import {

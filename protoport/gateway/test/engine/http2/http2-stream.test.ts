@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
-import type { Http2Stream } from "../../../src/engine/http2/index.ts";
+import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import {
   answer,
   echo,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Http2Stream } from "../../../src/engine/http2/index.ts";
+import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { pipe, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   dataFrame,

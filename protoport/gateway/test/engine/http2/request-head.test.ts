@@ -1,6 +1,6 @@
 import { CommonHeaderFields } from "../../../src/http/exchange/index.ts";
 import { describe, expect, test } from "vitest";
-import { isTrailer } from "../../../src/engine/http2/field-rules.ts";
+import { isTrailer } from "../../../src/engine/http2/header-blocks.ts";
 import { readRequestHead } from "../../../src/engine/http2/request-head.ts";
 
 const get = [":method", "GET", ":scheme", "https", ":path", "/a?b=c", ":authority", "example.com:8080"];

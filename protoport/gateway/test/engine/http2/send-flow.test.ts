@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
-import { defaultHttp2Limits, type Http2Stream } from "../../../src/engine/http2/index.ts";
+import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
+import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   type Frame,

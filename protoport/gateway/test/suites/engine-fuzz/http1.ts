@@ -3,7 +3,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Socket } from "node:net";
 import { inspect } from "node:util";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
-import { Http1Connection, type Http1RequestHead } from "../../../src/engine/http1/index.ts";
+import { Http1Connection } from "../../../src/engine/http1/http1-connection.ts";
+import type { Http1RequestHead } from "../../../src/engine/http1/request-head.ts";
 import { checkRequestHead, defaultLimits, type HttpProblem } from "../../../src/http/exchange/index.ts";
 
 /** A request as a server has parsed it. */

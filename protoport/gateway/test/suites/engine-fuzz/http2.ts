@@ -3,13 +3,10 @@ import { type Duplex, duplexPair } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { inspect } from "node:util";
 import { BacklogBudget } from "../../../src/engine/backlog.ts";
-import {
-  defaultHttp2Limits,
-  Http2Connection,
-  type Http2Stream,
-  StableFields,
-  type StreamReceiver,
-} from "../../../src/engine/http2/index.ts";
+import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
+import { Http2Connection } from "../../../src/engine/http2/http2-connection.ts";
+import type { Http2Stream, StreamReceiver } from "../../../src/engine/http2/http2-stream.ts";
+import { StableFields } from "../../../src/engine/http2/hpack/encoder.ts";
 import { ClientConnection, type ClientStream, type ResponseReceiver } from "../../../src/engine/http2-client/index.ts";
 import { ErrorCode, type IncomingBody } from "../../../src/http/exchange/index.ts";
 import { Dice } from "../../../../testing/src/dice.ts";

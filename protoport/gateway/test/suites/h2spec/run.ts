@@ -2,7 +2,7 @@ import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import type { Http2Stream } from "../../../src/engine/http2/index.ts";
+import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { testSeed } from "../../../../testing/src/test-seed.ts";
 import { answer, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import { hasProgram } from "../../../../testing/src/process/tools-folder.ts";

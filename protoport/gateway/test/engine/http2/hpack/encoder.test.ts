@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { BlockEncoder, StableFields } from "../../../../src/engine/http2/hpack/block-encoder.ts";
+import { BlockEncoder, encodeBlock, encodeStatus, StableFields } from "../../../../src/engine/http2/hpack/encoder.ts";
 import { HpackDecoder } from "../../../../src/engine/http2/hpack/decoder.ts";
-import { encodeBlock, encodeStatus } from "../../../../src/engine/http2/hpack/encoder.ts";
 
 test.each([
   { name: "a field in the static table", fields: ["accept-encoding", "gzip, deflate"], want: "90" },

@@ -12,7 +12,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGrpcTransport, type GrpcTransportOptions } from "../../../../src/client/index.ts";
 import { encodeRequestFields, noFields } from "../../../../src/client/request-fields.ts";
-import { BlockEncoder, encodeVarying, StableFields } from "../../../../../gateway/src/engine/http2/index.ts";
+import { BlockEncoder, encodeVarying, StableFields } from "../../../../../gateway/src/engine/http2/hpack/encoder.ts";
 import { HpackDecoder } from "../../../../../gateway/src/engine/http2/hpack/decoder.ts";
 import { type Frame, frame, frameType, resetFrame } from "../../../../../testing/src/http/http2-frames.ts";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { FrameReader } from "../../../../../src/engine/http2/frame-reader.ts";
-import type { Http2Limits } from "../../../../../src/engine/http2/index.ts";
+import type { Http2Limits } from "../../../../../src/engine/http2/http2-limits.ts";
 import { costRatio } from "../../../../../../testing/src/cost-ratio.ts";
 import { within } from "../../../../../../testing/src/deadline.ts";
 import { Dice } from "../../../../../../testing/src/dice.ts";

@@ -1,7 +1,8 @@
 import * as fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
-import { encodeBlock, type Http2Stream } from "../../../../../src/engine/http2/index.ts";
+import { encodeBlock } from "../../../../../src/engine/http2/hpack/encoder.ts";
+import type { Http2Stream } from "../../../../../src/engine/http2/http2-stream.ts";
 import { HpackDecoder } from "../../../../../src/engine/http2/hpack/decoder.ts";
 import { Dice } from "../../../../../../testing/src/dice.ts";
 import type { Field } from "../../../../../../testing/src/http/exchange.ts";

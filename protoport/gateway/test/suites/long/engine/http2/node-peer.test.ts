@@ -12,7 +12,8 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FrameFlag, SettingId } from "../../../../../src/engine/http2/frame-numbers.ts";
 import { ErrorCode } from "../../../../../src/http/exchange/index.ts";
-import { encodeBlock, type Http2Stream } from "../../../../../src/engine/http2/index.ts";
+import { encodeBlock } from "../../../../../src/engine/http2/hpack/encoder.ts";
+import type { Http2Stream } from "../../../../../src/engine/http2/http2-stream.ts";
 import { within } from "../../../../../../testing/src/deadline.ts";
 import {
   type Engine,
