@@ -1,12 +1,12 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { problems } from "../../gateway/src/http/errors/index.ts";
+import { problems } from "../../gateway/src/http/problems.ts";
 import { checkErrors, codeName, documentedIn, testsIn, unionIn } from "../support/docs/check-errors.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
 import { protoportTree } from "../support/source-files.ts";
 
 const page = "protoport/docs/reference/errors.md";
-const problemsFile = "gateway/http/errors/problems.ts";
+const problemsFile = "gateway/http/problems.ts";
 const documented = documentedIn(page);
 
 const sources: ReadonlyMap<string, string> = new Map(

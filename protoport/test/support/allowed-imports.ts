@@ -106,17 +106,17 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "command-line": ["command-line/files", "command-line/settings", "gateway"],
   "command-line/files": [],
   "command-line/settings": ["gateway"],
-  "gateway/http": inHttp("errors", "exchange", "fetch", "node", "options", "trusted-proxies"),
+  "gateway/http": inHttp("exchange", "fetch-exchange.ts", "node", "option-checks.ts", "problems.ts", "trusted-proxies"),
   "gateway/http/node": inHttp("exchange"),
-  "gateway/http/fetch": inHttp("exchange"),
+  "gateway/http/fetch-exchange.ts": inHttp("exchange"),
   "gateway/http/trusted-proxies": inHttp("exchange"),
   "gateway/http/exchange": [],
-  "gateway/http/options": [],
-  "gateway/http/errors": [],
+  "gateway/http/option-checks.ts": [],
+  "gateway/http/problems.ts": [],
 };
 
 /** The modules that every module may import, for error identifiers and option checks. */
-export const allowedEverywhere: readonly string[] = ["gateway/http", ...inHttp("errors", "options")];
+export const allowedEverywhere: readonly string[] = ["gateway/http", ...inHttp("option-checks.ts", "problems.ts")];
 
 /** The packages that import each entry of another package. */
 export const entryImporters: Readonly<Record<string, readonly string[]>> = {

@@ -8,7 +8,7 @@ import {
   refuseUnknownOptions,
   required,
   stringOr,
-} from "../../src/http/options/index.ts";
+} from "../../src/http/option-checks.ts";
 
 interface Options {
   readonly path: string;

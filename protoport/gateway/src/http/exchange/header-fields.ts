@@ -1,4 +1,4 @@
-import { withCode } from "../errors/index.ts";
+import { withCode } from "../problems.ts";
 
 /** Header or trailer fields in the order sent: name, value, name, value, … Node's raw headers need no copy. */
 export type HeaderFields = readonly string[];

@@ -1,4 +1,4 @@
-import { type NamedOption, type CodeName, type ProblemName, problems } from "../errors/index.ts";
+import { type CodeName, type NamedOption, type ProblemName, problems } from "../problems.ts";
 import type { Limits } from "./limits.ts";
 
 /** The reason why a request fails at the HTTP level. The request is not valid, or the client has disconnected. */

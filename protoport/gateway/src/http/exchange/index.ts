@@ -6,10 +6,15 @@
  * The module is independent of sockets and RPC, and runs on every JavaScript platform. The HTTP implementations are in
  * other modules: `gateway/engine/` for sockets, `node/` for node:http and node:http2, and `fetch/` for Fetch.
  */
-export { allocateBuffer, allocateBytes, concatBytes, noBytes, toUtf8, copyIfPooled } from "./bytes.ts";
-export { BaseExchange, type ExchangeHead } from "./base-exchange.ts";
-export { CollectedBytes } from "./collected-bytes.ts";
-export { type AbortReceiver, type Exchange, type Peer, statusesWithoutBody } from "./exchange.ts";
+export { allocateBuffer, allocateBytes, CollectedBytes, concatBytes, copyIfPooled, noBytes, toUtf8 } from "./bytes.ts";
+export {
+  type AbortReceiver,
+  BaseExchange,
+  type Exchange,
+  type ExchangeHead,
+  type Peer,
+  statusesWithoutBody,
+} from "./exchange.ts";
 export {
   type FieldKind,
   type FieldName,
@@ -25,7 +30,7 @@ export {
   fieldsSetByGrpcClient,
   fieldsSetByHttp1,
 } from "./field-kinds.ts";
-export { withCode } from "../errors/index.ts";
+export { withCode } from "../problems.ts";
 export { freeBuffer, freeChunk, freedBytesMin, isSingleUse, markSingleUse } from "./free-memory.ts";
 export {
   CommonHeaderFields,
@@ -49,7 +54,7 @@ export {
   transferEncodingProblem,
   urlTooLongProblem,
 } from "./http-problem.ts";
-export { ErrorCode, errorName, type ErrorScope } from "./http2-errors.ts";
+export { ErrorCode, errorName, type ErrorScope, resetProblem } from "./http2-errors.ts";
 export { isUtf8, type MediaType, parseMediaType } from "./media-type.ts";
 export {
   defaultLimits,
@@ -70,7 +75,6 @@ export {
   RequestBody,
 } from "./request-body.ts";
 export { reasonPhraseOf } from "./reason-phrases.ts";
-export { resetProblem } from "./reset-problem.ts";
 export { authorityOf, checkRequestHead } from "./check-request-head.ts";
 export {
   runAfterTurn,

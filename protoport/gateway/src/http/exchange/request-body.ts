@@ -1,5 +1,4 @@
-import { noBytes } from "./bytes.ts";
-import { CollectedBytes } from "./collected-bytes.ts";
+import { CollectedBytes, noBytes } from "./bytes.ts";
 import { type BodyMemory, BufferedBody, detachFromChunk } from "./buffered-body.ts";
 import { clientGoneProblem, type HttpProblem } from "./http-problem.ts";
 

@@ -1,14 +1,24 @@
+import { AsyncResource } from "node:async_hooks";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Http2ServerRequest } from "node:http2";
 import type { Socket } from "node:net";
 import type { Readable, Writable } from "node:stream";
 import {
-  type BodySource,
   BaseExchange,
+  type BodyPlan,
+  type BodyReceiver,
+  type BodySource,
+  checkRequestHead,
+  type CommonHeaderFields,
   type ExchangeHead,
+  fieldsNotCopiedFromFramework,
   type HttpProblem,
+  type Limits,
   type Peer,
-  type RequestBody,
+  readHeaderField,
+  RequestBody,
+  transferEncodingProblem,
 } from "../exchange/index.ts";
-import { AwaitedBody } from "./awaited-body.ts";
 
 /**
  * An exchange with node streams for request and response. All exchanges share their event listeners, which find the
@@ -124,4 +134,69 @@ function onDrain(this: WithExchange<Writable>): void {
 
 function onClose(this: WithExchange<Writable>): void {
   this[exchangeKey]?.closed();
+}
+
+/** Checks a node request's head. Returns the target in origin form, or the problem. */
+export function checkNodeRequestHead(
+  request: IncomingMessage | Http2ServerRequest,
+  common: CommonHeaderFields,
+  limits: Limits,
+): string | HttpProblem {
+  const { httpVersion, method = "", url = "" } = request;
+  const { transferEncoding, host, listBytes } = common;
+  const problem = transferEncoding === null ? undefined : transferEncodingProblem(transferEncoding, httpVersion);
+  const authority = ("authority" in request && request.authority) || host;
+  return problem ?? checkRequestHead(method, url, authority, httpVersion !== "1.0", listBytes, limits);
+}
+
+/** A node response that a framework passes to the gateway. The framework may have set header fields on the response. */
+export interface FrameworkResponse {
+  getHeaderNames(): string[];
+  getHeaders(): OutgoingHttpHeaders;
+}
+
+/**
+ * Returns the header fields for a mounted gateway's response: those that the framework, such as Express, has set, then
+ * the gateway's. A gateway field replaces the framework's field with the same name, except for `vary` and `set-cookie`.
+ * Framework fields that describe a body are left out, because the body comes from the gateway.
+ */
+export function withFrameworkFields(response: FrameworkResponse, own: string[]): string[] {
+  if (response.getHeaderNames().length === 0) return own;
+  const fields: string[] = [];
+  for (const [name, value] of Object.entries(response.getHeaders())) {
+    const isReplaced = !combinedFields.has(name) && readHeaderField(own, name) !== null;
+    if (value === undefined || isReplaced || fieldsNotCopiedFromFramework.has(name)) continue;
+    for (const line of [value].flat()) fields.push(name, String(line));
+  }
+  return [...fields, ...own];
+}
+
+const combinedFields: ReadonlySet<string> = new Set(["set-cookie", "vary"]);
+
+/** A request body that calls the receiver in the async context of the read instead of the socket's context. */
+export class AwaitedBody extends RequestBody {
+  override read(plan: BodyPlan, receiver: BodyReceiver): void {
+    super.read(plan, this.ended ? receiver : new ReceiverInContext(receiver));
+  }
+}
+
+class ReceiverInContext extends AsyncResource implements BodyReceiver {
+  readonly #receiver: BodyReceiver;
+  /** Undefined if the receiver has no `receivedStart`, so that the body does not call this method for each piece. */
+  readonly receivedStart?: NonNullable<BodyReceiver["receivedStart"]>;
+
+  constructor(receiver: BodyReceiver) {
+    super("AwaitedBody");
+    this.#receiver = receiver;
+    if (receiver.receivedStart === undefined) return;
+    this.receivedStart = (start, rest) => this.runInAsyncScope(() => receiver.receivedStart?.(start, rest) === true);
+  }
+
+  received(body: Uint8Array | undefined): void {
+    this.runInAsyncScope(() => this.#receiver.received(body));
+  }
+
+  dropped(problem: HttpProblem | undefined): void {
+    this.#receiver.dropped?.(problem);
+  }
 }

@@ -1,18 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import {
   authorityOf,
   clientGoneProblem,
   type CommonHeaderFields,
   type HeaderFields,
   type HttpProblem,
+  lingerBytesMax,
+  lingerMsMax,
   type Peer,
   readHeaderField,
   unreadBodyBytesMax,
 } from "../exchange/index.ts";
-import { withFrameworkFields } from "./framework-fields.ts";
-import { lingerOnClose } from "./linger-on-close.ts";
-import { keyOf, NodeExchange, peerOf } from "./exchange.ts";
-import { requestsUpgrade } from "./upgrade-request.ts";
+import { keyOf, NodeExchange, peerOf, withFrameworkFields } from "./exchange.ts";
 
 /** An exchange on node:http. The program's server handles the connection and its timeouts. */
 export class NodeHttp1Exchange extends NodeExchange {
@@ -140,3 +140,59 @@ function toTuples(fields: HeaderFields): [string, string][] {
   for (let i = 0; i < fields.length; i += 2) tuples.push([fields[i] ?? "", fields[i + 1] ?? ""]);
   return tuples;
 }
+
+/** Returns whether node's parser treats a request as a request for a protocol upgrade (RFC 9110 §7.8). */
+export function requestsUpgrade(fields: HeaderFields): boolean {
+  // Checks Upgrade before Connection, because few requests have an Upgrade field.
+  return (
+    Boolean(readHeaderField(fields, "upgrade")) && /\bupgrade\b/i.test(readHeaderField(fields, "connection") ?? "")
+  );
+}
+
+/**
+ * Drops all bytes that arrive on a node:http connection after a request. After an upgrade request, node's parser drops
+ * the rest of the read, and parses the next read as a new request. The next read may begin in another request's body,
+ * so that node could execute a body as a request.
+ */
+export function stopReadingAfter(request: IncomingMessage): void {
+  const { socket } = request;
+  const listeners = socket.listeners("data");
+  // Without the "data" listener, node's parser also stops reading directly from the handle.
+  socket.removeAllListeners("data");
+  socket.on("data", (piece) => {
+    if (!request.complete) for (const listener of listeners) Reflect.apply(listener, socket, [piece]);
+  });
+}
+
+const lingeringSockets = new WeakSet<Socket>();
+
+/**
+ * Makes a node:http connection read and drop the rest of its last request after the response.
+ *
+ * Closing a socket with unread bytes resets the connection, and a client that reads only after sending the whole
+ * request would lose the response. So only the server's side is closed first. The socket is closed when the client
+ * closes its side (RFC 9112 §9.6) or reaches the byte limit, or after {@link lingerMsMax} milliseconds.
+ */
+function lingerOnClose(socket: Socket): void {
+  lingeringSockets.add(socket);
+  // node:http calls `destroySoon` after the last response.
+  socket.destroySoon = () => {
+    socket.destroySoon = ignore;
+    const bytesReadMax = socket.bytesRead + lingerBytesMax;
+    // Stops node's parser, because further requests must not be processed.
+    socket.removeAllListeners("data");
+    socket.on("data", () => {
+      if (socket.bytesRead > bytesReadMax) socket.destroy();
+    });
+    const timer = setTimeout(() => socket.destroy(), lingerMsMax);
+    socket.on("close", () => clearTimeout(timer));
+    socket.resume().end();
+  };
+}
+
+/** Returns whether {@link lingerOnClose} was called. The last response was then written, but perhaps not sent. */
+export function willClose(socket: Socket): boolean {
+  return lingeringSockets.has(socket);
+}
+
+function ignore(): void {}

@@ -17,8 +17,7 @@ import {
   resetProblem,
   unreadBodyBytesMax,
 } from "../exchange/index.ts";
-import { type FrameworkResponse, withFrameworkFields } from "./framework-fields.ts";
-import { keyOf, NodeExchange, peerOf } from "./exchange.ts";
+import { type FrameworkResponse, keyOf, NodeExchange, peerOf, withFrameworkFields } from "./exchange.ts";
 
 /** An exchange on node:http2, created from the core event `stream` instead of the compatibility API. */
 export class NodeHttp2Exchange extends NodeExchange {

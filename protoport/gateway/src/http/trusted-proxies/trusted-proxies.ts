@@ -1,8 +1,7 @@
 import type { HeaderReader, Peer } from "../exchange/index.ts";
-import { type OptionNames, required, requireName } from "../options/index.ts";
-import { type AddressSet, createAddressSet } from "./address-set.ts";
+import { type OptionNames, required, requireName } from "../option-checks.ts";
+import { type AddressSet, createAddressSet, parsePeer } from "./ip-address.ts";
 import { readForwarded } from "./forwarded.ts";
-import { parsePeer } from "./ip-address.ts";
 
 /** Options for the proxies that are trusted to report the client's address. */
 export interface TrustedProxiesOptions {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { FetchExchange } from "../../../src/http/fetch/index.ts";
+import { FetchExchange } from "../../../src/http/fetch-exchange.ts";
 
 describe.each(["respond", "begin"] as const)("%s()", (send) => {
   test.each([199, 200.5, 600, Number.NaN])("throws RangeError for the status %d", (httpStatus) => {

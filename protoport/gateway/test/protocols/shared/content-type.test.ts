@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CommonHeaderFields, readHeaderField, runSteps } from "../../../src/http/exchange/index.ts";
-import { FetchExchange } from "../../../src/http/fetch/index.ts";
+import { FetchExchange } from "../../../src/http/fetch-exchange.ts";
 import { createRpcs } from "../../../src/serve/create-rpcs.ts";
 import { connect } from "../../../src/protocols/connect/protocol.ts";
 import { grpc } from "../../../src/protocols/grpc/protocol.ts";

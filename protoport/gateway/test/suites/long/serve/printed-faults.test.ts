@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createFaultReporter } from "../../../../src/serve/faults.ts";
-import type { Failure } from "../../../../src/http/errors/index.ts";
+import type { Failure } from "../../../../src/http/problems.ts";
 import { waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 import { runProgram } from "../../../../../testing/src/process/child-program.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FetchExchange } from "../../../src/http/fetch/index.ts";
+import { FetchExchange } from "../../src/http/fetch-exchange.ts";
 
 test("FetchExchange reads a body at most 128 KiB ahead of its reader", async () => {
   const pieceBytes = 16 * 1024;

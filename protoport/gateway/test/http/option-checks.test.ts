@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { NamePatterns } from "../../../src/http/options/name-patterns.ts";
+import { NamePatterns } from "../../src/http/option-checks.ts";
 
 const patterns = new NamePatterns([
   ["*", "all"],

@@ -9,7 +9,7 @@ import {
   type HeaderFields,
   type Peer,
   RequestBody,
-} from "../exchange/index.ts";
+} from "./exchange/index.ts";
 
 /** An exchange that consists of a Fetch `Request` and `Response`. */
 export class FetchExchange extends BaseExchange implements BodySource {

@@ -157,3 +157,49 @@ export type NamedOption =
   | "rest.json.canonicalIntegers"
   | "rest.json.unknownFields"
   | "sameValueAsPath or lenient";
+
+/** A server-side failure with an error identifier and a description for people. */
+export interface Failure {
+  readonly errorCode: GatewayErrorCode;
+  readonly what: string;
+}
+
+/** A failed request. The client gets an error response. */
+export interface RequestFailure extends Failure {
+  readonly errorCode: ProblemName;
+}
+
+/** Adds the identifier to an error that is thrown to the application. The property is `code`, as in node's errors. */
+export function withCode<E extends Error>(error: E, code: GatewayErrorCode): E {
+  return Object.assign(error, { code });
+}
+
+/** Returns the message of an error, or converts another thrown value to a string. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Maximum number of characters that an error message quotes from a client's or server's string. */
+const quotedMax = 200;
+
+/** Returns a client's or server's string on one line and truncated, so that an error message can quote the string. */
+export function toShortLine(text: string): string {
+  const line = toOneLine(text);
+  return line.length > quotedMax ? `${line.slice(0, quotedMax)}…` : line;
+}
+
+/** Removes control characters, with which a client could forge a log line or control a terminal. */
+export function toOneLine(text: string): string {
+  // eslint-disable-next-line no-control-regex
+  return text.replaceAll(/[\x00-\x1f\x7f-\x9f]+/g, " ");
+}
+
+/** Returns whether NODE_ENV is `production`. Bundlers replace the expression by its value. */
+export function isProduction(): boolean {
+  try {
+    return process.env["NODE_ENV"] === "production";
+  } catch {
+    // The platform has no `process`, or Deno does not allow access to the environment.
+    return false;
+  }
+}
