@@ -1,7 +1,26 @@
-import type { ContextValues } from "@connectrpc/connect";
 import type { IncomingMessage } from "node:http";
 import type { Http2ServerRequest } from "node:http2";
+import { createRequire } from "node:module";
 import type { SecureContextOptions } from "node:tls";
+import type { ContextValues } from "@connectrpc/connect";
+import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./engine/index.ts";
+import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
+import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runSteps } from "./http/index.ts";
+import {
+  continueWhenRead,
+  createTrustedProxies,
+  trustedProxiesNames,
+  type TrustedProxiesOptions,
+} from "./http/node-entry.ts";
+import {
+  createNodeHandler,
+  type CurrentNodeServer,
+  matchesRoute,
+  type NodeHandler,
+  type NodeServerResponse,
+} from "./node-handler.ts";
+import { describeUnusedLabels } from "./protobuf/index.ts";
+import { brotli, gzip, zstd } from "./protocols/compression/index.ts";
 import {
   compileRoutesInSteps,
   createFaultReporter,
@@ -17,25 +36,6 @@ import {
   servingOptionNames,
   type ServingOptions,
 } from "./serve/index.ts";
-import { type BoundAddress, type GatewayLoad, Listener, type ListenOptions } from "./engine/index.ts";
-import {
-  continueWhenRead,
-  createTrustedProxies,
-  trustedProxiesNames,
-  type TrustedProxiesOptions,
-} from "./http/node-entry.ts";
-import { describeUnusedLabels } from "./protobuf/index.ts";
-import { commonJsPrototype } from "./commonjs-prototype.ts";
-import { createFetchHandler, type FetchGateway } from "./fetch/index.ts";
-import {
-  createNodeHandler,
-  type CurrentNodeServer,
-  matchesRoute,
-  type NodeHandler,
-  type NodeServerResponse,
-} from "./node-handler.ts";
-import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, runSteps } from "./http/index.ts";
-import { brotli, gzip, zstd } from "./protocols/compression/index.ts";
 
 export type { CurrentNodeServer } from "./node-handler.ts";
 
@@ -207,3 +207,12 @@ const parsedMethods: Pick<ReadonlySet<string>, "has"> = {
   has: (name) =>
     commonMethods.has(name) || (name !== "CONNECT" && process.getBuiltinModule("node:http").METHODS.includes(name)),
 };
+
+/** Returns the prototype of descriptors in a CommonJS program, which loads the CommonJS build of protobuf-es. */
+function commonJsPrototype(): unknown {
+  // A bundle in CommonJS has no `import.meta`.
+  const require = createRequire(import.meta.url ?? __filename);
+  const protobuf: typeof import("@bufbuild/protobuf") = require("@bufbuild/protobuf");
+  const wellKnown: typeof import("@bufbuild/protobuf/wkt") = require("@bufbuild/protobuf/wkt");
+  return Object.getPrototypeOf(protobuf.create(wellKnown.FileDescriptorProtoSchema));
+}

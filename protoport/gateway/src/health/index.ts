@@ -3,7 +3,13 @@
  * orchestrators and load balancers.
  */
 export { Health } from "../protobuf/gen/grpc/health/v1/health_pb.ts";
-export { drainGracefully, drainMsMax, drainTimesDefault, type DrainTimes } from "./drain.ts";
+export {
+  drainGracefully,
+  drainMsMax,
+  type DrainTimes,
+  drainTimesDefault,
+  Readiness,
+  type ServerPart,
+} from "./readiness.ts";
 export { createHealthService, healthRequestBytesMax, type HealthOptions } from "./health-service.ts";
 export { createProbes, isProbe } from "./probes.ts";
-export { Readiness, type ServerPart } from "./readiness.ts";

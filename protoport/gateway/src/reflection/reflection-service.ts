@@ -1,11 +1,19 @@
-import type { DescService, MessageInitShape } from "@bufbuild/protobuf";
+import {
+  createRegistry,
+  type DescFile,
+  type DescService,
+  type MessageInitShape,
+  type Registry,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
 import type {
   ServerReflection,
   ServerReflectionRequest,
   ServerReflectionResponseSchema,
 } from "../protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
-import { DescriptorIndex } from "./descriptor-index.ts";
+import { filesOf } from "../protobuf/index.ts";
 
 type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
@@ -57,4 +65,66 @@ function fileResponse(fileDescriptorProto: Uint8Array[] | undefined, name: strin
 
 function errorResponse(errorCode: Code, errorMessage: string): Response {
   return { case: "errorResponse", value: { errorCode, errorMessage } };
+}
+
+/**
+ * An index of service descriptors by the names that reflection uses.
+ *
+ * Files are returned as serialized `FileDescriptorProto`s. The result contains the requested file first, and then all
+ * direct and indirect imports, so that a tool needs no further request.
+ */
+class DescriptorIndex {
+  readonly services: readonly string[];
+  readonly #files: ReadonlyMap<string, DescFile>;
+  readonly #types: Registry;
+
+  constructor(services: readonly DescService[]) {
+    this.services = services.map(({ typeName }) => typeName);
+    const files = [...filesOf(services)];
+    this.#files = new Map(files.map((file) => [file.proto.name, file]));
+    this.#types = createRegistry(...files);
+  }
+
+  /** Finds a file by its name, such as "orders/v1/orders.proto". */
+  fileNamed(name: string): Uint8Array[] | undefined {
+    return serialize(this.#files.get(name));
+  }
+
+  /** Finds the file that declares a type, a service, an extension, or a member of a type or service. */
+  fileDeclaring(symbol: string): Uint8Array[] | undefined {
+    // A method or a field is declared in the file of its parent, such as "pkg.Service" for "pkg.Service.Method".
+    const [, parentName = "", name] = memberName.exec(symbol) ?? [];
+    return serialize((this.#types.get(symbol) ?? this.#parentWith(parentName, name))?.file);
+  }
+
+  /** Finds the file that declares an extension of a message. */
+  fileExtending(messageName: string, extensionNumber: number): Uint8Array[] | undefined {
+    const extended = this.#types.getMessage(messageName);
+    return serialize(extended && this.#types.getExtensionFor(extended, extensionNumber)?.file);
+  }
+
+  /** Returns the numbers of all message extensions, or `undefined` if the message is unknown. */
+  extensionNumbersOf(messageName: string): number[] | undefined {
+    if (this.#types.getMessage(messageName) === undefined) return undefined;
+    return [...this.#types].flatMap((type) =>
+      type.kind === "extension" && type.extendee.typeName === messageName ? [type.number] : [],
+    );
+  }
+
+  #parentWith(parentName: string, name: string | undefined): { readonly file: DescFile } | undefined {
+    const parent = this.#types.get(parentName);
+    const isMember =
+      (parent?.kind === "service" && parent.methods.some((method) => method.name === name)) ||
+      (parent?.kind === "message" && parent.fields.some((field) => field.name === name)) ||
+      (parent?.kind === "enum" && parent.values.some((value) => value.name === name));
+    return isMember ? parent : undefined;
+  }
+}
+
+/** Matches the full name of a member. The groups are its parent's full name and its own name. */
+const memberName = /^(.+)\.([^.]+)$/s;
+
+function serialize(file: DescFile | undefined): Uint8Array[] | undefined {
+  if (file === undefined) return undefined;
+  return [...filesOf([{ file }])].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
 }

@@ -1,6 +1,5 @@
 import { type DescExtension, type DescMessage, getOption, hasOption, type Registry } from "@bufbuild/protobuf";
 import type { FieldRules, Rule } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
-import type { RuleSchemas } from "./protovalidate.ts";
 
 /** The rules for message types, and for all types that their messages may contain. */
 export interface Rules {
@@ -81,3 +80,13 @@ function addExpressions(
     expressions.set(expression, owner);
   }
 }
+
+/** The protovalidate exports that this module uses. Only `openValidation` loads the package. */
+export type Protovalidate = Pick<typeof import("@bufbuild/protovalidate"), "createValidator" | "violationsToProto"> &
+  RuleSchemas;
+
+/** The extensions and messages in `buf/validate/validate.proto` that contain rules. */
+type RuleSchemas = Pick<
+  typeof import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
+  "field" | "FieldRulesSchema" | "message" | "MessageRulesSchema" | "oneof" | "predefined"
+>;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exampleOf } from "../../src/validation/rule-example.ts";
+import { exampleOf } from "../../src/validation/field-rules.ts";
 
 test.each([
   { keywords: {}, want: undefined },

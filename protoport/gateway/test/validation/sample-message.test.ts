@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { sampleMessages } from "../../src/validation/sample-message.ts";
+import { sampleMessages } from "../../src/validation/evaluation-error.ts";
 
 const expressions = [`this.name == "a b" || 'c-d' == ''`, "size_2"];
 const words = ["a", "this", "name", "a b", "c-d", "", "size_2"];

@@ -6,7 +6,7 @@ import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_detail
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { notesWith } from "../../../testing/src/gateway/notes.ts";
-import { violationError } from "../../src/validation/violation-error.ts";
+import { violationError } from "../../src/validation/open-validation.ts";
 
 // A rule whose message has two lines, with the text of the request.
 const file = create(FileDescriptorProtoSchema, notesWith({ celExpression: [String.raw`'bad\n' + this`] }));

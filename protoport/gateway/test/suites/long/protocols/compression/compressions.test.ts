@@ -4,7 +4,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:
 import { Code } from "@connectrpc/connect";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { webGzip } from "../../../../../src/fetch/web-gzip.ts";
+import { webGzip } from "../../../../../src/fetch/create-fetch-gateway.ts";
 import { brotli, gzip, zstd } from "../../../../../src/protocols/compression/index.ts";
 import { within } from "../../../../../../testing/src/deadline.ts";
 
