@@ -8,7 +8,7 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/engine/http-server.ts": ["dateSecond", "date"],
   "grpc-handlers/calls/write-response.ts": ["keptWriter"],
   "gateway/protobuf/messages/codegen/compile-function.ts": ["isAllowed"],
-  "gateway/protocols/compression/window-budget.ts": ["reservedBytes"],
+  "gateway/protocols/compression/decode-pieces.ts": ["reservedBytes"],
   "telemetry/logs/plain-lines.ts": ["timeMs", "timeText"],
 };
 

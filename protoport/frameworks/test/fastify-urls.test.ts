@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parsePathTemplate } from "../../gateway/src/protocols/rest/rules/parse-path-template.ts";
+import { parsePathTemplate } from "../../gateway/src/protocols/rest/rules/path-template.ts";
 import { fastifyUrlsOf } from "../src/fastify-urls.ts";
 
 // The suite frameworks sends requests to these URLs in Fastify.

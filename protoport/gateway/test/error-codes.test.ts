@@ -14,7 +14,7 @@ import { errorCodeOf, type GatewayErrorCode, type GatewayOptions } from "../src/
 import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
-import { reserveWindow } from "../src/protocols/compression/window-budget.ts";
+import { reserveWindow } from "../src/protocols/compression/decode-pieces.ts";
 import { exchangeHttp1, openHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { exchangeHttp2 } from "../../testing/src/http/http2-connection.ts";
 import type { Address, Field, HttpRequest } from "../../testing/src/http/exchange.ts";

@@ -75,6 +75,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "gateway/protobuf",
     "gateway/protocols",
     "gateway/protocols/compression",
+    "gateway/protocols/rest/rules",
     "gateway/serve",
     "gateway/validation",
   ],

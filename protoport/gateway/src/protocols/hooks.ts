@@ -1,7 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { Exchange, HeaderReader, Peer } from "../http/index.ts";
-import type { ProtocolName } from "./protocol-name.ts";
 
 /** A request's properties. Each hook gets some of these properties. */
 export interface RequestView {
@@ -111,3 +110,9 @@ export interface CompletedRequest extends Pick<
 
 /** A request that failed on the server's side. Has no credential and no body, because logs may print all members. */
 export interface FailedRequest extends Pick<RequestView, "procedure" | "requestId" | "contextValues"> {}
+
+/**
+ * A protocol's name in hooks, logs and metrics. Outside the protocols' folders, code that differs per protocol uses a
+ * `Record<ProtocolName, …>`. A new protocol then causes compile errors until every record includes the protocol.
+ */
+export type ProtocolName = "connect" | "grpc" | "grpc-web" | "mcp" | "rest";

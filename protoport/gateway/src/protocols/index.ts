@@ -2,25 +2,32 @@
  * The protocols for calls. Each protocol is a folder, and `protocols.ts` lists the protocols. No protocol depends on
  * authentication or authorization.
  */
-export type {
-  BodyCaller,
-  BodyReply,
-  BodyTarget,
-  BodyWire,
-  CallTarget,
-  ErrorWire,
-  Mismatch,
-  Protocol,
-  ProtocolParts,
-  RequestHead,
-  RequestMessages,
-  StreamTraits,
-  StreamWire,
-  Wire,
+export {
+  type BodyCaller,
+  type BodyReply,
+  type BodyTarget,
+  type BodyWire,
+  type CallTarget,
+  createTarget,
+  type ErrorWire,
+  type Mismatch,
+  type Protocol,
+  type ProtocolParts,
+  type RequestHead,
+  type RequestMessages,
+  type StreamTraits,
+  type StreamWire,
+  type Wire,
 } from "./protocol.ts";
-export type { Codec, FormatName } from "./formats/format.ts";
-export { createMethodCodecs, type MethodCodecs, takeEnvelopes, takeMessages } from "./formats.ts";
-export { BodyCallWire, createBodyProtocol } from "./shared/body-protocol.ts";
+export {
+  type Codec,
+  createMethodCodecs,
+  type FormatName,
+  type MethodCodecs,
+  takeEnvelopes,
+  takeMessages,
+} from "./formats.ts";
+export { BodyCallWire, createBodyProtocol, isOriginAllowed, oneMessage } from "./shared/body-protocol.ts";
 export {
   messageTooLargeError,
   type PieceDecompression,
@@ -43,23 +50,13 @@ export {
   compressedFlag,
   writeEnvelope,
 } from "./envelope/envelope.ts";
-export { formatGrpcTimeout } from "./shared/format-grpc-timeout.ts";
+export { formatGrpcTimeout, readRestTimeout } from "./shared/timeouts.ts";
 export { normalizeContentType } from "./shared/content-type.ts";
 export { metadataFields } from "./shared/error-metadata.ts";
 export { clientGoneError, httpError } from "./http-error.ts";
 export { LazyHeaders, toFields } from "./lazy-headers.ts";
 export { type MessageSplitter, readMessages } from "./envelope/message-splitter.ts";
 export { type AcceptItem, negotiateCoding, readAccept } from "./shared/negotiation.ts";
-export { oneMessage } from "./shared/one-message.ts";
-export { isOriginAllowed } from "./shared/origin.ts";
-export { readRestTimeout } from "./shared/timeouts.ts";
-export type { MessageInit, Rpc } from "./rpc.ts";
-export type { ProtocolName } from "./protocol-name.ts";
-export { createExtension, creatorOf, type ProtocolExtension, withoutTools } from "./extension.ts";
-export { protocolForUnmatched, createProtocols, type Protocols } from "./protocols.ts";
-export { JsonValueReader } from "./rest/json-value-reader.ts";
-export { toRestHeader } from "./rest/response-header.ts";
-export { createTarget } from "./target.ts";
 export type {
   Callee,
   Caller,
@@ -67,15 +64,29 @@ export type {
   FaultReceiver,
   Forwarder,
   MessageCheck,
+  MessageInit,
   Reply,
   ResponseParts,
-} from "./callee.ts";
-export {
-  type Admit,
-  type AdmitProcedure,
-  type AdmitRequest,
-  type CompletedRequest,
-  type FailedRequest,
-  type RequestView,
+  Rpc,
+} from "./rpc.ts";
+export type {
+  Admit,
+  AdmitProcedure,
+  AdmitRequest,
+  CompletedRequest,
+  FailedRequest,
+  ProtocolName,
+  RequestView,
 } from "./hooks.ts";
+export {
+  createExtension,
+  createProtocols,
+  creatorOf,
+  type ProtocolExtension,
+  protocolForUnmatched,
+  type Protocols,
+  withoutTools,
+} from "./protocols.ts";
+export { JsonValueReader } from "./rest/json-value-reader.ts";
+export { toRestHeader } from "./rest/response-header.ts";
 export * from "./rest/rules/index.ts";

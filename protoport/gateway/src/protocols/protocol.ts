@@ -1,10 +1,10 @@
 import type { Message, Registry } from "@bufbuild/protobuf";
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import type { BodyPlan, CommonHeaderFields, Exchange, HeaderFields, HeaderReader, Peer } from "../http/index.ts";
-import type { ProtocolName } from "./protocol-name.ts";
-import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
 import type { Content, ForwardedMessage, Take } from "./envelope/envelope.ts";
+import type { ProtocolName } from "./hooks.ts";
 import type { LazyHeaders } from "./lazy-headers.ts";
+import type { ErrorRecordWriter, RestRoutes } from "./rest/rules/index.ts";
 import type { Rpc } from "./rpc.ts";
 
 /** The inputs for creating a gateway's protocols. */
@@ -244,4 +244,14 @@ export interface StreamWire extends Wire {
     error: ConnectError | undefined,
     mayCompress: boolean,
   ): void | Promise<void>;
+}
+
+/** Creates a target for an RPC. All calls to an RPC's path share one target. */
+export function createTarget(
+  protocol: Protocol,
+  rpc: Rpc,
+  open: (exchange: Exchange) => StreamWire,
+  pathTemplate?: string,
+): CallTarget {
+  return { kind: rpc.kind, protocol, rpc, pathTemplate, open };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { shapeOf, toOpenApiPath } from "../../src/openapi/open-api-path.ts";
-import { parsePathTemplate } from "../../src/protocols/rest/rules/parse-path-template.ts";
+import { parsePathTemplate } from "../../src/protocols/rest/rules/path-template.ts";
 
 test.each([
   ["the root", "/", "/", []],

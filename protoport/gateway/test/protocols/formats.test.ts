@@ -1,21 +1,23 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { WireType } from "@bufbuild/protobuf/wire";
+import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import type { Protocol } from "../../src/index.ts";
-import type { Codec, Format } from "../../src/protocols/formats/format.ts";
-import { formats } from "../../src/protocols/formats.ts";
-import {
-  fieldValue,
-  type HttpResponse,
-  type HttpRequest,
-  type HttpVersion,
-} from "../../../testing/src/http/exchange.ts";
 import { decodeEnvelopes, encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { decodeBase64Parts } from "../../../testing/src/gateway/outcome.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import {
+  fieldValue,
+  type HttpRequest,
+  type HttpResponse,
+  type HttpVersion,
+} from "../../../testing/src/http/exchange.ts";
+import type { Protocol } from "../../src/index.ts";
+import { type Codec, type Format, formats, proto } from "../../src/protocols/formats.ts";
 
 // Every format in every protocol, with the response's content type.
 
@@ -246,3 +248,10 @@ function checked(sensor: string): string {
   if (sensor === broken) throw new ConnectError("broken", Code.NotFound);
   return sensor;
 }
+
+test("the proto codec encodes the unknown fields of a google.protobuf.Empty", () => {
+  const codec = proto.createCodec(OrderService.method.deleteOrder, validateUniversalHandlerOptions({}), {});
+  const message = create(EmptySchema);
+  message.$unknown = [{ no: 1, wireType: WireType.Varint, data: Uint8Array.of(5) }];
+  expect([...codec.encode(message)]).toEqual([8, 5]);
+});

@@ -3,8 +3,6 @@ import { pipeline } from "node:stream/promises";
 import type { BrotliDecompress, Gunzip, ZstdDecompress } from "node:zlib";
 import type { ConnectError } from "@connectrpc/connect";
 import { problem } from "../../protobuf/index.ts";
-import { nodeZlib } from "./node-zlib.ts";
-import { reserveWindow } from "./window-budget.ts";
 
 /** The largest accepted Zstandard window, as an exponent of two. The limit for encoders is 8 MiB (RFC 9659 §3). */
 // The window is allocated as soon as a frame announces the window size. With node's limit of 128 MiB, the allocation
@@ -99,4 +97,34 @@ function invalidEncodingError(coding: string): ConnectError {
 
 function ratioExceededError(): ConnectError {
   return problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${decodedRatioMax} times its size`);
+}
+
+/** Returns `node:zlib`, and loads the module on first use. Loading takes 3 ms and 3 MB. */
+export function nodeZlib(): typeof import("node:zlib") {
+  return process.getBuiltinModule("node:zlib");
+}
+
+/** Maximum total bytes in the windows of all decoders, across all gateways that share this code. */
+// 256 MiB is half the memory of a machine with 512 MiB, and also the default of `limits.backlogBytes`.
+export const windowBytesMax: number = 256 * 1024 * 1024;
+
+// This variable is global because memory is limited per process, and all gateways share the memory.
+let reservedBytes = 0;
+
+/**
+ * Reserves memory for a decoder's window, which node counts neither as heap nor as buffers.
+ *
+ * @returns a function that releases the memory and must be called only once
+ * @throws ConnectError `ResourceExhausted` if the budget is exceeded
+ */
+export function reserveWindow(bytes: number): () => void {
+  if (reservedBytes + bytes > windowBytesMax) throw windowBudgetError();
+  reservedBytes += bytes;
+  return () => {
+    reservedBytes -= bytes;
+  };
+}
+
+function windowBudgetError(): ConnectError {
+  return problem("ERR_DECODING_BUSY", "too many br or zstd bodies are being decompressed at the same time");
 }

@@ -1,21 +1,19 @@
 import type { Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
-import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { type BodyPlan, type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
 import { problem } from "../../protobuf/index.ts";
-import { messageTooLargeError } from "../envelope/compression.ts";
-import type { CallFormat } from "../shared/content-type.ts";
-import { decompressQueued } from "../envelope/queued-decompression.ts";
-import type { Codec } from "../formats/format.ts";
-import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
-import { type MessageEncodings, negotiateEncodings } from "../shared/message-encodings.ts";
+import { decompressQueued, messageTooLargeError } from "../envelope/compression.ts";
 import { type Content, Envelope, type Take, toEnvelope } from "../envelope/envelope.ts";
+import type { Codec } from "../formats.ts";
+import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
 import type { Wire } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";
+import type { CallFormat } from "../shared/content-type.ts";
+import { metadataFields } from "../shared/error-metadata.ts";
+import { type MessageEncodings, negotiateEncodings } from "../shared/negotiation.ts";
 import { readConnectTimeout } from "../shared/timeouts.ts";
-import { unaryError } from "./unary-error.ts";
-import { versionProblem } from "./version.ts";
 
 /** A unary call in the Connect protocol. The method is POST, or GET for RPCs without side effects. */
 export class ConnectUnaryWire implements Wire {
@@ -131,4 +129,34 @@ function messageOfQuery(query: URLSearchParams): Uint8Array {
   } catch {
     throw problem("ERR_PROTOCOL", 'query parameter "message" is not valid base64');
   }
+}
+
+const option = "requireConnectProtocolHeader";
+
+/** Returns the error for a wrong or missing protocol version, if the RPC's options require a version. */
+export function versionProblem(
+  exchange: Exchange,
+  { options }: Rpc,
+  query: URLSearchParams | undefined,
+): ConnectError | undefined {
+  if (!options.requireConnectProtocolHeader) return undefined;
+  if (query !== undefined) {
+    if (query.get("connect") === "v1") return undefined;
+    return problem("ERR_PROTOCOL", 'query parameter "connect" must be "v1"', { option });
+  }
+  if (exchange.get("connect-protocol-version") === "1") return undefined;
+  return problem("ERR_PROTOCOL", 'the header Connect-Protocol-Version must be "1"', { option });
+}
+
+/**
+ * Returns an error as a unary response's header and body ("Error" in the specification).
+ *
+ * @param header - other response header fields
+ */
+export function unaryError(
+  error: ConnectError,
+  header: HeaderFields,
+  jsonOptions: Parameters<typeof errorToJsonBytes>[1],
+): { readonly fields: HeaderFields; readonly body: Uint8Array } {
+  return { fields: [...header, ...metadataFields(error)], body: errorToJsonBytes(error, jsonOptions) };
 }

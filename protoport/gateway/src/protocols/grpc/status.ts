@@ -1,8 +1,12 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Exchange, type HeaderFields, prepareHeaderFields } from "../../http/index.ts";
-import { appendCustomMetadata, withoutMetadata } from "../shared/error-metadata.ts";
 import { headerFieldsToSend, LazyHeaders } from "../lazy-headers.ts";
+import type { Rpc } from "../rpc.ts";
+import type { EnvelopedHeader } from "../shared/enveloped-wire.ts";
+import { appendCustomMetadata, withoutMetadata } from "../shared/error-metadata.ts";
+import { negotiateEncodings } from "../shared/negotiation.ts";
+import { readGrpcTimeout } from "../shared/timeouts.ts";
 
 /** The trailer of a successful response to which the handler has added no fields. */
 export const statusOk: HeaderFields = prepareHeaderFields("grpc-status", "0");
@@ -69,3 +73,15 @@ const pushback = "grpc-retry-pushback-ms";
 const statusName = "grpc-status";
 const messageName = "grpc-message";
 const detailsName = "grpc-status-details-bin";
+
+/** Reads the header of a gRPC or gRPC-Web call. */
+export function readGrpcHeader(exchange: Exchange, { options }: Rpc): EnvelopedHeader {
+  const encodings = negotiateEncodings(
+    options.acceptCompression,
+    exchange.get("grpc-encoding"),
+    exchange.get("grpc-accept-encoding"),
+    "grpc-accept-encoding",
+  );
+  const timeout = readGrpcTimeout(exchange.get("grpc-timeout"), options.maxTimeoutMs);
+  return { encodings, timeout, encodingName: "grpc-encoding" };
+}

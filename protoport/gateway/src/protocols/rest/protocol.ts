@@ -2,13 +2,10 @@ import { type Exchange, planBody } from "../../http/index.ts";
 import { type ErrorRecordWriter, httpStatusOf, type RestBinding } from "./rules/index.ts";
 import type { CallTarget, Protocol, ProtocolParts, Wire } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";
-import { RestByteStreamWire } from "./byte-stream-wire.ts";
-import { RestClientStreamWire } from "./client-stream-wire.ts";
+import { RestByteStreamWire, RestMessageStreamWire } from "./stream-wire.ts";
+import { RestClientStreamWire, RestUnaryWire } from "./unary-wire.ts";
 import { toErrorResponse } from "./error-response.ts";
-import type { MatchedRule, RestRule } from "./matched-rule.ts";
-import { RestMessageStreamWire } from "./message-stream-wire.ts";
-import { createRepresentations } from "./representation.ts";
-import { RestUnaryWire } from "./unary-wire.ts";
+import { createRepresentations, type MatchedRule, type RestRule } from "./representation.ts";
 
 /** Creates the REST protocol, which the `google.api.http` rules of RPCs define. */
 export function createRest({ rpcs, restRoutes, writeErrorRecord }: ProtocolParts): Protocol {

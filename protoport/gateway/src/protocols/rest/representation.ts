@@ -1,9 +1,9 @@
 import { create, isMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type { ConnectError } from "@connectrpc/connect";
-import { type Exchange, noBytes, parseMediaType, toUtf8 } from "../../http/index.ts";
+import { type BodyPlan, type Exchange, noBytes, parseMediaType, toUtf8 } from "../../http/index.ts";
 import { createBinaryWriter, findField, loadField } from "../../protobuf/index.ts";
-import { serialize } from "../formats/serialize.ts";
+import { serialize } from "../formats.ts";
 import type { Rpc } from "../rpc.ts";
 import { negotiateType } from "../shared/negotiation.ts";
 import {
@@ -28,7 +28,7 @@ export interface Representation {
 }
 
 /** The response formats that a rule offers in addition to JSON in one line. */
-export interface Representations {
+interface Representations {
   /** Returns the representation that a request asks for, or `undefined` for JSON in one line. */
   choose(exchange: Exchange, query: string): Representation | undefined;
   /** Decodes a request in the binary format. `undefined` if the rule does not accept the binary format. */
@@ -157,4 +157,24 @@ function encodeStatus({ code, rawMessage, details }: ConnectError): Uint8Array {
     writer.tag(2, WireType.LengthDelimited).bytes(value).join();
   }
   return writer.finish();
+}
+
+/** An RPC's rule, prepared before the first call. */
+export interface RestRule {
+  readonly rpc: Rpc;
+  readonly binding: RestBinding;
+  /** The plan for reading a body with one message, or `undefined` if the rule ignores the body. */
+  readonly body: BodyPlan | undefined;
+  readonly writeErrorRecord: ErrorRecordWriter;
+  /** The message representations other than JSON in one line, or `undefined` if there are none. */
+  readonly representations: Representations | undefined;
+}
+
+/** The rule that a request matches, with the path variables and the query. */
+export interface MatchedRule {
+  readonly rule: RestRule;
+  /** The variable values in the path template. */
+  readonly captures: readonly string[];
+  /** The query as sent, without the question mark. */
+  readonly query: string;
 }

@@ -1,22 +1,27 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { type BodyPlan, type Exchange, type HeaderFields, noBytes, statusesWithoutBody } from "../../http/index.ts";
 import { problem } from "../../protobuf/index.ts";
-import { httpStatusOf, type SelectFields } from "./rules/index.ts";
-import { readRestMessages } from "./read-rest-messages.ts";
-import { restTrailerOf, withResponseMetadata, withRequestMetadata } from "./grpc-metadata.ts";
-import { type RestErrorResponse, toErrorResponse } from "./error-response.ts";
-import { withSecurityFields } from "./security-fields.ts";
-import { statusOfHandler, toRestHeader } from "./response-header.ts";
-import { type BodyPlan, type Exchange, type HeaderFields, statusesWithoutBody } from "../../http/index.ts";
-import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
-import { decompressQueued } from "../envelope/queued-decompression.ts";
+import { decodesPieces, decompressQueued, type PieceDecompression } from "../envelope/compression.ts";
+import { type MessageSplitter, readMessages } from "../envelope/message-splitter.ts";
+import { clientGoneError } from "../http-error.ts";
 import { areUnchanged, LazyHeaders } from "../lazy-headers.ts";
-import type { RequestMessages, Wire } from "../protocol.ts";
-import { decodesPieces } from "../envelope/compression.ts";
-import type { Representation } from "./representation.ts";
-import type { MatchedRule, RestRule } from "./matched-rule.ts";
+import type { RequestMessages, StreamTraits, StreamWire, Wire } from "../protocol.ts";
+import { negotiateCoding, readContentCoding } from "../shared/negotiation.ts";
 import { readRestTimeout } from "../shared/timeouts.ts";
+import {
+  type RestErrorResponse,
+  restTrailerOf,
+  toErrorResponse,
+  withRequestMetadata,
+  withResponseMetadata,
+} from "./error-response.ts";
+import { JsonValueReader } from "./json-value-reader.ts";
+import { LineReader } from "./line-reader.ts";
+import type { MatchedRule, Representation, RestRule } from "./representation.ts";
+import { statusOfHandler, toRestHeader, withSecurityFields } from "./response-header.ts";
+import { httpStatusOf, type RequestStream, type SelectFields } from "./rules/index.ts";
 
 /** The wire for a unary call through a `google.api.http` rule. */
 export class RestUnaryWire implements Wire {
@@ -190,3 +195,122 @@ function readCoding(encoding: string, readable: readonly Compression[]): BodyCod
 }
 
 const noFields: HeaderFields = [];
+
+/** The wire for a client-streaming call through a `google.api.http` rule. The response has one message. */
+export class RestClientStreamWire extends RestUnaryWire implements StreamWire {
+  readonly traits: StreamTraits = { heartbeat: undefined, reportsErrorAtEnd: false, sendsHeaderEarly: false };
+  readonly earlyEnd = undefined;
+  #header: Headers = this.responseHeader;
+  #response: Message | undefined;
+
+  /** Keeps the message, which becomes the response when the handler returns. */
+  encode(message: Message): Uint8Array {
+    this.#response = message;
+    return noBytes;
+  }
+
+  headerToSend(header: Headers): HeaderFields {
+    this.#header = header;
+    return noFields;
+  }
+
+  readonly begin: () => never = refuseStreaming;
+  readonly send: () => never = refuseStreaming;
+  readonly end: () => never = refuseStreaming;
+
+  respond(
+    _header: HeaderFields,
+    _bytes: Uint8Array,
+    trailer: Headers,
+    error: ConnectError | undefined,
+    mayCompress: boolean,
+  ): void | Promise<void> {
+    if (error !== undefined) return this.writeError(error, mayCompress);
+    if (this.#response === undefined)
+      return this.writeError(problem("ERR_RESPONSE_FAILED", "internal error"), mayCompress);
+    return this.write(this.#response, this.#header, trailer);
+  }
+}
+
+function refuseStreaming(): never {
+  throw new TypeError("client-streaming calls get a single response");
+}
+
+/**
+ * Reads the messages that a client streams in a REST request's body. By default, each line is a message. A service may
+ * accept consecutive JSON values. If the body is a google.api.HttpBody, the bytes become messages as they arrive.
+ *
+ * @param coding - the body's content coding, or `undefined` for none. A content coding must support decoding in pieces
+ * @throws ConnectError while the body is read: `InvalidArgument` for an invalid message, or `ResourceExhausted` for a
+ * message above the limit. Both errors name the line or the message's number
+ */
+function readRestMessages(
+  exchange: Exchange,
+  { rule: { rpc, binding }, captures, query }: MatchedRule,
+  coding: Compression | undefined,
+): RequestMessages {
+  const { contentType } = exchange.common;
+  const { readMaxBytes } = rpc.options;
+  const stream = binding.openStream({ captures, query, contentType });
+  const reader = createReader(binding.bodyFormat, contentType, readMaxBytes, stream);
+  if (coding === undefined || !decodesPieces(coding)) return readMessages(readPieces(exchange), reader);
+  const controller = new AbortController();
+  const messages = readMessages(decodePieces(exchange, coding, readMaxBytes, controller.signal), reader);
+  return Object.assign(messages, { close: () => controller.abort(clientGoneError()) });
+}
+
+function createReader(
+  { kind, jsonValues }: RestRule["binding"]["bodyFormat"],
+  contentType: string | null,
+  readMaxBytes: number,
+  stream: RequestStream,
+): MessageSplitter<Message> {
+  if (kind === "bytes") return new ByteReader(readMaxBytes, stream);
+  if (jsonValues === undefined || contentType === null || !jsonType.test(contentType)) {
+    return new LineReader(readMaxBytes, stream);
+  }
+  return new JsonValueReader(readMaxBytes, stream, jsonValues === "or-array");
+}
+
+const jsonType = /^application\/json[\t ]*(?:;|$)/i;
+
+/** Starts reading the body when the handler starts reading messages. */
+async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
+  if (exchange.body !== undefined) yield* exchange.body.pieces();
+}
+
+async function* decodePieces(
+  exchange: Exchange,
+  coding: PieceDecompression,
+  freeBytes: number,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  if (exchange.body !== undefined) yield* coding.decodePieces(exchange.body.pieces(), freeBytes, signal);
+}
+
+/** Converts each piece of a body to a message, or to several messages if the piece exceeds the message limit. */
+class ByteReader implements MessageSplitter<Message> {
+  readonly #readMaxBytes: number;
+  readonly #stream: RequestStream;
+  #piece = noBytes;
+
+  constructor(readMaxBytes: number, stream: RequestStream) {
+    this.#readMaxBytes = readMaxBytes;
+    this.#stream = stream;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#piece = piece;
+  }
+
+  take(): Message | undefined {
+    const piece = this.#piece;
+    if (piece.byteLength === 0) return undefined;
+    this.#piece = piece.subarray(this.#readMaxBytes);
+    return this.#stream.read(piece.subarray(0, this.#readMaxBytes));
+  }
+
+  end(): Message | undefined {
+    return this.#stream.end();
+  }
+}

@@ -1,11 +1,11 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
 import { type Exchange, type HeaderFields, toUtf8 } from "../../http/index.ts";
-import type { Codec } from "../formats/format.ts";
+import { messageTooLargeError } from "../envelope/compression.ts";
+import type { Codec } from "../formats.ts";
+import { LazyHeaders } from "../lazy-headers.ts";
 import type { BodyTarget, BodyWire, Protocol, Wire } from "../protocol.ts";
 import type { Rpc } from "../rpc.ts";
-import { messageTooLargeError } from "../envelope/compression.ts";
-import { LazyHeaders } from "../lazy-headers.ts";
 import { readRestTimeout } from "./timeouts.ts";
 
 /** Creates a protocol in which every request is a POST to one path, and the body names the RPC. */
@@ -75,3 +75,24 @@ export abstract class BodyCallWire implements Omit<Wire, "read" | "write" | "wri
     return this.codec.decode(bytes);
   }
 }
+
+/** Returns a stream with a single message. */
+export async function* oneMessage<Item>(message: Item): AsyncGenerator<Item, void> {
+  yield message;
+}
+
+/**
+ * Returns whether the page that sent a request may call RPCs. The check protects servers on a developer's machine from
+ * DNS rebinding (Streamable HTTP, "Security & Endpoint"). Requests from programs have no `Origin`.
+ *
+ * The option `cors` lists allowed origins. Pages on loopback may send requests to loopback. This server's own pages are
+ * allowed over https, because another name for the server's address would not match the certificate.
+ */
+export function isOriginAllowed(exchange: Exchange, corsOrigins: readonly string[] | "*" | undefined): boolean {
+  const origin = exchange.get("origin");
+  if (origin === null || corsOrigins === "*" || corsOrigins?.includes(origin) === true) return true;
+  const own = exchange.url.slice(0, exchange.url.length - exchange.target.length);
+  return loopback.test(origin) ? loopback.test(own) : own.startsWith("https://") && origin === own;
+}
+
+const loopback = /^https?:\/\/(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]{1,5})?$/i;

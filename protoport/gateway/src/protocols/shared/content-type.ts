@@ -1,6 +1,5 @@
 import { type BodyPlan, type HeaderFields, isUtf8, parseMediaType, prepareHeaderFields } from "../../http/index.ts";
-import type { Codec } from "../formats/format.ts";
-import { formats, type MethodCodecs } from "../formats.ts";
+import { type Codec, formats, type MethodCodecs } from "../formats.ts";
 
 /**
  * Returns a content type in lower case and without parameters. Returns `""` if the content type is malformed, or the

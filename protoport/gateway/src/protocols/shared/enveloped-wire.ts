@@ -1,14 +1,14 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem } from "../../protobuf/index.ts";
 import { type BodyPlan, type Exchange, type HeaderFields, markSingleUse, noBytes } from "../../http/index.ts";
-import type { Codec } from "../formats/format.ts";
-import type { CallFormat } from "./content-type.ts";
-import { decompressQueued } from "../envelope/queued-decompression.ts";
+import { problem } from "../../protobuf/index.ts";
+import { decompressQueued } from "../envelope/compression.ts";
 import {
   compressedFlag,
   type Content,
   Envelope,
+  envelopeBytes,
+  envelopePrefixBytes,
   EnvelopeReader,
   isLargeEnvelope,
   readLargeEnvelope,
@@ -17,11 +17,13 @@ import {
   toEnvelope,
   writeEnvelope,
 } from "../envelope/envelope.ts";
-import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "../lazy-headers.ts";
 import { readMessages } from "../envelope/message-splitter.ts";
-import type { MessageEncodings } from "./message-encodings.ts";
-import type { Rpc } from "../rpc.ts";
+import type { Codec } from "../formats.ts";
+import { headerFieldsToSend, LazyHeaders, withOwnReserved } from "../lazy-headers.ts";
 import type { StreamTraits, StreamWire, Wire } from "../protocol.ts";
+import type { Rpc } from "../rpc.ts";
+import type { CallFormat } from "./content-type.ts";
+import type { MessageEncodings } from "./negotiation.ts";
 import type { Timeout } from "./timeouts.ts";
 
 /** The parsed header for a call with envelopes. */
@@ -182,3 +184,9 @@ const traits: StreamTraits = { heartbeat: undefined, reportsErrorAtEnd: true, se
 const noPieces: AsyncIterable<Uint8Array> = {
   [Symbol.asyncIterator]: () => ({ next: () => Promise.resolve({ done: true, value: undefined }) }),
 };
+
+/** Returns the plan for reading a body with one envelope. */
+export function planEnvelope(codec: Codec, { options, callee }: Rpc): BodyPlan {
+  const memory = codec.isBinary === true ? callee.memory : "own";
+  return { limitBytes: envelopePrefixBytes + options.readMaxBytes, memory, announcedBytes: envelopeBytes };
+}

@@ -1,8 +1,8 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
-import { problem, type ProblemDetails } from "../../protobuf/index.ts";
 import type { HeaderReader } from "../../http/index.ts";
+import { problem, type ProblemDetails } from "../../protobuf/index.ts";
 
 /** A request's timeout in milliseconds from now. The error for an invalid timeout is `InvalidArgument`. */
 export interface Timeout {
@@ -77,3 +77,22 @@ function readServerTimeout(text: string | null): Timeout {
   const message = `protocol error: invalid server timeout value: ${text.slice(0, charactersMax)}`;
   return { error: problem("ERR_TIMEOUT_INVALID", message) };
 }
+
+/**
+ * Formats a timeout for the field `grpc-timeout`, with at most eight digits and a unit (gRPC over HTTP/2, "Timeout").
+ * The value is rounded up, because the caller enforces the exact deadline itself.
+ */
+export function formatGrpcTimeout(timeoutMs: number): string {
+  for (const [unit, unitMs] of timeoutUnits) {
+    const value = Math.ceil(timeoutMs / unitMs);
+    if (value < 1e8) return `${value}${unit}`;
+  }
+  return "99999999H";
+}
+
+const timeoutUnits = [
+  ["m", 1],
+  ["S", 1_000],
+  ["M", 60_000],
+  ["H", 3_600_000],
+] as const;

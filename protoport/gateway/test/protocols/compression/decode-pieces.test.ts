@@ -1,7 +1,7 @@
 import { brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { brotli, zstd } from "../../../src/protocols/compression/index.ts";
-import { windowBytesMax } from "../../../src/protocols/compression/window-budget.ts";
+import { windowBytesMax } from "../../../src/protocols/compression/decode-pieces.ts";
 import { collect } from "../../../../testing/src/collect.ts";
 
 async function* disconnectAfter(start: Uint8Array): AsyncGenerator<Uint8Array> {

@@ -1,4 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  type EveryTransport,
+  openEveryTransport,
+  transportNames,
+} from "../../../../testing/src/gateway/every-transport.ts";
+import { FileService } from "../../../../testing/src/gen/files/v1/files_pb.ts";
+import { fieldValue, type HttpRequest } from "../../../../testing/src/http/exchange.ts";
 import { toRestHeader } from "../../../src/protocols/rest/response-header.ts";
 
 describe("toRestHeader()", () => {
@@ -60,5 +67,112 @@ describe("toRestHeader()", () => {
 
   test("keeps a tab and non-ASCII bytes in values", () => {
     expect(toRestHeader(new Headers({ "x-cost": "a\tb\u00e9" }))).toEqual(["x-cost", "a\tb\u00e9"]);
+  });
+});
+
+// The content of a google.api.HttpBody may be untrusted, but browsers give it this server's origin.
+
+let files: EveryTransport;
+let contentType = "";
+let ownFields: Readonly<Record<string, string>> = {};
+
+beforeAll(async () => {
+  const setFields = ({ responseHeader }: { responseHeader: Headers }): void => {
+    for (const [name, value] of Object.entries(ownFields)) responseHeader.set(name, value);
+  };
+  const file = { data: Buffer.from("bytes") };
+  files = await openEveryTransport({
+    routes: (router) =>
+      router.service(FileService, {
+        getFile: (_, context) => {
+          setFields(context);
+          return { ...file, contentType };
+        },
+        getPart: (_, context) => {
+          setFields(context);
+          return { name: "a", file: { ...file, contentType } };
+        },
+        async *download(_, context) {
+          setFields(context);
+          yield { ...file, contentType };
+        },
+      }),
+  });
+});
+
+afterAll(() => files[Symbol.asyncDispose]());
+
+/** Returns a response's status, Content-Security-Policy and X-Content-Type-Options. */
+async function ask(
+  path: string,
+  type: string,
+  own: typeof ownFields = {},
+  transport: (typeof transportNames)[number] = "the engine's HTTP/1.1",
+  httpMethod: HttpRequest["httpMethod"] = "GET",
+): Promise<readonly [number, string | undefined, string | undefined]> {
+  contentType = type;
+  ownFields = own;
+  const { httpStatus, header } = await files.ask(transport, { httpMethod, path, header: [] });
+  return [httpStatus, fieldValue(header, "content-security-policy"), fieldValue(header, "x-content-type-options")];
+}
+
+const paths = ["/files/a", "/parts/a", "/downloads/a"];
+
+describe.each(transportNames)("a response of bytes over %s", (transport) => {
+  test.each(paths)("at %s has nosniff, and a sandbox policy for HTML", async (path) => {
+    expect(await ask(path, "text/html", {}, transport)).toEqual([200, "sandbox", "nosniff"]);
+    expect(await ask(path, "image/png", {}, transport)).toEqual([200, undefined, "nosniff"]);
+    expect(await ask(path, "text/html", {}, transport, "HEAD")).toEqual([200, "sandbox", "nosniff"]);
+  });
+});
+
+describe("a response of bytes", () => {
+  test.each([
+    "text/html; charset=utf-8",
+    "TEXT/HTML",
+    "text/javascript",
+    "text/plain",
+    "application/xhtml+xml",
+    "application/octet-stream",
+    "",
+    "image/svg+xml",
+    "image/SVG+XML ; charset=utf-8",
+    "image/svg+xml ",
+    "image/svg+xml\t",
+    "image/x+xml",
+    "video/x+xml;a=b",
+    "image/png;a=b,text/html",
+    "application/pdf-viewer",
+    "application/pdf+xml",
+    "multipart/x-mixed-replace",
+    "x-image/png",
+  ])("with the type %j has a sandbox policy", async (type) => {
+    expect(await ask("/files/a", type)).toEqual([200, "sandbox", "nosniff"]);
+  });
+
+  test.each([
+    "application/pdf",
+    "Application/PDF ; version=1.7",
+    "image/png",
+    "IMAGE/JPEG",
+    "image/gif;a=b",
+    "audio/mpeg",
+    "video/mp4; codecs=avc1",
+    "font/woff2",
+  ])("with the type %j has no sandbox policy", async (type) => {
+    expect(await ask("/files/a", type)).toEqual([200, undefined, "nosniff"]);
+  });
+
+  test.each(paths)("at %s, keeps the Content-Security-Policy of the handler", async (path) => {
+    const own = { "Content-Security-Policy": "default-src 'none'" };
+    expect(await ask(path, "text/html", own)).toEqual([200, "default-src 'none'", "nosniff"]);
+  });
+
+  test.each(paths)("at %s, has nosniff even if the handler allows sniffing", async (path) => {
+    expect(await ask(path, "text/html", { "X-Content-Type-Options": "none" })).toEqual([200, "sandbox", "nosniff"]);
+  });
+
+  test.each(paths)("at %s, gets no added fields if its status has no body", async (path) => {
+    expect(await ask(path, "text/html", { status: "304" })).toEqual([304, undefined, undefined]);
   });
 });

@@ -1,11 +1,9 @@
-import type { DescMethod, MessageInitShape } from "@bufbuild/protobuf";
-import { create, mergeFromBinary } from "@bufbuild/protobuf";
+import { create, type DescMethod, mergeFromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { toShortLine } from "../../../http/index.ts";
 import { http } from "../../../protobuf/gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../../protobuf/gen/google/api/http_pb.ts";
-import { toShortLine } from "../../../http/index.ts";
 import { readJson } from "../../../protobuf/index.ts";
-import { RuleProblem } from "./rule-problem.ts";
 
 /** A binding in an HTTP rule, with the method, the path template, and the fields for both bodies. */
 export interface HttpPattern {
@@ -109,3 +107,9 @@ function toHttpPattern({ body, responseBody, pattern }: HttpRule): HttpPattern {
   if (!token.test(kind)) throw new RuleProblem(`custom kind must be an HTTP method, got "${toShortLine(kind)}"`);
   return { httpMethod: kind, pathTemplate: path, body, responseBody };
 }
+
+/** A mistake in a rule, which is reported to the rule's author. Other errors while rules are compiled are defects. */
+export class RuleProblem extends Error {}
+
+/** A rule that names a field which its message lacks. */
+export class UnknownFieldProblem extends RuleProblem {}

@@ -5,7 +5,7 @@
  * (route-table) → decode (request-reader) → (the RPC) → encode (response-body), or error-to-rest. The module uses
  * service descriptors and no sockets.
  */
-export { hasResponseStream, type RestBinding } from "./binding.ts";
+export { hasResponseStream, type RestBinding, type RestResponse } from "./binding.ts";
 export { curlHint, prettyType, protobufTypes } from "./body-format.ts";
 export type { RequestStream } from "./request-stream.ts";
 export {
@@ -21,18 +21,18 @@ export {
 } from "./error-to-rest.ts";
 export {
   createHttpRuleFinder,
-  type HttpPattern,
   type ExternalHttpRule,
+  type HttpPattern,
   parseHttpRules,
   procedureOf,
+  RuleProblem,
   selectorOf,
   toHttpPatterns,
 } from "./http-rule.ts";
 export { createRawReader, isHttpBodyType, isMediaType } from "./http-body.ts";
 export { type ErrorForm, errorFormats } from "./error-forms.ts";
 export type { SelectFields } from "./field-selection.ts";
-export { restProfiles } from "./rest-profiles.ts";
-export type { RestProfile, RestServiceOptions } from "./service-options.ts";
+export { type RestProfile, restProfiles, type RestServiceOptions } from "./service-options.ts";
 export { serverSentEvents, type StreamForm } from "./stream-form.ts";
 export {
   compileInSteps,
@@ -55,21 +55,17 @@ export {
   withoutRpcs,
 } from "./rest-options.ts";
 export { type FieldPath, findProtoField, leafOf, resolveProtoPath } from "./field-path.ts";
-export { parsePathTemplate } from "./parse-path-template.ts";
-export { parameterNameOf, parameterNamesMax } from "./parameters.ts";
-export { compilePathVariables } from "./path-variables.ts";
-export { bindBody } from "./request-body.ts";
-export { findParameter } from "./query.ts";
-export type { RestResponse } from "./response-body.ts";
-export { anyMethod, RouteTable } from "./route-table.ts";
-export { RuleProblem } from "./rule-problem.ts";
 export {
   isMultiSegment,
+  parsePathTemplate,
   type PathTemplate,
   printPathTemplate,
   printTemplateLiteral,
   type TemplateSegment,
   type TemplateVariable,
 } from "./path-template.ts";
-export { type RouteShape, routesOverlap, templatesOverlap } from "./template-overlap.ts";
-export { createNameFilter, unmatchedPatterns } from "./name-filter.ts";
+export { parameterNameOf, parameterNamesMax } from "./parameters.ts";
+export { compilePathVariables } from "./path-variables.ts";
+export { bindBody } from "./request-body.ts";
+export { createNameFilter, findParameter, unmatchedPatterns } from "./query.ts";
+export { anyMethod, type RouteShape, routesOverlap, RouteTable, templatesOverlap } from "./route-table.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../protobuf/index.ts";
 import { createPathSetter, type FieldPath, leafOf, resolveProtoPath } from "./field-path.ts";
 import type { PathTemplate, TemplateSegment, TemplateVariable } from "./path-template.ts";
-import { RuleProblem, UnknownFieldProblem } from "./rule-problem.ts";
+import { RuleProblem, UnknownFieldProblem } from "./http-rule.ts";
 
 /** The variables in a path template, compiled for a request message. */
 export interface PathVariables {

@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { type BoundFields, type FieldValues, quote, UnknownNames, problem } from "../../../protobuf/index.ts";
-import { createNameFilter } from "./name-filter.ts";
+import { matcherOf } from "../../../http/index.ts";
+import { type BoundFields, type FieldValues, problem, quote, UnknownNames } from "../../../protobuf/index.ts";
 import { isMapEntry, type ParameterBinding, resolveParameter, setParameter } from "./parameters.ts";
 import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
@@ -94,4 +94,17 @@ const queryText = /^[!-~]*$/;
 
 function decodeQueryText(text: string): string | undefined {
   return queryText.test(text) ? decodePercent(text.replaceAll("+", " ")) : undefined;
+}
+
+/**
+ * Creates a function that returns whether a name matches a pattern. A pattern is an exact name, or a prefix that ends
+ * with `*`, such as `utm_*`. Returns `undefined` without patterns.
+ */
+export function createNameFilter(patterns: readonly string[]): ((name: string) => boolean) | undefined {
+  return patterns.length === 0 ? undefined : matcherOf(patterns);
+}
+
+/** Returns the patterns that match none of the given names. */
+export function unmatchedPatterns(patterns: readonly string[], names: readonly string[]): readonly string[] {
+  return patterns.filter((pattern) => !names.some(matcherOf([pattern])));
 }

@@ -13,9 +13,8 @@ import {
 } from "../../../protobuf/index.ts";
 import { toShortLine } from "../../../http/index.ts";
 import { findProtoField } from "./field-path.ts";
-import { createRawReader } from "./http-body.ts";
-import type { RestBody } from "./rest-request.ts";
-import { RuleProblem, UnknownFieldProblem } from "./rule-problem.ts";
+import { createRawReader, type RestBody } from "./http-body.ts";
+import { RuleProblem, UnknownFieldProblem } from "./http-rule.ts";
 
 /**
  * Reads a body with a valid content type. A reader has one of the three functions, or none if the rule has no body.

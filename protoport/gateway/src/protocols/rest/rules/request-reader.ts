@@ -1,22 +1,24 @@
-import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { create } from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type DescMethod, isMessage, type Message } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
 import {
   type BoundFields,
+  createFieldSetter,
   type FieldNotes,
   hasRequiredFields,
+  loadField,
   requireFields,
   type UnknownNames,
 } from "../../../protobuf/index.ts";
 import { type BodyFormat, bodyFormatOf, bodyProblem, isProtobuf } from "./body-format.ts";
+import { findProtoField } from "./field-path.ts";
+import type { RequestUrl, RestRequest } from "./http-body.ts";
 import type { HttpPattern } from "./http-rule.ts";
 import type { PathVariables } from "./path-variables.ts";
 import { createQueryBinding, hasParameters, readQuery } from "./query.ts";
 import { bindBody, createBodyReader, createFieldWrapper } from "./request-body.ts";
 import { openRequestStream, type RequestStream, requireStreamable } from "./request-stream.ts";
 import type { BindingOptions, OnIgnored } from "./rest-options.ts";
-import type { RequestUrl, RestRequest } from "./rest-request.ts";
-import { fillUpdateMask, findUpdateMask } from "./update-mask.ts";
 
 /** Converts a rule's requests to messages. */
 export interface RequestReader {
@@ -126,4 +128,21 @@ function reportIgnored(onIgnored: OnIgnored, method: DescMethod, unknown: readon
     unknown.flatMap((names) => names?.names ?? []),
     count,
   );
+}
+
+/** Returns the request's only FieldMask if the method is PATCH and the body is a message field, as in grpc-gateway. */
+function findUpdateMask(input: DescMessage, { httpMethod, body }: HttpPattern): DescField | undefined {
+  const bodyField = findProtoField(input, body);
+  if (httpMethod !== "PATCH" || bodyField?.fieldKind !== "message") return undefined;
+  const [mask, other] = input.fields.filter((field) => field.message?.typeName === FieldMaskSchema.typeName);
+  return other === undefined && mask?.fieldKind === "message" && mask.oneof === undefined ? mask : undefined;
+}
+
+/** Fills a missing or empty update mask with the paths of the fields that the body has set. */
+function fillUpdateMask(maskField: DescField, message: Message, fieldPaths: readonly string[]): void {
+  const sentMask = loadField(message, maskField);
+  if (fieldPaths.length === 0 || (isMessage(sentMask, FieldMaskSchema) && sentMask.paths.length > 0)) return;
+  // Paths in the mask are relative to the resource, so they lack the body field's name.
+  const paths = fieldPaths.map((path) => path.slice(path.indexOf(".") + 1)).toSorted();
+  createFieldSetter(maskField)(message, create(FieldMaskSchema, { paths }));
 }

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { problem, type BoundFields, isRequiredField } from "../../../protobuf/index.ts";
-import type { RequestUrl, RestRequest } from "./rest-request.ts";
-import { RuleProblem } from "./rule-problem.ts";
+import type { RequestUrl, RestRequest } from "./http-body.ts";
+import { RuleProblem } from "./http-rule.ts";
 
 /**
  * The messages in one client stream. Only the first message gets the content type and the fields in the URL. Later

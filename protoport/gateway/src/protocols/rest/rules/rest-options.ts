@@ -10,8 +10,7 @@ import { withCode, type OptionNames, refusePromise, refuseUnknownOptions, requir
 import { type ErrorForm, errorFormats } from "./error-forms.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { ExternalHttpRule } from "./http-rule.ts";
-import { restProfiles } from "./rest-profiles.ts";
-import type { RestProfile, RestServiceOptions } from "./service-options.ts";
+import { type RestProfile, restProfiles, type RestServiceOptions } from "./service-options.ts";
 import { type StreamForms, streamFormsOf } from "./stream-form.ts";
 
 /** Receives up to 16 ignored names from a request's query, up to 16 names from its body, and the total count. */

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parsePathTemplate } from "../../../../src/protocols/rest/rules/parse-path-template.ts";
+import { parsePathTemplate } from "../../../../src/protocols/rest/rules/path-template.ts";
 import { RouteTable } from "../../../../src/protocols/rest/rules/route-table.ts";
 import { numRunsOf } from "../../../../../testing/src/test-seed.ts";
 

@@ -3,7 +3,7 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:
 import { Code } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { decompressQueued } from "../../../../../src/protocols/envelope/queued-decompression.ts";
+import { decompressQueued } from "../../../../../src/protocols/envelope/compression.ts";
 import { brotli, gzip, zstd } from "../../../../../src/protocols/compression/index.ts";
 
 const message = new Uint8Array(1);

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-import { parsePathTemplate } from "../../../../../../src/protocols/rest/rules/parse-path-template.ts";
-import { RouteTable } from "../../../../../../src/protocols/rest/rules/route-table.ts";
-import { routesOverlap } from "../../../../../../src/protocols/rest/rules/template-overlap.ts";
+import { parsePathTemplate } from "../../../../../../src/protocols/rest/rules/path-template.ts";
+import { routesOverlap, RouteTable } from "../../../../../../src/protocols/rest/rules/route-table.ts";
 
 /** Returns all lists with up to `length` items, the last of which is in `last`. */
 function listsOf(items: readonly string[], last: readonly string[], length: number): readonly string[] {

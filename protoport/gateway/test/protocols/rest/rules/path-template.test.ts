@@ -3,9 +3,13 @@ import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parsePathTemplate } from "../../../../src/protocols/rest/rules/parse-path-template.ts";
-import type { PathTemplate, TemplateSegment } from "../../../../src/protocols/rest/rules/path-template.ts";
-import { isMultiSegment, printPathTemplate } from "../../../../src/protocols/rest/rules/path-template.ts";
+import {
+  isMultiSegment,
+  parsePathTemplate,
+  type PathTemplate,
+  printPathTemplate,
+  type TemplateSegment,
+} from "../../../../src/protocols/rest/rules/path-template.ts";
 
 // In this shorthand "*" and "**" are wildcards and everything else is literal.
 function shape(template: PathTemplate): object {
