@@ -7,14 +7,14 @@ const moduleVariables: Readonly<Record<string, readonly string[]>> = {
   "gateway/http/exchange/buffered-body.ts": ["sharedBlock", "sharedBytes"],
   "gateway/engine/http-server.ts": ["dateSecond", "date"],
   "grpc-handlers/calls/write-response.ts": ["keptWriter"],
-  "gateway/protobuf/messages/codegen/compile-function.ts": ["isAllowed"],
+  "gateway/protobuf/messages/codegen.ts": ["isAllowed"],
   "gateway/protocols/compression/decode-pieces.ts": ["reservedBytes"],
   "telemetry/logs/plain-lines.ts": ["timeMs", "timeText"],
 };
 
 /** Module constants to whose members a function assigns, by file. Caches whose comments state their size. */
 const assignedConstants: Readonly<Record<string, readonly string[]>> = {
-  "gateway/protobuf/messages/binary/string-reader.ts": ["shortTexts"],
+  "gateway/protobuf/messages/binary/binary-reader.ts": ["shortTexts"],
   "gateway/engine/http1/response-head.ts": ["statusLines"],
 };
 

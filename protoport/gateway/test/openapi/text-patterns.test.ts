@@ -7,7 +7,7 @@ import {
   integerPattern,
   urlFieldMaskPattern,
 } from "../../src/openapi/text-patterns.ts";
-import { parseBase64 } from "../../src/protobuf/messages/json/base64.ts";
+import { parseBase64 } from "../../src/protobuf/messages/json/text-forms.ts";
 import { parseFieldMask } from "../../src/protobuf/messages/json/field-mask.ts";
 import { integerRangeOf, parseCanonicalInteger } from "../../src/protobuf/messages/json/numbers.ts";
 import { parseDuration } from "../../src/protobuf/messages/json/times.ts";

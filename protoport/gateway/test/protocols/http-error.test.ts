@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { HttpProblem } from "../../src/http/exchange/index.ts";
-import { errorCodeOf } from "../../src/protobuf/errors/problem.ts";
+import { errorCodeOf } from "../../src/protobuf/call-errors.ts";
 import { httpError } from "../../src/protocols/http-error.ts";
 import { httpStatusOf } from "../../src/protocols/rest/rules/index.ts";
 

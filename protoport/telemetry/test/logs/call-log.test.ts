@@ -2,7 +2,7 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { CompletedRequest } from "../../../gateway/src/index.ts";
 import { createCallLog, type CallLogOptions } from "../../src/logs/call-log.ts";
-import { problem } from "../../../gateway/src/protobuf/errors/problem.ts";
+import { problem } from "../../../gateway/src/protobuf/call-errors.ts";
 import { isProbe } from "../../../gateway/src/health/probes.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 

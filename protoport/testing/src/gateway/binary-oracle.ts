@@ -1,8 +1,6 @@
 import { type BinaryReadOptions, type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
-import { writeFast } from "../../../gateway/src/protobuf/messages/binary/binary-writer.ts";
-import { readFast } from "../../../gateway/src/protobuf/messages/binary/binary-reader.ts";
-import { messageReader } from "../../../gateway/src/protobuf/messages/binary/message-reader.ts";
-import { messageWriter } from "../../../gateway/src/protobuf/messages/binary/message-writer.ts";
+import { messageWriter, writeFast } from "../../../gateway/src/protobuf/messages/binary/binary-writer.ts";
+import { messageReader, readFast } from "../../../gateway/src/protobuf/messages/binary/binary-reader.ts";
 import { hasDeclaredWireTypes } from "../../../gateway/src/protobuf/messages/binary/wire-types.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";

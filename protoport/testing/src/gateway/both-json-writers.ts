@@ -1,7 +1,7 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
-import { compileForm } from "../../../gateway/src/protobuf/messages/json/compiled-writer.ts";
+import { compileForm } from "../../../gateway/src/protobuf/messages/json/write-json.ts";
 import { createMessageForms } from "../../../gateway/src/protobuf/messages/json/message-forms.ts";
-import type { JsonStyle } from "../../../gateway/src/protobuf/messages/json/write-context.ts";
+import type { JsonStyle } from "../../../gateway/src/protobuf/messages/json/json-elements.ts";
 import { Dice } from "../dice.ts";
 import { randomBytes } from "./random-bytes.ts";
 import { putSomethingOdd } from "./odd-values.ts";

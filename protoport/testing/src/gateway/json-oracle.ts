@@ -4,7 +4,7 @@ import { type Any, AnySchema, anyUnpack, FieldMaskSchema } from "@bufbuild/proto
 import { hasCustomJsonRepresentation } from "../../../gateway/src/protobuf/messages/json/custom-form.ts";
 import { printFieldMask } from "../../../gateway/src/protobuf/messages/json/field-mask.ts";
 import { asFieldValues, loadField, setOwn } from "../../../gateway/src/protobuf/messages/json/field-values.ts";
-import { memoize } from "../../../gateway/src/protobuf/messages/codegen/memoize.ts";
+import { memoize } from "../../../gateway/src/protobuf/messages/codegen.ts";
 
 type WriteJsonOptions = Partial<JsonWriteOptions>;
 

@@ -1,6 +1,6 @@
 import { type DescMessage, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { createBinaryReader, createBinaryWriter } from "../../../gateway/src/protobuf/messages/binary/index.ts";
-import { canCompile } from "../../../gateway/src/protobuf/messages/codegen/index.ts";
+import { canCompile } from "../../../gateway/src/protobuf/messages/codegen.ts";
 import { hasDeclaredWireTypes } from "../../../gateway/src/protobuf/messages/binary/wire-types.ts";
 import { createJsonMessageWriter, readPartialJson } from "../../../gateway/src/protobuf/messages/json/index.ts";
 import { createMessageForms } from "../../../gateway/src/protobuf/messages/json/message-forms.ts";

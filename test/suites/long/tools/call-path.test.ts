@@ -4,7 +4,7 @@ import { runProgram } from "../../../../protoport/testing/src/process/child-prog
 const everywhere = ["", "engine/", "http/exchange/", "protocols/", "serve/"]
   .map((name) => `gateway/${name}`)
   .concat("handler");
-const binary = ["gateway/protobuf/messages/binary/", "gateway/protobuf/messages/codegen/"];
+const binary = ["gateway/protobuf/messages/binary/", "gateway/protobuf/"];
 const json = "gateway/protobuf/messages/json/";
 const rules = "gateway/protocols/rest/rules/";
 const awaited = "gateway/http/node/";

@@ -1,13 +1,29 @@
+import { create, type DescFile } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
-import type {
-  DescriptorProto,
-  FieldDescriptorProto,
-  FileDescriptorProto,
-  FileDescriptorSet,
+import {
+  type DescriptorProto,
+  type FieldDescriptorProto,
+  file_google_protobuf_any,
+  file_google_protobuf_api,
+  file_google_protobuf_descriptor,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_source_context,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_type,
+  file_google_protobuf_wrappers,
+  type FileDescriptorProto,
+  type FileDescriptorSet,
+  FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
 import { toShortLine } from "../../http/index.ts";
-import { knownFile } from "./known-files.ts";
-import { sortFiles } from "./sort-files.ts";
+import { file_google_api_annotations } from "../gen/google/api/annotations_pb.ts";
+import { file_google_api_field_behavior } from "../gen/google/api/field_behavior_pb.ts";
+import { file_google_api_field_info } from "../gen/google/api/field_info_pb.ts";
+import { file_google_api_http } from "../gen/google/api/http_pb.ts";
+import { file_google_api_httpbody } from "../gen/google/api/httpbody_pb.ts";
 import { joinNames } from "./validate-files.ts";
 
 /** The result of {@link completeFiles}. Each file in `set` comes after the files that it imports. */
@@ -193,4 +209,54 @@ export function copyWith<Copied extends object>(message: Copied, changes: Partia
 
 function withoutLeadingDot(typeName: string): string {
   return typeName.startsWith(".") ? typeName.slice(1) : typeName;
+}
+
+const known: readonly DescFile[] = [
+  file_google_api_annotations,
+  file_google_api_field_behavior,
+  file_google_api_field_info,
+  file_google_api_http,
+  file_google_api_httpbody,
+  file_google_protobuf_any,
+  file_google_protobuf_api,
+  file_google_protobuf_descriptor,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_source_context,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_type,
+  file_google_protobuf_wrappers,
+];
+
+/** Finds a well-known file by name. A server's reflection may lack a well-known file that other files import. */
+export function knownFile(name: string): FileDescriptorProto | undefined {
+  return known.find(({ proto }) => proto.name === name)?.proto;
+}
+
+/** Maximum length of an import chain, which protects the stack. Google's APIs need a tenth of this limit. */
+const importDepthMax = 200;
+
+/**
+ * Sorts files so that each file comes after its imports, as registries require. The map must contain all imports.
+ *
+ * @throws Error for an import cycle, or imports that are nested too deep
+ */
+export function sortFiles(files: ReadonlyMap<string, FileDescriptorProto>): FileDescriptorSet {
+  const sorted = new Set<FileDescriptorProto>();
+  const visit = (name: string, importers: readonly string[]): void => {
+    const file = files.get(name);
+    if (file === undefined || sorted.has(file)) return;
+    if (importers.includes(name)) {
+      throw new Error(`import cycle: ${toShortLine([...importers.slice(importers.indexOf(name)), name].join(" -> "))}`);
+    }
+    if (importers.length >= importDepthMax) {
+      throw new Error(`imports are nested more than ${importDepthMax} levels deep, at ${toShortLine(name)}`);
+    }
+    for (const imported of file.dependency) visit(imported, [...importers, name]);
+    sorted.add(file);
+  };
+  for (const name of files.keys()) visit(name, []);
+  return create(FileDescriptorSetSchema, { file: [...sorted] });
 }

@@ -1,6 +1,6 @@
 import {
-  clearField,
   clearExtension,
+  clearField,
   create,
   type DescEnum,
   type DescExtension,
@@ -18,8 +18,8 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { type Any, AnySchema, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
 import { toShortLine } from "../../http/index.ts";
-import { problem, withDetails } from "../errors/index.ts";
-import { hasPath, type UpdateMask, updateMaskOf } from "./mask-paths.ts";
+import { problem, withDetails } from "../call-errors.ts";
+import { labelsOf, type VisibilityOptions } from "./hide-restricted.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 
 /** Maximum nesting depth of encoded messages, such as an Any's content or an extension. Deeper messages are removed. */
@@ -268,4 +268,53 @@ function removeItems(list: unknown[], isRemoved: (item: unknown) => boolean): vo
 function itemsOf(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return typeof value === "object" && value !== null && !isMessage(value) ? Object.values(value) : [value];
+}
+
+/** A message's update mask field, and the message type whose fields the mask's paths name. */
+interface UpdateMask {
+  readonly field: DescField;
+  readonly target: DescMessage;
+}
+
+/**
+ * Returns a message's update mask (AIP-134) and the resource that the mask refers to. Returns `undefined` unless the
+ * message has exactly one google.protobuf.FieldMask and one resource message.
+ */
+function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
+  const singular = fields.filter((field) => field.fieldKind === "message");
+  const [field, otherMask] = singular.filter(({ message }) => message.typeName === FieldMaskSchema.typeName);
+  const [resource, other] = singular.filter(({ message }) => !message.typeName.startsWith("google.protobuf."));
+  if (field === undefined || resource === undefined || otherMask !== undefined || other !== undefined) return undefined;
+  return { field, target: resource.message };
+}
+
+/** Returns whether a path, with proto or JSON names, `*` and map keys, names a field in a message. */
+function hasPath(target: DescMessage, path: string): boolean {
+  let message: DescMessage | undefined = target;
+  const names = path.match(/`[^`]*`|[^.]+/g) ?? [];
+  for (let at = 0; at < names.length; at += 1) {
+    const name = names[at];
+    if (name === "*") continue;
+    const field: DescField | undefined = message?.fields.find((each) => each.name === name || each.jsonName === name);
+    if (field === undefined) return false;
+    message = field.message;
+    if (message?.typeName.startsWith("google.protobuf.") === true) return true;
+    // The next name is a map key.
+    if (field.fieldKind === "map") at += 1;
+  }
+  return names.length > 0;
+}
+
+/** Returns a line for each allowed visibility label that no definition uses, or if no definition has a rule. */
+export function describeUnusedLabels(
+  visibility: VisibilityOptions | undefined,
+  used: ReadonlySet<string>,
+): readonly string[] {
+  const { allow } = visibility ?? {};
+  if (allow?.length === 0 && used.size === 0)
+    return ["visibility has no effect: the definitions have no google.api.visibility rules"];
+  const hint = used.size === 0 ? "the definitions have no labels" : `the definitions use ${[...used].join(", ")}`;
+  return (allow ?? [])
+    .filter((label) => !labelsOf(label).some((each) => used.has(each)))
+    .map((label) => `the visibility label ${JSON.stringify(label)} has no effect: ${hint}`);
 }

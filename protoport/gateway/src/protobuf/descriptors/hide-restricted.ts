@@ -1,18 +1,21 @@
-import type { Message, UnknownField } from "@bufbuild/protobuf";
+import { create, mergeFromBinary, type Message, toBinary, type UnknownField } from "@bufbuild/protobuf";
+import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import type {
   DescriptorProto,
   EnumDescriptorProto,
   FieldDescriptorProto,
   FileDescriptorProto,
+  MessageOptions,
+  MethodDescriptorProto,
+  MethodOptions,
   ServiceDescriptorProto,
 } from "@bufbuild/protobuf/wkt";
-import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { arrayOfStrings, type OptionNames, required } from "../../http/index.ts";
+import { http } from "../gen/google/api/annotations_pb.ts";
+import { type HttpRule, HttpRuleSchema } from "../gen/google/api/http_pb.ts";
 import { copyWith } from "./complete-files.ts";
-import { DroppedImports } from "./dropped-imports.ts";
-import { withoutHiddenBindings } from "./hide-bindings.ts";
-import { ListPositions } from "./list-positions.ts";
-import { withoutOneofFields } from "./message-rules.ts";
+import { DroppedImports, ListPositions } from "./needed-files.ts";
+import { type EncodedField, fieldsOf } from "./parse-files.ts";
 import { joinNames } from "./validate-files.ts";
 
 /** Options for hiding elements by their `google.api.visibility` rules. */
@@ -38,7 +41,7 @@ export interface VisibleFiles {
 }
 
 /** The number of the six extensions in google/api/visibility.proto, which a descriptor set may lack. */
-const extensionNumber = 72295727;
+const visibilityNumber = 72295727;
 
 /** The number of `VisibilityRule.restriction`. Field 1 is `selector`, which options do not use. */
 const restrictionNumber = 2;
@@ -262,7 +265,7 @@ class Rules {
 
 /** Returns the labels in an element's visibility rule, if any. @throws RangeError if the rule is malformed */
 export function visibilityLabelsOf({ options }: Restrictable): readonly string[] {
-  return (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber).flatMap(labelsOfRule);
+  return (options?.$unknown ?? []).filter(({ no }) => no === visibilityNumber).flatMap(labelsOfRule);
 }
 
 function namesWithout(
@@ -288,4 +291,90 @@ function labelsOfRule({ data, wireType }: UnknownField): readonly string[] {
     else rule.skip(type, number);
   }
   return labels;
+}
+
+/** The number of the extension `buf.validate.message`. Used because a descriptor set may lack the extension's file. */
+const messageRulesNumber = 1159;
+
+/** The numbers of `MessageRules.oneof` and `MessageOneofRule.fields`. */
+const oneofNumber = 4;
+const fieldsNumber = 1;
+
+/**
+ * Removes fields from `(buf.validate.message).oneof` rules, and rules that have no remaining fields.
+ *
+ * @throws Error if the option is malformed
+ */
+function withoutOneofFields(options: MessageOptions, names: ReadonlySet<string>): MessageOptions {
+  if (options.$unknown?.some(({ no }) => no === messageRulesNumber) !== true) return options;
+  return copyWith(options, {
+    $unknown: options.$unknown.map((field) => {
+      if (field.no !== messageRulesNumber || field.wireType !== WireType.LengthDelimited) return field;
+      const rules = rulesWithout(new BinaryReader(field.data).bytes(), names);
+      return { ...field, data: new BinaryWriter().bytes(rules).finish() };
+    }),
+  });
+}
+
+/** Returns an encoded `MessageRules` without some fields in its oneof rules. */
+function rulesWithout(rules: Uint8Array, names: ReadonlySet<string>): Uint8Array {
+  const writer = new BinaryWriter();
+  for (const field of fieldsOf(rules)) {
+    if (field.number !== oneofNumber || field.content === undefined) {
+      writer.raw(encodedIn(rules, field));
+      continue;
+    }
+    const rule = oneofRuleWithout(field.content, names);
+    if (rule !== undefined) writer.tag(oneofNumber, WireType.LengthDelimited).bytes(rule);
+  }
+  return writer.finish();
+}
+
+/** Returns an encoded `MessageOneofRule` without some fields, or `undefined` if no fields remain. */
+function oneofRuleWithout(rule: Uint8Array, names: ReadonlySet<string>): Uint8Array | undefined {
+  const isNamed = ({ number, content }: EncodedField): boolean =>
+    number === fieldsNumber && names.has(new TextDecoder().decode(content));
+  const kept = [...fieldsOf(rule)].filter((field) => !isNamed(field));
+  if (!kept.some(({ number }) => number === fieldsNumber)) return undefined;
+  const writer = new BinaryWriter();
+  for (const field of kept) writer.raw(encodedIn(rule, field));
+  return writer.finish();
+}
+
+function encodedIn(message: Uint8Array, { start, end }: EncodedField): Uint8Array {
+  return message.subarray(start, end);
+}
+
+/** Returns whether a proto name path leads to a hidden field of a type. */
+type IsHiddenPath = (typeName: string, path: string) => boolean;
+
+/** Returns a method without the bindings in its HTTP rule whose path, body or response body names a hidden field. */
+function withoutHiddenBindings(method: MethodDescriptorProto, isHidden: IsHiddenPath): MethodDescriptorProto {
+  const { inputType, outputType, options } = method;
+  const unknown = options?.$unknown ?? [];
+  const annotations = unknown.filter(({ no }) => no === http.number);
+  if (options === undefined || annotations.length === 0) return method;
+  const rule = create(HttpRuleSchema);
+  for (const { data } of annotations) mergeFromBinary(HttpRuleSchema, rule, new BinaryReader(data).bytes());
+  const bindings = [rule, ...rule.additionalBindings];
+  const visible = bindings.filter(
+    (binding) =>
+      !requestFieldsOf(binding).some((path) => isHidden(inputType, path)) &&
+      !isHidden(outputType, binding.responseBody),
+  );
+  if (visible.length === bindings.length) return method;
+  const [first, ...others] = visible;
+  const $unknown = unknown.filter(({ no }) => no !== http.number);
+  if (first !== undefined) {
+    const kept = { ...first, selector: rule.selector, additionalBindings: others };
+    const data = new BinaryWriter().bytes(toBinary(HttpRuleSchema, kept)).finish();
+    $unknown.push({ no: http.number, wireType: WireType.LengthDelimited, data });
+  }
+  return copyWith(method, { options: copyWith<MethodOptions>(options, { $unknown }) });
+}
+
+/** Returns the paths of the request's fields that a binding's path template and body name. */
+function requestFieldsOf({ pattern, body }: HttpRule): readonly string[] {
+  const template = pattern.case === "custom" ? pattern.value.path : (pattern.value ?? "");
+  return [body, ...[...template.matchAll(/\{([\w.]+)/g)].map(([, path = ""]) => path)];
 }

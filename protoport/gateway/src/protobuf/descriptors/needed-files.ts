@@ -1,4 +1,5 @@
 import type { DescriptorProto, FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import { copyWith } from "./complete-files.ts";
 import { joinNames } from "./validate-files.ts";
 
 /**
@@ -45,7 +46,7 @@ export function referredTypes({ messageType, extension, service }: FileDescripto
 }
 
 /** Returns the full names of a file's messages and enums. */
-export function* declaredTypes({ package: scope, messageType, enumType }: FileDescriptorProto): Generator<string> {
+function* declaredTypes({ package: scope, messageType, enumType }: FileDescriptorProto): Generator<string> {
   const messages = messageType.map((message) => ({ message, typeName: joinNames(scope, message.name) }));
   for (const { name } of enumType) yield joinNames(scope, name);
   for (const { message, typeName } of messages) {
@@ -54,5 +55,87 @@ export function* declaredTypes({ package: scope, messageType, enumType }: FileDe
     messages.push(
       ...message.nestedType.map((nested) => ({ message: nested, typeName: joinNames(typeName, nested.name) })),
     );
+  }
+}
+
+/** The number of the field `dependency` in SourceCodeInfo paths. */
+const dependencyNumber = 3;
+
+/** Removes imports that only hidden elements need. */
+export class DroppedImports {
+  readonly #files: ReadonlyMap<string, FileDescriptorProto>;
+
+  constructor(files: readonly FileDescriptorProto[]) {
+    this.#files = new Map(files.map((file) => [file.name, file]));
+  }
+
+  /**
+   * Returns the file `visible` without the imports that only hidden elements need. Keeps imports that declare
+   * extensions, because options may use these extensions. After a removal, no import is public, because `completeFiles`
+   * adds the imports that other files need.
+   */
+  removeFrom(file: FileDescriptorProto, visible: FileDescriptorProto, positions: ListPositions): FileDescriptorProto {
+    const before = referredTypes(file);
+    const after = referredTypes(visible);
+    if (before.size === after.size) return visible;
+    const kept = positions.filter([dependencyNumber], file.dependency, (name) => {
+      const types = this.#typesOf(name);
+      return types === undefined || !types.some((type) => before.has(type)) || types.some((type) => after.has(type));
+    });
+    return copyWith(visible, { dependency: kept.map(([name]) => name), publicDependency: [], weakDependency: [] });
+  }
+
+  /** Returns the types that an import provides, or `undefined` if the import must be kept. */
+  #typesOf(name: string): readonly string[] | undefined {
+    const names = new Set([name]);
+    const types: string[] = [];
+    for (const each of names) {
+      const file = this.#files.get(each);
+      if (file === undefined || hasExtensions(file)) return undefined;
+      types.push(...declaredTypes(file));
+      for (const index of file.publicDependency) names.add(file.dependency[index] ?? "");
+    }
+    return types;
+  }
+}
+
+function hasExtensions({ extension, messageType }: FileDescriptorProto): boolean {
+  const messages = [...messageType];
+  for (const { nestedType } of messages) messages.push(...nestedType);
+  return extension.length > 0 || messages.some((message) => message.extension.length > 0);
+}
+
+/**
+ * Translates SourceCodeInfo paths after list items were removed. A path alternates field numbers and list indexes
+ * (descriptor.proto), such as `[4, 0, 2, 3]` for the first message's fourth field.
+ */
+export class ListPositions {
+  /** For each changed list, by its old path: the new indexes of kept items, by old index. */
+  readonly #lists = new Map<string, ReadonlyMap<number, number>>();
+
+  /** Returns the items to keep, with their old indexes. @param path - the list's old path */
+  filter<Item>(
+    path: readonly number[],
+    items: readonly Item[],
+    isKept: (item: Item, at: number) => boolean,
+  ): readonly (readonly [Item, number])[] {
+    const kept = items.map((item, at) => [item, at] as const).filter(([item, at]) => isKept(item, at));
+    if (kept.length < items.length) this.#lists.set(path.join(), new Map(kept.map(([, old], at) => [old, at])));
+    return kept;
+  }
+
+  /** Returns an element's new path, or `undefined` if the element was removed. */
+  translate(path: number[]): number[] | undefined {
+    if (this.#lists.size === 0) return path;
+    const translated = [...path];
+    for (let at = 1; at < path.length; at += 2) {
+      const list = this.#lists.get(path.slice(0, at).join());
+      const [old] = path.slice(at);
+      if (list === undefined || old === undefined) continue;
+      const position = list.get(old);
+      if (position === undefined) return undefined;
+      translated[at] = position;
+    }
+    return translated;
   }
 }

@@ -1,11 +1,11 @@
-import { createRegistry, equals } from "@bufbuild/protobuf";
+import { createRegistry, type DescEnum, type DescMessage, type DescService, equals } from "@bufbuild/protobuf";
 import {
   type DescriptorProto,
   type EnumDescriptorProto,
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
-import { toShortLine, withCode } from "../../http/index.ts";
+import { messageOf, toShortLine, withCode } from "../../http/index.ts";
 
 /** Maximum characters in a name, or in one segment of a package name. protoc has no limit for names. */
 const nameMax = 1_000;
@@ -115,7 +115,7 @@ export function isPlaceholder({ syntax, messageType, enumType, extension, servic
 }
 
 /** Checks a message's fields, oneofs and extensions, but no nested types. @throws Error that names the first problem */
-export function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
+function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
   if (fields.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} fields`);
   requireDistinct(
     fields.map(({ name }) => name),
@@ -137,7 +137,7 @@ export function validateMessage({ field: fields, oneofDecl, extension }: Descrip
 }
 
 /** Checks an enum's values. @throws Error that names the first problem */
-export function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
+function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
   if (values.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} values`);
   if (values.length === 0) throw new Error(`${toShortLine(typeName)} has no values`);
   requireDistinct(
@@ -147,7 +147,7 @@ export function validateEnum({ value: values }: EnumDescriptorProto, typeName: s
 }
 
 /** Checks that a type's members have valid and unique names. @throws Error that names the first problem */
-export function requireDistinct(names: readonly string[], owner: string): void {
+function requireDistinct(names: readonly string[], owner: string): void {
   const seen = new Set<string>();
   for (const name of names) {
     requireIdentifier(name);
@@ -157,8 +157,45 @@ export function requireDistinct(names: readonly string[], owner: string): void {
 }
 
 /** Checks a name. @throws Error for a name that is not a protobuf identifier, or too long */
-export function requireIdentifier(name: string): void {
+function requireIdentifier(name: string): void {
   if (name.length > nameMax)
     throw new Error(`a name must not be longer than ${nameMax} characters, got ${toShortLine(name)}`);
   if (!identifier.test(name)) throw new Error(`${JSON.stringify(toShortLine(name))} is not a protobuf identifier`);
+}
+
+/**
+ * Checks services and all types that their messages use, as `validateFiles` does, because the descriptors may not come
+ * from protoc. Fields must have JSON names, which server reflection in C++, Java and Python leaves out.
+ *
+ * @throws Error that names the first problem
+ */
+export function validateServices(services: Iterable<DescService>): void {
+  try {
+    validate(services);
+  } catch (error) {
+    throw withCode(new Error(`cannot use the descriptors: ${messageOf(error)}`), "ERR_DESCRIPTORS");
+  }
+}
+
+function validate(services: Iterable<DescService>): void {
+  const messages = new Set<DescMessage>();
+  const enums = new Set<DescEnum>();
+  for (const { typeName, methods } of services) {
+    typeName.split(".").forEach(requireIdentifier);
+    requireDistinct(
+      methods.map(({ name }) => name),
+      typeName,
+    );
+    for (const { input, output } of methods) messages.add(input).add(output);
+  }
+  for (const { proto, typeName, fields } of messages) {
+    typeName.split(".").forEach(requireIdentifier);
+    validateMessage(proto, typeName);
+    for (const { name, jsonName, message, enum: ofEnum } of fields) {
+      if (jsonName === "") throw new Error(`field ${toShortLine(name)} of ${toShortLine(typeName)} has no JSON name`);
+      if (message !== undefined) messages.add(message);
+      if (ofEnum !== undefined) enums.add(ofEnum);
+    }
+  }
+  for (const { proto, typeName } of enums) validateEnum(proto, typeName);
 }

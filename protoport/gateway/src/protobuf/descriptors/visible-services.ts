@@ -1,11 +1,9 @@
 import type { DescFile, DescService } from "@bufbuild/protobuf";
-import { refuseUnknownOptions, runSteps } from "../../http/index.ts";
+import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
+import { refuseUnknownOptions, runSteps, withCode } from "../../http/index.ts";
 import { completeFiles } from "./complete-files.ts";
-import { filesOf } from "./files-of.ts";
-import { hideRestricted, type VisibilityOptions, visibilityOptionNames } from "./hide-restricted.ts";
-import { refuseIncomplete } from "./incomplete-files.ts";
-import { linkFiles } from "./link-files.ts";
-import type { DescribedServices } from "./read-descriptor-set.ts";
+import { hideRestricted, visibilityOptionNames, type VisibilityOptions } from "./hide-restricted.ts";
+import { type DescribedServices, linkFiles } from "./read-descriptor-set.ts";
 import { distinctFiles } from "./validate-files.ts";
 
 /** The visible types in files, with separate descriptors. */
@@ -49,4 +47,40 @@ export function visibleServices(
   refuseUnknownOptions(visibility, visibilityOptionNames, "visibleServices");
   const { types } = hideInFiles(services, visibility);
   return services.flatMap(({ typeName }) => types.getService(typeName) ?? []);
+}
+
+/** The property of marked files. Not a unique symbol, because a program may load two copies of this module. */
+const incompleteKey = Symbol.for("@protoport/gateway/incomplete");
+
+/** Marks a file that lacks the custom options of services, messages, fields and enums, as from `@grpc/proto-loader`. */
+export function markIncomplete(file: FileDescriptorProto): void {
+  Object.defineProperty(file, incompleteKey, { value: true, enumerable: true });
+}
+
+/**
+ * Refuses marked files, because an option of the gateway would ignore the rules that they lack.
+ *
+ * @param described - the services and types in the files
+ * @param option - the option's name
+ * @throws TypeError that names the first service in a marked file
+ */
+export function refuseIncomplete(
+  described: Iterable<{ readonly file: DescFile }>,
+  option: "validation" | "visibility",
+): void {
+  const incomplete = [...filesOf(described)].filter(({ proto }) => incompleteKey in proto);
+  if (incomplete.length === 0) return;
+  const [service]: readonly DescService[] = incomplete.flatMap(({ services }) => services);
+  const name = service?.typeName ?? incomplete.map(({ proto }) => proto.name).join(", ");
+  const problem =
+    `option "${option}": the definition of ${name} lacks the rules of services, messages, fields and enums, because ` +
+    "@grpc/proto-loader drops them; set descriptors of addGrpcJsService, addNiceGrpcService or createGatewayStrategy";
+  throw withCode(new TypeError(problem), "ERR_DESCRIPTORS");
+}
+
+/** Returns the files that declare the descriptors, and their imports, recursively. */
+export function filesOf(descriptors: Iterable<{ readonly file: DescFile }>): ReadonlySet<DescFile> {
+  const files = new Set([...descriptors].map(({ file }) => file));
+  for (const { dependencies } of files) for (const dependency of dependencies) files.add(dependency);
+  return files;
 }

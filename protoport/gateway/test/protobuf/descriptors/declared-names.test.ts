@@ -1,7 +1,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
-import { declaredNames } from "../../../src/protobuf/descriptors/declared-names.ts";
+import { declaredNames } from "../../../src/protobuf/descriptors/parse-files.ts";
 
 test("declaredNames returns the services and RPCs in all files", () => {
   const file = [

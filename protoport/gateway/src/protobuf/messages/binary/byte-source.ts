@@ -1,4 +1,4 @@
-import { bailOut } from "../codegen/index.ts";
+import { bailOut } from "../codegen.ts";
 
 /** The bytes of a message, with the current read position. */
 export class ByteSource {

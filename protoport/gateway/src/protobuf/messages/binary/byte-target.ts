@@ -1,5 +1,5 @@
 import { allocateBytes } from "../../../http/index.ts";
-import { bailOut } from "../codegen/index.ts";
+import { bailOut } from "../codegen.ts";
 
 /**
  * The buffer for writing a message, with the current write position. JavaScript ignores writes past an array's end, so

@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import { Edition, FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { bailOut, canCompile, compileFunction, literal, messageClass, memoize, TypeScope } from "../codegen/index.ts";
+import { bailOut, canCompile, compileFunction, literal, memoize, messageClass, TypeScope } from "../codegen.ts";
 
 /** Converts an object to a message, or returns `undefined` if the result is not certain. */
 export type PlainConverter = (value: unknown) => Message | undefined;

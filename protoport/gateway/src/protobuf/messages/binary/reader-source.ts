@@ -1,8 +1,7 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
-import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf } from "./fields.ts";
-import { isInherited, literal, switchSource } from "../codegen/index.ts";
-import { wireTypeOf } from "./wire-types.ts";
+import { isKeptAsJson, isWrapped, type MessageField, messageWireType, scalarOf, wireTypeOf } from "./wire-types.ts";
+import { isInherited, literal, switchSource } from "../codegen.ts";
 
 /** Assigns names to the values that a reader's generated source uses. */
 export interface ReaderNames {

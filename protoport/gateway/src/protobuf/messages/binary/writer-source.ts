@@ -1,9 +1,8 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { WireType } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { isKeptAsJson, isWrapped, messageWireType, type MessageField, scalarOf } from "./fields.ts";
-import { literal } from "../codegen/index.ts";
-import { wireTypeOf } from "./wire-types.ts";
+import { isKeptAsJson, isWrapped, type MessageField, messageWireType, scalarOf, wireTypeOf } from "./wire-types.ts";
+import { literal } from "../codegen.ts";
 
 /** Assigns names to the values that a writer's generated source uses. */
 export interface WriterNames {

@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { literal, compileFunction, messageClass, memoize, switchSource, TypeScope, bailOut } from "../codegen/index.ts";
+import { bailOut, compileFunction, literal, memoize, messageClass, switchSource, TypeScope } from "../codegen.ts";
 import { acceptsNull } from "./field-reader.ts";
 import { localFormOf, setOwn } from "./field-values.ts";
 import { fieldsByName } from "./names.ts";

@@ -2,15 +2,15 @@
  * Reads and writes proto3 JSON strictly. An int64 is read from the source text and never through a double.
  *
  * Fast path for reading: bytes → UTF-8 text → `JSON.parse` (parse-plain) → message, by code generated for its type
- * (compiled-reader, plain-values, and value-messages for google.protobuf.Value). If the fast path could lose
+ * (compiled-reader, plain-values). If the fast path could lose
  * information, or the text is invalid, the exact reader reads the text again: tokens (json-scanner) → fields by
- * descriptor (message-reader, field-reader, well-known-readers) → message, or an error that names the field. The exact
+ * descriptor (read-exact, field-reader, well-known-readers) → message, or an error that names the field. The exact
  * reader defines the result. The fast path is five times as fast. text-forms parses values in URLs, which are spelled
  * as in JSON, and text values in JSON.
  *
  * Platforms that never allow code generation, such as web pages, use only read-exact.
  *
- * Writing: message → objects, by generated code (compiled-writer) or by closures (message-forms), with the same value
+ * Writing: message → objects, by generated code (write-json) or by closures (message-forms), with the same value
  * forms (json-forms, json-elements) → text, by `JSON.stringify`.
  */
 export {
@@ -23,15 +23,16 @@ export {
 } from "./read-json.ts";
 export { readJsonExactly, toText } from "./read-exact.ts";
 export {
+  createReachableRegistry,
   ignoredJsonOptions,
   jsonOptionNames,
-  type ReadJsonOptions,
   readJsonOptionNames,
+  type ReadJsonOptions,
   type ReadServiceJsonOptions,
 } from "./read-options.ts";
 export { anyToJson, createJsonFieldWriter, createJsonMessageWriter, type WriteJsonOptions } from "./write-json.ts";
 export { createFieldForm, createMessageForms } from "./message-forms.ts";
-export type { JsonStyle } from "./write-context.ts";
+export type { JsonStyle } from "./json-elements.ts";
 export {
   asFieldValues,
   createFieldSetter,
@@ -44,15 +45,13 @@ export {
   setOwn,
 } from "./field-values.ts";
 export { hasCustomJsonRepresentation, isJsonObject } from "./custom-form.ts";
-export { FieldProblem, quote } from "./field-problem.ts";
+export { FieldProblem, quote, UnknownNames } from "./field-problem.ts";
 export { JsonScanner } from "./json-scanner.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
 export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
-export { UnknownNames } from "./unknown-names.ts";
 export { integerRangeOf } from "./numbers.ts";
 export { findField, jsonNameOf } from "./names.ts";
 export { parseGoDuration } from "./times.ts";
 export { createUrlEntryParser, createUrlTextParser, type UrlTextParser } from "./text-forms.ts";
-export { memoize } from "../codegen/index.ts";
-export { createReachableRegistry } from "./reachable-types.ts";
+export { memoize } from "../codegen.ts";
 export { shortestFloat } from "./shortest-float.ts";

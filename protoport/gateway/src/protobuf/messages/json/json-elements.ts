@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject, JsonValue, JsonWriteOptions } from "@bufbuild/protobuf";
+import type { CodegenOptions } from "../codegen.ts";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
-import type { JsonForm } from "./write-context.ts";
 
 /** Converts a value to JSON. @throws TypeError if the value does not have the type that `form` requires */
 export function valueToJson(value: unknown, form: JsonForm): JsonValue {
@@ -54,4 +54,25 @@ function isOfType(values: FieldValues, type: string): values is JsonObject {
 /** Throws the error for a value with the wrong type. */
 export function refuseType(expected: string, value: unknown): never {
   throw new TypeError(`expected ${expected}, got ${typeof value}`);
+}
+
+/** Options for writing messages as JSON, from Connect and from one service. */
+export interface JsonStyle extends Partial<JsonWriteOptions>, CodegenOptions {
+  /** Whether 64-bit integers are written as numbers if a double can represent them exactly. */
+  readonly int64Numbers?: boolean;
+}
+
+/** Converts one type's values to values for `JSON.stringify`. */
+export interface ToJson {
+  /** @throws Error if the value has another type, or has no JSON form */
+  toJson(value: unknown): JsonValue;
+}
+
+/** The converter for one type's values, or the JavaScript type's name if the values need no conversion. */
+export type JsonForm = "string" | "boolean" | "number" | ToJson;
+
+/** The JSON writers for message types. A writer is compiled on first use, because a type may contain itself. */
+export interface MessageForms {
+  readonly style: JsonStyle;
+  writerOf(desc: DescMessage): ToJson;
 }

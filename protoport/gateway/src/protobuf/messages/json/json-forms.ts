@@ -28,10 +28,17 @@ import {
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
 import { printFieldMask } from "./field-mask.ts";
 import { asFieldValues, localFormOf, setOwn } from "./field-values.ts";
-import { mapToJson, refuseType, valueToJson } from "./json-elements.ts";
+import {
+  type JsonForm,
+  type JsonStyle,
+  mapToJson,
+  type MessageForms,
+  refuseType,
+  type ToJson,
+  valueToJson,
+} from "./json-elements.ts";
 import { shortestFloat } from "./shortest-float.ts";
 import { printDuration, printTimestamp } from "./times.ts";
-import type { JsonForm, JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
 /** Returns how a field's values, or its list or map elements, are converted to JSON. */
 export function jsonFormOf(field: DescField, forms: MessageForms): JsonForm {

@@ -10,11 +10,10 @@ import {
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { asFieldValues, type FieldValues, setOwn } from "./field-values.ts";
-import { listToJson, mapToJson, valueToJson } from "./json-elements.ts";
+import { type JsonStyle, listToJson, mapToJson, type MessageForms, type ToJson, valueToJson } from "./json-elements.ts";
 import { jsonFormOf, refuseMessage, formOfWellKnownType } from "./json-forms.ts";
-import { memoize } from "../codegen/index.ts";
+import { memoize } from "../codegen.ts";
 import { jsonNameOf } from "./names.ts";
-import type { JsonStyle, MessageForms, ToJson } from "./write-context.ts";
 
 /** Creates the function that converts a type's messages to JSON objects with a member for each field. */
 export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];

@@ -1,5 +1,5 @@
 import type { DescEnum, DescEnumValue, DescField, DescMessage } from "@bufbuild/protobuf";
-import { memoize } from "../codegen/index.ts";
+import { memoize } from "../codegen.ts";
 
 interface Named {
   readonly name: string;

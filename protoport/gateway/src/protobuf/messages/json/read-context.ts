@@ -1,9 +1,8 @@
 import type { DescField, DescMessage, MessageShape, Registry } from "@bufbuild/protobuf";
 import type { NamedOption } from "../../../http/index.ts";
-import type { PathStep } from "./field-problem.ts";
+import type { PathStep, UnknownNames } from "./field-problem.ts";
 import type { FieldValues } from "./field-values.ts";
 import type { JsonScanner } from "./json-scanner.ts";
-import type { UnknownNames } from "./unknown-names.ts";
 
 /**
  * The fields that one part of a request sets, and that the other parts must not set. The value is `"whole"` for the

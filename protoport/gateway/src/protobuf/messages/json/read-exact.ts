@@ -1,15 +1,33 @@
-import type { DescField, DescMessage, Message, MessageShape } from "@bufbuild/protobuf";
-import { create, isMessage } from "@bufbuild/protobuf";
-import { type NamedOption } from "../../../http/index.ts";
-import { problem } from "../../errors/index.ts";
-import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
+import {
+  create,
+  type DescExtension,
+  type DescField,
+  type DescMessage,
+  equals,
+  isMessage,
+  type Message,
+  type MessageShape,
+  setExtension,
+} from "@bufbuild/protobuf";
+import type { NamedOption } from "../../../http/index.ts";
+import { problem } from "../../call-errors.ts";
+import { memoize } from "../codegen.ts";
+import { FieldProblem, type PathStep, printPath, quote, UnknownNames } from "./field-problem.ts";
 import { createFieldReader } from "./field-reader.ts";
-import { refuseOtherMember } from "./field-values.ts";
+import { createFieldSetter, type FieldValues, loadField, refuseOtherMember } from "./field-values.ts";
 import { JsonScanner } from "./json-scanner.ts";
-import { messageReaders } from "./message-reader.ts";
-import type { BoundFields, FieldReader, ReadContext } from "./read-context.ts";
+import { findField } from "./names.ts";
+import type {
+  BoundFields,
+  FieldReader,
+  MessageReaders,
+  ReadContext,
+  ReadFieldsOptions,
+  ValueReader,
+} from "./read-context.ts";
 import type { ReadServiceJsonOptions } from "./read-options.ts";
-import { UnknownNames } from "./unknown-names.ts";
+import { requireFieldsRead } from "./required-fields.ts";
+import { createWellKnownReader } from "./well-known-readers.ts";
 
 /** Rules for reading one JSON text, in addition to the options. */
 export type TextRules = Pick<ReadContext, "sameAsBound" | "notes">;
@@ -116,4 +134,146 @@ export function toText(json: Uint8Array | string): string {
 
 function invalidMessageError(message: string, option?: NamedOption): Error {
   return problem("ERR_MESSAGE_INVALID", message, { option });
+}
+
+const fieldReaderOf = memoize(createFieldReader);
+
+/** The readers for all message types. A reader is created on first use, because a message type may contain itself. */
+const messageReaders: MessageReaders = {
+  readerOf: memoize(
+    (desc: DescMessage): ValueReader => createWellKnownReader(desc) ?? ((context) => readFields(context, desc)),
+  ),
+  readFields,
+};
+
+function readFields<Desc extends DescMessage>(
+  context: ReadContext,
+  desc: Desc,
+  { bound, into, ignoredKey }: ReadFieldsOptions = {},
+): MessageShape<Desc> {
+  const { scanner, unknown, path } = context;
+  const message = isMessage(into, desc) ? into : create(desc);
+  const seen = new Set<DescField | string>();
+  scanner.openObject();
+  for (let key = scanner.firstKey(); key !== undefined; key = scanner.nextKey()) {
+    const knownField = key === ignoredKey ? undefined : findField(desc, key);
+    const reader = knownField === undefined ? findExtensionReader(context, desc, key) : fieldReaderOf(knownField);
+    if (reader !== undefined) {
+      path.push(reader.field);
+      if (seen.has(reader.field)) throw new FieldProblem("is set more than once");
+      seen.add(reader.field);
+      readField(context, reader, message, bound?.get(reader.field));
+      path.pop();
+      continue;
+    }
+    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
+    seen.add(key);
+    if (key !== ignoredKey) unknown.addField(key, path);
+    scanner.skipValue();
+  }
+  return message;
+}
+
+/** @param bound - the inner fields that the URL path sets, or `"whole"` for the complete field */
+function readField(
+  context: ReadContext,
+  reader: FieldReader,
+  fields: FieldValues,
+  bound: BoundFields | "whole" | undefined,
+): void {
+  const { scanner, notes, unknown } = context;
+  if (bound === "whole") return readBoundField(context, reader, fields);
+  if (!reader.nullIsValue && scanner.peek() === "null") {
+    scanner.readLiteral("null");
+    if (notes !== undefined) noteField(context, notes.paths);
+    return;
+  }
+  refuseOtherMember(fields, reader.field);
+  const notedBefore = notes?.paths.length;
+  const ignoredBefore = notes && notes.repeated + unknown.count;
+  reader.read(context, fields, bound);
+  // Only the inner fields are noted if there are any. A field in which a value was ignored is not noted, because its
+  // value differs from the client's value.
+  if (notes === undefined || notes.paths.length !== notedBefore) return;
+  if (notes.repeated + unknown.count !== ignoredBefore) return;
+  noteField(context, notes.paths);
+}
+
+function readBoundField(context: ReadContext, reader: FieldReader, fields: FieldValues): void {
+  const { field } = reader;
+  const { scanner, path, unknown, notes } = context;
+  if (context.sameAsBound) {
+    if (notes !== undefined) notes.repeated++;
+    // null means that the field is not set, so null does not conflict with the URL path.
+    if (scanner.peek() === "null") return scanner.readLiteral("null");
+    const secondMessage = create(field.parent);
+    reader.read(context, secondMessage, undefined);
+    refuseOtherValue(field, secondMessage, fields);
+    return;
+  }
+  if (context.rejectUnknown) throw setByPathProblem(context);
+  unknown.addField(field.name, path.slice(0, -1));
+  scanner.skipValue();
+}
+
+function setByPathProblem({ sameAsBound }: ReadContext): FieldProblem {
+  const option = sameAsBound === undefined ? "lenient" : "sameValueAsPath or lenient";
+  return new FieldProblem("is already set by the path", option);
+}
+
+function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>, fields: FieldValues): void {
+  const fromPath = loadField(fields, field);
+  // NaN does not equal itself.
+  if (Number.isNaN(fromPath) && Number.isNaN(loadField(repeated, field))) return;
+  const expected = create(field.parent);
+  createFieldSetter(field)(expected, fromPath);
+  if (!equals(field.parent, repeated, expected)) throw new FieldProblem("must be the value in the path");
+}
+
+// Maximum paths that are noted for a request body. Each path can be as long as the maximum nesting depth.
+const notedFieldsMax = 1000;
+
+function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {
+  if (anyDepth > 0 || !path.every((step) => typeof step === "object")) return;
+  if (paths.length === notedFieldsMax) throw new FieldProblem(`the update mask has more than ${notedFieldsMax} fields`);
+  paths.push(printPath(path));
+}
+
+const readerOf = memoize(createExtensionReader);
+
+/** Finds the reader for a key such as `[package.name]`, if the registry has this extension of the message. */
+function findExtensionReader(context: ReadContext, desc: DescMessage, key: string): FieldReader | undefined {
+  const { registry } = context;
+  if (registry === undefined || !key.startsWith("[") || !key.endsWith("]")) return undefined;
+  const extension = registry.getExtension(key.slice(1, -1));
+  if (extension?.extendee.typeName !== desc.typeName) return undefined;
+  return readerOf(extension);
+}
+
+// Creates the reader for an extension. protobuf-es stores extensions as unknown fields, so the value is first read into
+// a message without other fields.
+function createExtensionReader(extension: DescExtension): FieldReader {
+  const { extendee, jsonName } = extension;
+  const fieldMembers = { kind: "field", parent: extendee, name: jsonName, localName: "value", oneof: undefined };
+  const field = { ...extension, ...fieldMembers };
+  if (!isField(field)) throw new TypeError(`extension ${extension.typeName} is not a field`);
+  const singleFieldMessage: DescMessage = { ...extendee, fields: [field], members: [field], oneofs: [] };
+  const reader = createFieldReader(field);
+  return {
+    field,
+    nullIsValue: reader.nullIsValue,
+    read(context, fields) {
+      const values: FieldValues = create(singleFieldMessage);
+      reader.read(context, values, undefined);
+      // setExtension() writes the value in binary, which fails if required fields are missing.
+      if (extension.message !== undefined) requireFieldsRead(context, extension.message, values["value"]);
+      // The value is missing if the text has an unknown enum name, which is ignored.
+      if (Object.hasOwn(values, "value") && isMessage(fields)) setExtension(fields, extension, values["value"]);
+    },
+  };
+}
+
+// A type guard, because TypeScript does not accept a `DescExtension` with a scalar type as a `DescField`.
+function isField(desc: { readonly kind: string }): desc is DescField {
+  return desc.kind === "field";
 }

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, JsonValue, Message, MessageShape } from "@bufbuild/protobuf";
 import { isMessage } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
-import { canCompile, bailOut } from "../codegen/index.ts";
+import { bailOut, canCompile } from "../codegen.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { asFieldValues, createFieldSetter, type FieldValues } from "./field-values.ts";
 import { createCompiledReaders, type CompiledReaders } from "./compiled-reader.ts";
@@ -12,7 +12,7 @@ import type { ReadServiceJsonOptions } from "./read-options.ts";
 import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
 import { findField } from "./names.ts";
 import { requireFields } from "./required-fields.ts";
-import { UnknownNames } from "./unknown-names.ts";
+import { UnknownNames } from "./field-problem.ts";
 
 /** A message that was read from JSON, and the unknown names that were ignored. */
 export interface JsonReadResult<Desc extends DescMessage> {

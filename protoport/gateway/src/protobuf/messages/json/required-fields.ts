@@ -1,10 +1,10 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 import { isFieldSet, isMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import { problem } from "../../errors/index.ts";
+import { problem } from "../../call-errors.ts";
 import { FieldProblem, type PathStep, printPath } from "./field-problem.ts";
 import { asFieldValues, type FieldValues, loadField } from "./field-values.ts";
-import { memoize } from "../codegen/index.ts";
+import { memoize } from "../codegen.ts";
 import type { ReadContext } from "./read-context.ts";
 
 /**

@@ -1,9 +1,8 @@
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { FieldMaskSchema, StructSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { writeFast } from "../../../../src/protobuf/messages/binary/binary-writer.ts";
+import { messageWriter, writeFast } from "../../../../src/protobuf/messages/binary/binary-writer.ts";
 import { createBinaryWriter } from "../../../../src/protobuf/messages/binary/index.ts";
-import { messageWriter } from "../../../../src/protobuf/messages/binary/message-writer.ts";
 import { LegacySchema } from "../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { type Way, writeBothWays } from "../../../../../testing/src/gateway/binary-oracle.ts";

@@ -20,7 +20,7 @@ import {
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { createBinaryWriter } from "../../../../src/protobuf/messages/binary/large-bytes.ts";
+import { createBinaryWriter } from "../../../../src/protobuf/messages/binary/binary-writer.ts";
 import { writeEnvelope } from "../../../../src/protocols/envelope/envelope.ts";
 import { HttpBodySchema } from "../../../../src/protobuf/gen/google/api/httpbody_pb.ts";
 import { FileService } from "../../../../../testing/src/gen/files/v1/files_pb.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ByteTarget } from "../../../../src/protobuf/messages/binary/byte-target.ts";
-import { readString } from "../../../../src/protobuf/messages/binary/string-reader.ts";
-import { writeString } from "../../../../src/protobuf/messages/binary/string-writer.ts";
+import { readString } from "../../../../src/protobuf/messages/binary/binary-reader.ts";
+import { writeString } from "../../../../src/protobuf/messages/binary/binary-writer.ts";
 
 // Runtimes without node's Buffer have only Uint8Array.
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseBase64 } from "../../../../src/protobuf/messages/json/base64.ts";
+import { parseBase64 } from "../../../../src/protobuf/messages/json/text-forms.ts";
 
 describe("parseBase64()", () => {
   test.each([

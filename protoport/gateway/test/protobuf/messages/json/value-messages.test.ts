@@ -3,11 +3,7 @@ import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import type { ReadState } from "../../../../src/protobuf/messages/json/parse-plain.ts";
-import {
-  toListMessage,
-  toStructMessage,
-  toValueMessage,
-} from "../../../../src/protobuf/messages/json/value-messages.ts";
+import { toListMessage, toStructMessage, toValueMessage } from "../../../../src/protobuf/messages/json/plain-values.ts";
 
 function parse(text: string): JsonValue {
   const json: JsonValue = JSON.parse(text);

@@ -23,7 +23,7 @@ import {
   readJson,
   type WriteJsonOptions,
 } from "../../../../src/protobuf/messages/json/index.ts";
-import { compileForm } from "../../../../src/protobuf/messages/json/compiled-writer.ts";
+import { compileForm } from "../../../../src/protobuf/messages/json/write-json.ts";
 import { createMessageForms } from "../../../../src/protobuf/messages/json/message-forms.ts";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { BookSchema, ListBooksResponseSchema } from "../../../../../testing/src/gen/library/v1/library_pb.ts";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { compileFunction, messageClass } from "../../../../../../src/protobuf/messages/codegen/index.ts";
+import { compileFunction, messageClass } from "../../../../../../src/protobuf/messages/codegen.ts";
 import { ReadingSchema } from "../../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { projectFolder } from "../../../../../../../testing/src/process/child-program.ts";
 import { isPeerAtLeast } from "../../../../../../../testing/src/peer-version.ts";

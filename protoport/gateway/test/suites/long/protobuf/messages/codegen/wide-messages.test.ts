@@ -5,8 +5,7 @@ import {
   FileDescriptorProtoSchema,
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
-import { messageReader } from "../../../../../../src/protobuf/messages/binary/message-reader.ts";
-import { readFast } from "../../../../../../src/protobuf/messages/binary/binary-reader.ts";
+import { messageReader, readFast } from "../../../../../../src/protobuf/messages/binary/binary-reader.ts";
 import { createCompiledReaders } from "../../../../../../src/protobuf/messages/json/compiled-reader.ts";
 import { costRatio } from "../../../../../../../testing/src/cost-ratio.ts";
 

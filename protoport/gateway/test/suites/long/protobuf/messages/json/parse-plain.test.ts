@@ -14,7 +14,7 @@ import {
 } from "../../../../../../src/protobuf/messages/json/index.ts";
 import { createCompiledReaders } from "../../../../../../src/protobuf/messages/json/compiled-reader.ts";
 import { countStrings, parsePlain } from "../../../../../../src/protobuf/messages/json/parse-plain.ts";
-import { bailOut } from "../../../../../../src/protobuf/messages/codegen/index.ts";
+import { bailOut } from "../../../../../../src/protobuf/messages/codegen.ts";
 import { makeBook, makeBooks } from "../../../../../../../testing/src/gateway/books.ts";
 import { SinkSchema } from "../../../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
 import { LegacySchema, Shade } from "../../../../../../../testing/src/gen/kitchensink/v1/legacy_pb.ts";

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { errorCodeOf, problem, withMessage } from "../../../src/protobuf/errors/problem.ts";
-import { httpStatusOf } from "../../../src/protocols/rest/rules/index.ts";
+import { errorCodeOf, problem, withMessage } from "../../src/protobuf/call-errors.ts";
+import { httpStatusOf } from "../../src/protocols/rest/rules/index.ts";
 
 const cause = new TypeError("why");
 

@@ -1,8 +1,8 @@
 import { create, createFileRegistry, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
 import { FieldDescriptorProto_Label, FieldDescriptorProto_Type, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { afterEach, expect, test } from "vitest";
-import { createBinaryReader, createBinaryWriter } from "../../../../src/protobuf/messages/binary/index.ts";
-import { createJsonMessageWriter, loadField } from "../../../../src/protobuf/messages/json/index.ts";
+import { createBinaryReader, createBinaryWriter } from "../../../src/protobuf/messages/binary/index.ts";
+import { createJsonMessageWriter, loadField } from "../../../src/protobuf/messages/json/index.ts";
 
 /** A recursive message whose field is named like a property that every object inherits. */
 const holder = makeHolder();

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { type NamedOption, type ProblemName, problems } from "../../http/index.ts";
+import { type NamedOption, type ProblemName, problems } from "../http/index.ts";
 
 /** Optional properties of the error that {@link problem} creates. */
 export interface ProblemDetails {
