@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { ConnectError, createHandlerContext, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { afterAll, expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { requireOwnDescriptors } from "../src/serve/own-descriptors.ts";
+import { requireOwnDescriptors } from "../src/serve/create-rpcs.ts";
 import { createHttp1Server } from "../src/engine/http1-server.ts";
 import { defaultLimits } from "../src/http/exchange/index.ts";
 import { BacklogBudget } from "../src/engine/backlog.ts";

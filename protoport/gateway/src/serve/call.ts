@@ -1,7 +1,8 @@
 import type { ConnectError } from "@connectrpc/connect";
+import { type BodyReceiver, noBytes } from "../http/index.ts";
 import {
-  type CallSignal,
   type Caller,
+  type CallSignal,
   type CallTarget,
   type Content,
   Envelope,
@@ -14,9 +15,7 @@ import {
   type StreamWire,
   type Wire,
 } from "../protocols/index.ts";
-import { CallView, headersToSend } from "./call-view.ts";
-import { ForwardedResponse } from "./forwarded-response.ts";
-import { type BodyReader, readBody } from "./read-message.ts";
+import { CallView, ForwardedResponse, headersToSend } from "./call-view.ts";
 import { type ServedCall, ServedRequest } from "./request.ts";
 import { ConvertedMessages } from "./stream-messages.ts";
 import { StreamResponse } from "./stream-response.ts";
@@ -201,4 +200,18 @@ function receiveParts(this: Call, start: Uint8Array, rest: AsyncIterable<Uint8Ar
 
 function unchanged(part: Uint8Array): Uint8Array {
   return part;
+}
+
+/** Reads a request body, either for a call or to find the call that the body names. */
+export interface BodyReader extends BodyReceiver {
+  readonly request: ServedRequest;
+  readonly wire: Pick<Wire, "body">;
+}
+
+/** Reads a request body unless the request has no body or the wire ignores bodies. */
+export function readBody(reader: BodyReader): void {
+  const { body } = ServedRequest.exchangeOf(reader.request);
+  const plan = reader.wire.body;
+  if (body === undefined || plan === undefined) reader.received(noBytes);
+  else body.read(plan, reader);
 }

@@ -1,5 +1,5 @@
-import { type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
-import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { create, type DescFile, type DescMethod, type DescService, type Registry } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
   type ConnectRouter,
   type ConnectRouterOptions,
@@ -11,19 +11,18 @@ import {
   type MethodImplSpec,
 } from "@connectrpc/connect";
 import { type UniversalHandlerOptions, validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions, withCode } from "../http/index.ts";
 import {
+  createReachableRegistry,
   type HiddenParts,
+  ignoredJsonOptions,
+  memoize,
   type PartlyVisible,
+  type ReadJsonOptions,
   refuseIncomplete,
   validateServices,
   type VisibilityOptions,
-  createReachableRegistry,
-  ignoredJsonOptions,
-  memoize,
-  type ReadJsonOptions,
 } from "../protobuf/index.ts";
-import { ForwardingCallee, type InterceptedCall } from "./forwarding-callee.ts";
-import { contextOf, HandlerCallee } from "./handler-callee.ts";
 import {
   type Admit,
   type Callee,
@@ -33,10 +32,9 @@ import {
   procedureOf,
   type Rpc,
 } from "../protocols/index.ts";
-import { refuseIgnoredOptions, refusePromise, refuseUnknownOptions } from "../http/index.ts";
-import { forwarderOf } from "./register-forwarder.ts";
+import { forwarderOf, ForwardingCallee, type InterceptedCall } from "./forwarding-callee.ts";
+import { contextOf, HandlerCallee } from "./handler-callee.ts";
 import { refuseMisspelledHandlers, routerOptionNames } from "./router-options.ts";
-import { requireOwnDescriptors } from "./own-descriptors.ts";
 import { checkRequests, type Validation } from "./validation.ts";
 import { VisibleRpcs } from "./visible-rpcs.ts";
 
@@ -256,3 +254,45 @@ const post = ["POST"];
 const postAndGet = ["GET", "POST"];
 
 type AnyFn = ReturnType<Interceptor>;
+
+/** A service, or a type in a registry. */
+interface Descriptor {
+  readonly file: DescFile;
+  toString(): string;
+}
+
+/**
+ * Rejects descriptors that were created by another copy of protobuf-es.
+ *
+ * Copies with different versions misread each other's descriptors without an error. For example, JSON would contain a
+ * number instead of an enum value's name.
+ *
+ * @param commonJsPrototype - returns the prototype of descriptors from the same copy in CommonJS, or is `undefined` on
+ * platforms without CommonJS
+ * @throws Error that names the first descriptor from another copy, and explains how to install a single copy
+ */
+export function requireOwnDescriptors(
+  services: readonly Descriptor[],
+  registry: Registry | undefined,
+  commonJsPrototype: (() => unknown) | undefined,
+): void {
+  for (const descriptor of [...services, ...(registry ?? [])]) {
+    if (isFromThisCopy(descriptor.file, commonJsPrototype)) continue;
+    const problem =
+      `${String(descriptor)} was created by a different copy of @bufbuild/protobuf than the gateway uses; run ` +
+      '"npm ls @bufbuild/protobuf", and make every package use the same version';
+    throw withCode(new Error(problem), "ERR_DESCRIPTORS");
+  }
+}
+
+// In each copy of protobuf-es, all messages of a type with explicit presence share one prototype.
+function isFromThisCopy({ proto }: DescFile, commonJsPrototype: (() => unknown) | undefined): boolean {
+  const prototype: unknown = Object.getPrototypeOf(proto);
+  return ownPrototypes.has(prototype) || prototype === commonJsPrototype?.();
+}
+
+const ownPrototypes: ReadonlySet<unknown> = new Set([
+  Object.getPrototypeOf(create(FileDescriptorProtoSchema)),
+  // The file descriptor.proto describes itself.
+  Object.getPrototypeOf(FileDescriptorProtoSchema.file.proto),
+]);

@@ -1,56 +1,56 @@
 import type { ConnectError, ConnectRouter, ConnectRouterOptions, HandlerContext } from "@connectrpc/connect";
-import type { Compression } from "@connectrpc/connect/protocol";
+import type { Compression, UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import {
+  arrayOf,
   defaultLimits,
   defaultReadMaxBytes,
-  type Limits,
-  runSteps,
-  isProduction,
-  type RequestFailure,
-  withCode,
-  arrayOf,
   integerBetween,
+  isProduction,
+  type Limits,
   type OptionNames,
   refusePromise,
+  type RequestFailure,
   required,
   requireName,
+  runSteps,
   type TrustedProxies,
+  withCode,
   withDefaultLimits,
 } from "../http/index.ts";
 import {
+  memoize,
   type OptionLabels,
   type ReadJsonOptions,
-  type VisibilityOptions,
   visibilityOptionNames,
+  type VisibilityOptions,
 } from "../protobuf/index.ts";
 import {
-  createProtocols,
-  creatorOf,
-  type ProtocolExtension,
+  type Admit,
+  type AdmitRequest,
   compileInSteps,
+  type CompletedRequest,
   contentTypeOf,
   createErrorRecordWriter,
+  createMethodCodecs,
+  createProtocols,
+  creatorOf,
   errorFormOf,
   fixedPathOf,
+  type ProtocolExtension,
   restOptionNames,
   type RestOptions,
   type RestRoutes,
   withoutRpcs,
-  type Admit,
-  type AdmitRequest,
-  type CompletedRequest,
 } from "../protocols/index.ts";
-import { toConnectError, toFault } from "./to-connect-error.ts";
-import { type CorsOptions, corsOptionNames, createCors } from "./cors.ts";
+import { corsOptionNames, type CorsOptions, createCors } from "./cors.ts";
 import { createRpcs, type RpcPlatform } from "./create-rpcs.ts";
-import { callbackFailure, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import { type Endpoint, methodsOf, refuseUnusableEndpoint } from "./endpoint.ts";
-import { registeredMethods } from "./registered-methods.ts";
-import { indexPaths, type Routes } from "./routes.ts";
+import { callbackFailure, type FaultReporter, guardCallback, type OnFault } from "./faults.ts";
 import { routerOptionNames } from "./router-options.ts";
+import { indexPaths, type Routes } from "./routes.ts";
 import type { Server } from "./server.ts";
+import { toConnectError, toFault } from "./to-connect-error.ts";
 import type { Validation } from "./validation.ts";
-import { withoutCodegen } from "./without-codegen.ts";
 
 /** The options of every gateway, independent of the HTTP server, including the options of `connectNodeAdapter`. */
 export interface ServingOptions extends ConnectRouterOptions {
@@ -332,4 +332,36 @@ const handlerFailure: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: 
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {
   const unknownFields = options?.ignoreUnknownFields === false ? "reject" : "ignore";
   return { unknownFields, ...(options?.registry && { registry: options.registry }) };
+}
+
+/**
+ * The methods in the IANA HTTP Method Registry (RFC 9110 §16.1.1), and QUERY (RFC 10008). Any other method is unknown
+ * unless a rule or an endpoint accepts the method.
+ */
+const registeredMethods: readonly string[] = (
+  "ACL BASELINE-CONTROL BIND CHECKIN CHECKOUT CONNECT COPY DELETE GET HEAD LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR " +
+  "MKCOL MKREDIRECTREF MKWORKSPACE MOVE OPTIONS ORDERPATCH PATCH POST PRI PROPFIND PROPPATCH PUT QUERY REBIND REPORT " +
+  "SEARCH TRACE UNBIND UNCHECKOUT UNLINK UNLOCK UPDATE UPDATEREDIRECTREF VERSION-CONTROL"
+).split(" ");
+
+const noCodegen = { codegen: false } as const;
+
+/** Returns options and platform for a gateway that generates no code, even for services with separate options. */
+function withoutCodegen<
+  Options extends ConnectRouterOptions & { readonly rest?: RestOptions },
+  OwnPlatform extends RpcPlatform,
+>(options: Options, platform: OwnPlatform): readonly [Options, OwnPlatform] {
+  const { createCodecs = createMethodCodecs } = platform;
+  // The result is cached per options object, because JSON writers are cached by their options object.
+  const withFormats = memoize((own: UniversalHandlerOptions) => ({
+    ...own,
+    binaryOptions: { ...own.binaryOptions, ...noCodegen },
+    jsonOptions: { ...own.jsonOptions, ...noCodegen },
+  }));
+  const jsonOptions = { ...options.jsonOptions, ...noCodegen };
+  const rest = { ...options.rest, json: { ...options.rest?.json, ...noCodegen } };
+  return [
+    { ...options, jsonOptions, rest },
+    { ...platform, createCodecs: (method, own, rules) => createCodecs(method, withFormats(own), rules) },
+  ];
 }

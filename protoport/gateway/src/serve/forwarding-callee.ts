@@ -1,7 +1,10 @@
-import type { Message } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type {
+  ConnectRouter,
+  ConnectRouterOptions,
   HandlerContext,
   Interceptor,
+  MethodImpl,
   StreamRequest,
   StreamResponse as InterceptedStream,
   UnaryRequest,
@@ -13,9 +16,9 @@ import {
   type Caller,
   type Content,
   Envelope,
-  LazyHeaders,
   type ForwardedMessage,
   type Forwarder,
+  LazyHeaders,
   type MessageCheck,
   type MethodCodecs,
   oneMessage,
@@ -23,9 +26,8 @@ import {
   takeEnvelopes,
   takeMessages,
 } from "../protocols/index.ts";
-import { CallView, type ViewedCall } from "./call-view.ts";
+import { CallView, decodeCopy, ForwardedResponse, type ViewedCall } from "./call-view.ts";
 import type { Call } from "./call.ts";
-import { decodeCopy, ForwardedResponse } from "./forwarded-response.ts";
 import { ServedRequest } from "./request.ts";
 import { ConvertedMessages, convertStream, isAsyncIterable, onlyMessage, sourceOf } from "./stream-messages.ts";
 
@@ -296,3 +298,27 @@ const requestMessage: PropertyDescriptor & ThisType<{ readonly call: Intercepted
     this.call.replaceRequest(message);
   },
 };
+
+const forwarderKey = Symbol("forwarder");
+
+/** Registers an RPC with the forwarder for the RPC's calls. @param options - the options for decoding messages */
+export function registerForwarder(
+  router: ConnectRouter,
+  method: DescMethod,
+  forwarder: Forwarder,
+  options?: Pick<ConnectRouterOptions, "binaryOptions">,
+): void {
+  // The gateway never calls the handler, but Connect's own router does.
+  const handler = Object.assign(
+    () => {
+      throw new TypeError("a handler was called with the context of another server");
+    },
+    { [forwarderKey]: forwarder },
+  );
+  router.rpc(method, handler as MethodImpl<DescMethod>, options);
+}
+
+/** Returns the forwarder for a handler's calls, or `undefined` if the gateway calls the handler. */
+export function forwarderOf(handler: object): Forwarder | undefined {
+  return (handler as { readonly [forwarderKey]?: Forwarder })[forwarderKey];
+}

@@ -15,15 +15,13 @@ export {
 } from "./create-server.ts";
 export type { CorsOptions } from "./cors.ts";
 export type { Endpoint, EndpointResponse, EndpointRequest } from "./endpoint.ts";
-export { findTarget, type Routes, type Target, unmatchedTarget } from "./routes.ts";
-export { type GatewayRoute, listRoutes } from "./list-routes.ts";
-export { refuseProblem } from "./refuse.ts";
+export { findTarget, type GatewayRoute, listRoutes, type Routes, type Target, unmatchedTarget } from "./routes.ts";
+export { type CurrentServer, refuseProblem, type Server } from "./server.ts";
 export { serve } from "./serve.ts";
-export type { CurrentServer, Server } from "./server.ts";
 export type { Validation } from "./validation.ts";
 export { toFault } from "./to-connect-error.ts";
 export { createFaultReporter, type FaultReporter, fieldFailure, guardCallback, type OnFault } from "./faults.ts";
-export { registerForwarder } from "./register-forwarder.ts";
+export { registerForwarder } from "./forwarding-callee.ts";
 export { wrapMessages } from "./stream-messages.ts";
 export type {
   Admit,

@@ -21,13 +21,12 @@ import {
   type Rpc,
   type Wire,
 } from "../protocols/index.ts";
-import { LazyCompletedRequest } from "./lazy-completed-request.ts";
+import { LazyCompletedRequest, requestIdOf } from "./completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
 import { fieldFailure, requestFailure, responseFailure } from "./faults.ts";
 import { fullPathOf, pathOf, type Target } from "./routes.ts";
-import { requestIdOf } from "./request-id.ts";
 import { errorToSend, type Server } from "./server.ts";
 
 /** A call, or a body reader that finds the call named by the body. */

@@ -1,20 +1,22 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { type HiddenParts, problem, quote } from "../protobuf/index.ts";
 import { type Exchange, type HeaderFields, noBytes } from "../http/index.ts";
+import { type HiddenParts, problem, quote } from "../protobuf/index.ts";
 import {
   type BodyTarget,
   type CallTarget,
+  curlHint,
   type ErrorWire,
-  protocolForUnmatched,
+  httpStatusOf,
   type Mismatch,
-  type Rpc,
+  normalizeContentType,
+  type PathTemplate,
+  printPathTemplate,
   type Protocol,
+  protocolForUnmatched,
   type Protocols,
   type RequestHead,
-  normalizeContentType,
-  curlHint,
-  httpStatusOf,
   type RestRoutes,
+  type Rpc,
 } from "../protocols/index.ts";
 import type { Cors } from "./cors.ts";
 import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
@@ -323,4 +325,45 @@ function fingerprintOf(text: string): number {
   return (
     ((length & 0x3fff) << 16) | ((text.charCodeAt(length - 1) & 0xff) << 8) | (text.charCodeAt(length >> 1) & 0xff)
   );
+}
+
+/** A path that a gateway serves. An RPC has a route for the RPC protocols, and a route for each HTTP rule. */
+export interface GatewayRoute {
+  /**
+   * The HTTP methods that the route accepts, where `*` means every method. Rules with GET include HEAD. OPTIONS is
+   * included if the gateway responds to CORS preflights.
+   */
+  readonly httpMethods: readonly string[];
+  /** The path with the gateway's prefix, such as `/shop.v1.Shop/GetOrder`. A REST route has a path template. */
+  readonly path: string;
+  /** A REST route's parsed template, without the prefix. `undefined` for other routes. */
+  readonly template: PathTemplate | undefined;
+  /** `/package.Service/Method` of the RPC, or `undefined` for a path of an endpoint or of MCP. */
+  readonly procedure: string | undefined;
+}
+
+/** Returns all routes. `OPTIONS *` is excluded because it has no path. */
+export function listRoutes({ paths, protocols, prefix, cors, rest }: Routes): readonly GatewayRoute[] {
+  const preflight = cors === undefined ? [] : ["OPTIONS"];
+  const route = (
+    httpMethods: readonly string[],
+    path: string,
+    procedure?: string,
+    template?: PathTemplate,
+  ): GatewayRoute => ({ httpMethods: [...new Set([...httpMethods, ...preflight])], path, template, procedure });
+  const exact = [...paths].map(([path, target]) =>
+    target.kind === "endpoint" ? route(target.httpMethods, path) : route(target.rpc.httpMethods, path, target.rpc.name),
+  );
+  const ofBodies = protocols.all.flatMap(({ bodyPath }) =>
+    bodyPath === undefined ? [] : [route(["POST"], prefix + bodyPath)],
+  );
+  const ofRules = rest.bindings.map(({ pattern: { httpMethod }, procedure, template }) =>
+    route(
+      httpMethod === "GET" ? ["GET", "HEAD"] : [httpMethod],
+      prefix + printPathTemplate(template),
+      procedure,
+      template,
+    ),
+  );
+  return [...exact.filter(({ path }) => path !== serverEndpoint.path), ...ofBodies, ...ofRules];
 }

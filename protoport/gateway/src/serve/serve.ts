@@ -10,18 +10,26 @@
  * a promise would double the step's cost. `findTarget` (`routes.ts`) decides about 404, 405 and 415, which are sent
  * once the request is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls
  * `read`. All errors end in `request.fail`, which sends an error response. After `open`, a call continues in
- * `call.ts`. If the body names the RPC, the request continues in `serve-body.ts`.
+ * `call.ts`.
  */
-import type { ContextValues } from "@connectrpc/connect";
+
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import { type Exchange, fieldsNotSentAsMetadata, toUtf8 } from "../http/index.ts";
-import { type AdmitProcedure, clientGoneError } from "../protocols/index.ts";
-import { serveCall } from "./call.ts";
-import { respondToPreflight } from "./cors.ts";
-import { needsNoPreflight, refuseCrossSite } from "./cross-site.ts";
-import { type Endpoint, type EndpointResponse, EndpointExchange } from "./endpoint.ts";
-import { ServedRequest } from "./request.ts";
+import { problem } from "../protobuf/index.ts";
+import {
+  type AdmitProcedure,
+  type BodyReply,
+  type BodyTarget,
+  type BodyWire,
+  type CallTarget,
+  clientGoneError,
+  messageTooLargeError,
+} from "../protocols/index.ts";
+import { type BodyReader, readBody, serveCall } from "./call.ts";
+import { type Cors, respondToPreflight } from "./cors.ts";
+import { type Endpoint, EndpointExchange, type EndpointResponse } from "./endpoint.ts";
+import { type AnyCall, ServedRequest } from "./request.ts";
 import { findTarget, type Target } from "./routes.ts";
-import { serveBody } from "./serve-body.ts";
 import type { Server } from "./server.ts";
 
 /**
@@ -120,4 +128,111 @@ function writeEndpoint(request: ServedRequest, { httpStatus, header = {}, body }
   );
   ServedRequest.exchangeOf(request).respond(httpStatus, fields.flat(), bytes);
   request.settle(undefined);
+}
+
+type OpenCall = (request: ServedRequest, target: CallTarget) => void;
+
+/** Reads an admitted request's body, which names the RPC. `check` admits or refuses this RPC. */
+function serveBody(
+  request: ServedRequest,
+  target: BodyTarget,
+  openCall: OpenCall,
+  check: AdmitProcedure | undefined,
+): void {
+  request.beginBody(new BodyCall(request, target.open(ServedRequest.exchangeOf(request)), openCall, check));
+}
+
+/** A call before the RPC is known. Ends with a reply, an error, a disconnect, or the start of the named call. */
+class BodyCall implements AnyCall, BodyReader {
+  readonly request: ServedRequest;
+  readonly wire: BodyWire;
+  readonly #openCall: OpenCall;
+  readonly #check: AdmitProcedure | undefined;
+
+  constructor(request: ServedRequest, wire: BodyWire, openCall: OpenCall, check: AdmitProcedure | undefined) {
+    this.request = request;
+    this.wire = wire;
+    this.#openCall = openCall;
+    this.#check = check;
+  }
+
+  read(): void {
+    readBody(this);
+  }
+
+  received(body: Uint8Array | undefined): void {
+    const { request, wire } = this;
+    if (body === undefined) return request.fail(messageTooLargeError(wire.body.limitBytes));
+    try {
+      const target = wire.readTarget(body, request);
+      if (target.kind === "reply") return this.#reply(target);
+      this.#admit(target);
+    } catch (error) {
+      request.fail(error);
+    }
+  }
+
+  /** Opens the call if the function that `admit` has returned accepts the procedure. */
+  #admit(target: CallTarget): void {
+    const { request } = this;
+    const { name, method } = target.rpc;
+    // Hooks that run later see the procedure.
+    request.procedure = name;
+    request.stream = target.kind === "stream";
+    const checked = this.#check?.(name, method);
+    if (checked === undefined) return this.#openCall(request, target);
+    Promise.resolve(checked)
+      .then(() => this.#openCall(request, target))
+      .catch((error: unknown) => request.fail(error));
+  }
+
+  #reply({ httpStatus, fields, body }: BodyReply): void {
+    ServedRequest.exchangeOf(this.request).respond(httpStatus, fields, body);
+    this.request.settle(undefined);
+  }
+
+  writeError(error: ConnectError, mayCompress: boolean): void | Promise<void> {
+    return this.wire.writeError(error, mayCompress);
+  }
+}
+
+/**
+ * Returns whether a browser may have sent a request without a preflight (Fetch, "CORS-safelisted request-header"), so
+ * that CORS does not protect the request. GET and HEAD have no side effects.
+ */
+function needsNoPreflight({ httpMethod, common }: Exchange): boolean {
+  return httpMethod === "POST" && (common.contentType === null || safelistedType.test(common.contentType));
+}
+
+// Browsers ignore malformed parameters. An empty type counts as no type.
+const safelistedType = /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)?\s*(?:;|$)/i;
+
+/**
+ * Refuses a request that a page of another site has sent, perhaps with the cookies of this site. Browsers report the
+ * page's site in `Sec-Fetch-Site`, but over HTTP only on loopback, and the page's origin in `Origin`. Other clients
+ * send neither.
+ *
+ * @param ownOrigin - the scheme and authority to which the client has sent the request
+ * @throws ConnectError `PermissionDenied`
+ */
+function refuseCrossSite(exchange: Exchange, ownOrigin: string, cors: Cors | undefined): void {
+  const site = exchange.get("sec-fetch-site");
+  if (site === "same-origin" || site === "none") return;
+  const origin = exchange.get("origin");
+  if (origin !== null && cors?.allows(origin, hasAmbientCredentials(exchange)) === true) return;
+  // A proxy that ends TLS changes the scheme. The origin "null" has no host.
+  if (site === null && (origin === null || hostOf(origin) === hostOf(ownOrigin))) return;
+  throw problem("ERR_CROSS_SITE", "pages of other sites may not send this request", {
+    option: "cors.origins or crossSite",
+  });
+}
+
+/** Returns whether a browser may have added credentials. Only scripts add bearer tokens, after a preflight. */
+function hasAmbientCredentials(exchange: Exchange): boolean {
+  const authorization = exchange.get("authorization");
+  return exchange.get("cookie") !== null || (authorization !== null && !/^bearer\s/i.test(authorization));
+}
+
+function hostOf(origin: string): string | undefined {
+  return origin.split("//", 2)[1]?.toLowerCase();
 }

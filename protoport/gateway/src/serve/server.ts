@@ -1,8 +1,9 @@
 import type { ConnectError, HandlerContext } from "@connectrpc/connect";
-import type { Limits, TrustedProxies } from "../http/index.ts";
+import type { Exchange, HttpProblem, Limits, TrustedProxies } from "../http/index.ts";
 import { type OptionLabels, withOption } from "../protobuf/index.ts";
+import { type Admit, type AdmitRequest, type CompletedRequest, httpError } from "../protocols/index.ts";
+import { addCorsFields } from "./cors.ts";
 import type { FaultReporter } from "./faults.ts";
-import type { Admit, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
 import type { Routes } from "./routes.ts";
 
 /** The state that all requests to a gateway share, such as the routes and the program's hooks. */
@@ -39,4 +40,12 @@ export interface CurrentServer {
  */
 export function errorToSend(error: ConnectError, { routes, optionLabels }: Server): ConnectError {
   return withOption(routes.hidden?.removeFromDetails(error) ?? error, optionLabels);
+}
+
+/** Responds in the REST format to a request that is not valid HTTP. */
+export function refuseProblem(server: Server, exchange: Exchange, problem: HttpProblem): void {
+  const { cors, protocols } = server.routes;
+  if (cors !== undefined) addCorsFields(exchange, cors, "");
+  const error = errorToSend(httpError(problem), server);
+  void protocols.rest.openError(exchange, [], undefined).writeError(error, false);
 }

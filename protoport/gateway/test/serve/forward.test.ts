@@ -5,7 +5,7 @@ import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { createGateway } from "../../src/index.ts";
 import { type Caller, type Reply, toEnvelope } from "../../src/protocols/index.ts";
-import { registerForwarder } from "../../src/serve/register-forwarder.ts";
+import { registerForwarder } from "../../src/serve/forwarding-callee.ts";
 
 // The methods of greenhouse/v1/greenhouse.proto, forwarded through one interceptor.
 

@@ -3,7 +3,7 @@ import { expect, test, vi } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../src/index.ts";
 import type { Caller, Reply } from "../../src/protocols/index.ts";
-import { registerForwarder } from "../../src/serve/register-forwarder.ts";
+import { registerForwarder } from "../../src/serve/forwarding-callee.ts";
 
 // An interceptor may send a forwarded call several times. Each attempt listens to the signal of the call.
 

@@ -2,7 +2,7 @@ import { createRegistry } from "@bufbuild/protobuf";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { GreenhouseService, ReadingSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { requireOwnDescriptors } from "../../src/serve/own-descriptors.ts";
+import { requireOwnDescriptors } from "../../src/serve/create-rpcs.ts";
 
 test("a registry type from another protobuf-es copy is rejected", () => {
   const { file } = GreenhouseService;

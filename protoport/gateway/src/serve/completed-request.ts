@@ -1,6 +1,6 @@
 import type { ConnectError, ContextValues } from "@connectrpc/connect";
-import type { Exchange, Peer } from "../http/index.ts";
-import type { ProtocolName, AdmitRequest, CompletedRequest } from "../protocols/index.ts";
+import { type Exchange, type Peer, readHeaderField } from "../http/index.ts";
+import type { AdmitRequest, CompletedRequest, ProtocolName } from "../protocols/index.ts";
 
 /**
  * A completed request with members that are computed on demand. Metrics read four members, and an unsampled trace reads
@@ -61,3 +61,12 @@ export class LazyCompletedRequest implements CompletedRequest {
     return this.#source.peer;
   }
 }
+
+/** Returns the request id in the response, or otherwise the request id that the client has sent. */
+export function requestIdOf({ addedFields, common }: Exchange): string | undefined {
+  const requestId = readHeaderField(addedFields, "x-request-id") ?? common.xRequestId;
+  return requestId !== null && printableId.test(requestId) ? requestId : undefined;
+}
+
+// Matches short ids without line breaks, so that a client cannot inject line breaks or long strings into logs.
+const printableId = /^[!-~]{1,128}$/;
