@@ -1,5 +1,10 @@
-import { fromHttpException } from "./http-exception.ts";
-import { enhancersOf, type NestConfiguration, type NestContainer, type RpcProvider } from "./nest-enhancers.ts";
+import {
+  enhancersOf,
+  fromHttpException,
+  type NestConfiguration,
+  type NestContainer,
+  type RpcProvider,
+} from "./nest-enhancers.ts";
 
 /** Runs an RPC's guards with the application's request and response. Rejects if a guard refuses the call. */
 export type GuardCheck = (request: object, response: object) => Promise<void>;

@@ -1,13 +1,11 @@
 /** Mounts gateways in Nest applications on Express and Fastify. */
 import type { EventEmitter } from "node:events";
 import type { Gateway, GatewayRoute, NodeHandler } from "@protoport/gateway";
-import type { CallCloser } from "./call-closer.ts";
+import type { CallCloser } from "./mount.ts";
 import { applicationOf, type NestApplication, type NestConfiguration } from "./nest-enhancers.ts";
 
-export { CallCloser } from "./call-closer.ts";
-export { fromHttpException } from "./http-exception.ts";
-export { ipOf } from "./mount.ts";
-export { applicationOf, type Enhancer, enhancersOf } from "./nest-enhancers.ts";
+export { CallCloser, ipOf } from "./mount.ts";
+export { applicationOf, type Enhancer, enhancersOf, fromHttpException } from "./nest-enhancers.ts";
 
 /** Middleware, in the form of Express. */
 export type Handler = (...exchange: Required<Parameters<NodeHandler>>) => void;

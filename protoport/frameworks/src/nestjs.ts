@@ -1,13 +1,20 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter, ServiceImpl } from "@connectrpc/connect";
+import type { Admit, AdmitProcedure, NodeHandler } from "@protoport/gateway";
 import { toErrorDefault } from "@protoport/gateway/forward";
 import { arrayOf, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
-import type { Admit, AdmitProcedure, NodeHandler } from "@protoport/gateway";
 import type { ExpressConnectOptions } from "./express.ts";
-import { fromHttpException } from "./http-exception.ts";
+import {
+  applicationOf,
+  type Enhancer,
+  enhancersOf,
+  fromHttpException,
+  type InstanceWrapper,
+  type NestApplication,
+  type NestContainer,
+  type RpcProvider,
+} from "./nest-enhancers.ts";
 import { createMount } from "./mount.ts";
-import { applicationOf, type Enhancer, enhancersOf, type NestApplication, type RpcProvider } from "./nest-enhancers.ts";
-import { describeScoped } from "./nest-scopes.ts";
 import { createGuardChecks, type GuardCheck } from "./nest-guards.ts";
 import { type MiddlewareClass, type MountableApplication, type MountedGateway, mountInNest } from "./nest-mount.ts";
 
@@ -227,4 +234,32 @@ function complete(service: DescService, type: Class<object>, instance: object = 
   const missing = names.find((name) => typeof Reflect.get(instance, name) !== "function");
   if (missing === undefined) return { type, service, instance, methods: names };
   throw new TypeError(`${instance.constructor.name} has no method "${missing}" of ${typeName}`);
+}
+
+/** Nest's `Scope.REQUEST`. */
+const requestScope = 2;
+
+/** Returns the error for providers that Nest creates for each request, with the dependencies that cause this. */
+function describeScoped(types: readonly object[], container: NestContainer): string {
+  const wrappers = [...container.getModules().values()].flatMap(({ providers }) =>
+    types.flatMap((type) => providers.get(type) ?? []),
+  );
+  const scoped = wrappers.filter((each) => !each.isDependencyTreeStatic());
+  const chains = [...new Set(scoped.map((each) => chainOf(each, new Set()).join(" → ")))];
+  return (
+    `Nest creates providers of ConnectModule for each request: ${chains.join(", ")}. Remove the scope REQUEST, and ` +
+    "read the request from the option contextValues"
+  );
+}
+
+/** Returns the names from a provider to the dependency that is request-scoped. */
+function chainOf(wrapper: InstanceWrapper, seen: Set<InstanceWrapper>): readonly string[] {
+  const name = String(wrapper.name);
+  seen.add(wrapper);
+  if (wrapper.scope === requestScope) return [name];
+  const properties = (wrapper.getPropertiesMetadata() ?? []).map((property) => property.wrapper);
+  const lists = [wrapper.getCtorMetadata(), properties, wrapper.getEnhancersMetadata()];
+  const dependencies = lists.flatMap((each) => each ?? []);
+  const cause = dependencies.find((each) => !seen.has(each) && !each.isDependencyTreeStatic());
+  return cause === undefined ? [name] : [name, ...chainOf(cause, seen)];
 }

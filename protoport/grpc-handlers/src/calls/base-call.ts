@@ -1,9 +1,8 @@
-import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
 import type { Message } from "@bufbuild/protobuf";
+import { type Metadata, type MethodDefinition, type ServerInterceptingCallInterface, status } from "@grpc/grpc-js";
+import { type Caller, Envelope, type ForwardedMessage, toFault } from "@protoport/gateway/forward";
 import type { PlainConverter } from "@protoport/gateway/messages";
-import { Envelope, type ForwardedMessage, type Caller, toFault } from "@protoport/gateway/forward";
 import { appendMetadata, toMetadata } from "./metadata.ts";
-import { MetricsRecorder } from "./metrics-recorder.ts";
 import type { CallResponse } from "./response.ts";
 import { type CallStatus, handlerFailure, toConnectError } from "./status.ts";
 
@@ -236,5 +235,23 @@ export class BaseCall implements ServerInterceptingCallInterface {
     this.#request = undefined;
     this.#caller.signal.removeEventListener("abort", this);
     this.resource?.close();
+  }
+}
+
+type GrpcJsRecorder = ReturnType<ServerInterceptingCallInterface["getMetricsRecorder"]>;
+
+/** Discards a call's metrics, as grpc-js does by default. */
+class MetricsRecorder implements Record<keyof GrpcJsRecorder, () => unknown> {
+  recordRequestCostMetric(): void {}
+  recordUtilizationMetric(): void {}
+  recordNamedMetric(): void {}
+  recordCPUUtilizationMetric(): void {}
+  recordMemoryUtilizationMetric(): void {}
+  recordApplicationUtilizationMetric(): void {}
+  recordQpsMetric(): void {}
+  recordEpsMetric(): void {}
+
+  serialize(): Buffer {
+    return Buffer.alloc(0);
   }
 }

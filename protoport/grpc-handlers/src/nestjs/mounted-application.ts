@@ -9,7 +9,6 @@ import {
   mountInNest,
 } from "@protoport/frameworks/nest-mount";
 import type { Gateway } from "@protoport/gateway";
-import type { GrpcServer } from "./grpc-server.ts";
 
 /** The member of Nest's HTTP adapters that `app.listen` calls. */
 interface ListeningAdapter {
@@ -115,3 +114,63 @@ function refuseSkippedGuards(app: object, strategy: GrpcServer): () => void {
 }
 
 const howToInherit = "Call app.connectMicroservice({ strategy }, { inheritAppConfig: true }) after app.useGlobalGuards";
+
+/** The members of Nest's class `ServerGrpc` that a strategy uses. */
+export interface GrpcServer {
+  /** Called by Nest for each method of a controller, with the function that runs the method and its enhancers. */
+  addHandler(...handler: readonly unknown[]): unknown;
+  /** Loads the definitions, and adds a service for each definition to the `createClient` result. */
+  bindEvents(): Promise<void>;
+  /** Returns the function that runs a controller's method. The arguments identify the method. */
+  getMessageHandler(...method: readonly unknown[]): MessageHandler | null | undefined;
+}
+
+/** The `Transport.GRPC` options that only a grpc-js server has, and the alternative for each option. */
+export const ignoredGrpcOptions: Readonly<Record<string, string>> = {
+  url: "set listen of the third argument, such as { host, port }",
+  credentials: "set tls of the option listen",
+  maxReceiveMessageLength: "set gateway.readMaxBytes of the third argument",
+  maxSendMessageLength: "responses have no limit",
+  maxMetadataSize: "header fields have a limit of the gateway",
+  keepalive: "connections have timeouts of the gateway",
+  channelOptions: "they are options of a server of grpc-js",
+  gracefulShutdown: "set closeTimeoutMs of the third argument",
+  onLoadPackageDefinition: "add services with gateway.routes of the third argument",
+};
+
+/** The request stream that Nest passes to a method with `@GrpcStreamMethod`. */
+interface BufferedRequests {
+  /** Passes on the buffered requests. Nest calls the function once the method has subscribed to the requests. */
+  drainBuffer(): void;
+}
+
+/** The members of a grpc-js call that pause its requests. */
+interface PausableCall {
+  pause(): unknown;
+  resume(): unknown;
+}
+
+/** Nest's function for an RPC, which runs guards, interceptors, pipes, and a controller's method. */
+type MessageHandler = (data: object, metadata: object, call: PausableCall) => unknown;
+
+/**
+ * Returns a handler that reads requests once the controller has subscribed to them. Nest buffers requests while a guard
+ * or an interceptor waits, but drops all buffered requests if the client half-closes meanwhile.
+ */
+export function holdRequests(handler: MessageHandler): MessageHandler {
+  return (data, metadata, call) => handler(isBuffered(data) ? hold(data, call) : data, metadata, call);
+}
+
+function isBuffered(data: object): data is BufferedRequests {
+  return "drainBuffer" in data;
+}
+
+function hold(requests: BufferedRequests, call: PausableCall): object {
+  call.pause();
+  const drainBuffer = (): void => {
+    requests.drainBuffer();
+    // Runs after the `setImmediate` callback in which Nest passes on the buffered requests.
+    setImmediate(() => call.resume());
+  };
+  return Object.create(requests, { drainBuffer: { value: drainBuffer } });
+}

@@ -1,6 +1,8 @@
+import type { EventEmitter } from "node:events";
 import { Readable } from "node:stream";
 import { inspect } from "node:util";
 import {
+  Metadata,
   type MethodDefinition,
   type sendUnaryData,
   type ServerDuplexStream,
@@ -10,7 +12,6 @@ import {
   type StatusObject,
   type UntypedHandleCall,
 } from "@grpc/grpc-js";
-import { NiceCallContext } from "./call-context.ts";
 
 /** A nice-grpc handler for any kind of method. */
 export type NiceHandler = (request: unknown, context: NiceCallContext) => unknown;
@@ -113,4 +114,85 @@ function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<Status
 /** Recognizes a `ServerError` from any nice-grpc copy, by the property that nice-grpc itself checks. */
 function isServerError(error: unknown): error is Pick<StatusObject, "code" | "details"> {
   return typeof error === "object" && error !== null && "@@nice-grpc:ServerError" in error;
+}
+
+/** The members of a grpc-js call that the context uses. */
+interface ContextSource extends EventEmitter {
+  readonly metadata: Metadata;
+  getPeer(): string;
+  sendMetadata(metadata: Metadata): void;
+}
+
+/** The second argument for nice-grpc handlers, which is nice-grpc's `CallContext`. */
+class NiceCallContext {
+  readonly metadata: NiceMetadata;
+  readonly peer: string;
+  readonly header: NiceMetadata = new NiceMetadata();
+  readonly trailer: NiceMetadata = new NiceMetadata();
+  /** Aborts when the call is cancelled, or at its deadline. */
+  readonly signal: AbortSignal;
+  /** Sends the header before the first response. Not a method, because `{ ...context }` copies only own properties. */
+  readonly sendHeader: () => void;
+
+  constructor(call: ContextSource, canceller: AbortController = new AbortController()) {
+    call.on("cancelled", () => canceller.abort());
+    this.metadata = new NiceMetadata(call.metadata);
+    this.peer = call.getPeer();
+    this.signal = canceller.signal;
+    let isSent = false;
+    this.sendHeader = () => {
+      if (isSent) return;
+      isSent = true;
+      // An empty header is not sent now, because sending it early has no benefit.
+      if (Object.keys(this.header.grpcJs.getMap()).length > 0) call.sendMetadata(this.header.grpcJs);
+    };
+  }
+}
+
+/** A metadata value, which is binary if the key ends with `-bin`. */
+type NiceValue = string | Uint8Array;
+
+/** Metadata with the nice-grpc interface. Several strings with the same key are joined by ", ". */
+class NiceMetadata {
+  /** The metadata for grpc-js. */
+  readonly grpcJs: Metadata;
+
+  constructor(metadata: Metadata = new Metadata()) {
+    this.grpcJs = metadata;
+  }
+
+  /** @throws Error for a key or a value that gRPC does not allow, like the other methods that add values */
+  set(key: string, value: NiceValue | readonly NiceValue[]): this {
+    this.grpcJs.remove(key);
+    for (const each of typeof value === "string" || value instanceof Uint8Array ? [value] : value) {
+      this.append(key, each);
+    }
+    return this;
+  }
+
+  append(key: string, value: NiceValue): this {
+    this.grpcJs.add(key, typeof value === "string" ? value : Buffer.from(value));
+    return this;
+  }
+
+  delete(key: string): void {
+    this.grpcJs.remove(key);
+  }
+
+  get(key: string): NiceValue | undefined {
+    return this.getAll(key)[0];
+  }
+
+  getAll(key: string): NiceValue[] {
+    const values = this.grpcJs.get(key);
+    return values.length < 2 || key.toLowerCase().endsWith("-bin") ? values : [values.join(", ")];
+  }
+
+  has(key: string): boolean {
+    return this.getAll(key).length > 0;
+  }
+
+  *[Symbol.iterator](): IterableIterator<[string, NiceValue[]]> {
+    for (const key of Object.keys(this.grpcJs.getMap())) yield [key, this.getAll(key)];
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { holdRequests } from "../../src/nestjs/held-requests.ts";
+import { holdRequests } from "../../src/nestjs/mounted-application.ts";
 import { waitSomeTurns } from "../../../testing/src/wait-some-turns.ts";
 
 // Nest's request stream and the call are objects with their interfaces. The suite frameworks tests streams in Nest.
