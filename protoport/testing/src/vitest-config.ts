@@ -1,12 +1,9 @@
 import type { TestProjectConfiguration, ViteUserConfig } from "vitest/config";
-import { ClipFailures } from "./clip-failures.ts";
+import { BaseSequencer, type Reporter, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
 import { waitLimitMs } from "./deadline.ts";
-import { InputCounts } from "./input-counts.ts";
 import { buildLimitMs } from "./process/build-step.ts";
 import { compileCache } from "./process/child-program.ts";
-import { ClientLines } from "./process/client-lines.ts";
-import { SlowFilesFirst } from "./slow-files-first.ts";
-import { type FileSuite, filePatternsOf, isFileSuite, type Suite } from "./suite.ts";
+import { filePatternsOf, type FileSuite, isFileSuite, type Suite } from "./suite.ts";
 
 // Tests that block their process would be ended by these.
 const setupFiles = ["protoport/testing/src/end-blocked-tests.ts", "protoport/testing/src/left-behind.ts"];
@@ -60,4 +57,108 @@ export function createVitestConfig(suites: readonly Suite[]): ViteUserConfig {
       projects: suites.filter(isFileSuite).map(projectOf),
     },
   };
+}
+
+/** Small files that take seconds. */
+const slowFile = /\/(?:stores\/contract\/[a-z-]+|engine\/half-close[a-z0-9-]*|readiness-log)\.test\.ts$/;
+
+/**
+ * Starts slow files first, because a slow file at the end of a run uses a single core. In a fresh clone, which has no
+ * durations of an earlier run, vitest starts with the largest files.
+ */
+class SlowFilesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => (slowFile.test(moduleId) ? 0 : 1);
+    // oxlint-disable-next-line unicorn/no-array-sort -- a method of the sequencer, not of an array
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
+// Failure messages are limited to one screen, because compared values may have megabytes.
+const linesMax = 30;
+const columnsMax = 200;
+
+/** Truncates failure messages for the reporters after this reporter. A test hook would delay each passing test, too. */
+class ClipFailures implements Reporter {
+  onTestCaseResult(test: TestCase): void {
+    for (const error of test.result().errors ?? []) {
+      const message = clip(error.message);
+      if (error.stack !== undefined) error.stack = error.stack.replace(error.message, () => message);
+      error.message = message;
+      if (error.diff !== undefined) error.diff = clip(error.diff);
+    }
+  }
+}
+
+/** Returns the first lines of a text, which may have ANSI colors. */
+function clip(text: string): string {
+  const lines = text.split("\n", linesMax + 1);
+  const shown = lines
+    .slice(0, linesMax)
+    .map((line) => (line.length > columnsMax ? `${line.slice(0, columnsMax)}\x1b[39m…` : line));
+  if (lines.length > linesMax) shown.push("… and more lines");
+  return shown.join("\n");
+}
+
+/** Prints how many inputs a run's properties have tried, and names the properties that ran out of time. */
+class InputCounts implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const counts = modules
+      .flatMap((module) => [...module.children.allTests()])
+      .flatMap((test) => (test.meta().inputs ?? []).map((inputs) => ({ test, ...inputs })));
+    if (counts.length === 0) return;
+    for (const { test, tried, wanted } of counts.filter((count) => count.tried < count.wanted))
+      console.log(`${test.module.relativeModuleId}: ${test.fullName}: ${tried} of ${wanted} inputs`);
+    console.log(`${counts.reduce((total, { tried }) => total + tried, 0)} inputs of ${counts.length} properties`);
+  }
+}
+
+interface Line {
+  readonly client: string;
+  passed: number;
+  failed: number;
+}
+
+/**
+ * Prints one line per client when the suite "clients" ends. The line has the numbers of passed and failed tests, or
+ * states that the toolchain is not installed. The last line has the totals.
+ */
+class ClientLines implements Reporter {
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const tests = modules
+      .filter((module) => module.project.name === "clients")
+      .flatMap((module) => [...module.children.allTests()]);
+    if (tests.length === 0) return;
+    const lines = linesOf(tests);
+    const width = Math.max(...lines.map(({ client }) => client.length)) + 2;
+    console.log("");
+    for (const line of lines) console.log(`${line.client.padEnd(width)}${toText(line)}`);
+    console.log(`\n${sum(lines, "passed")} passed, ${sum(lines, "failed")} failed`);
+  }
+}
+
+function linesOf(tests: readonly TestCase[]): readonly Line[] {
+  const lines = new Map<string, Line>();
+  for (const test of tests) {
+    const client = clientOf(test);
+    const line = lines.get(client) ?? { client, passed: 0, failed: 0 };
+    lines.set(client, line);
+    const { state } = test.result();
+    if (state === "passed" || state === "failed") line[state]++;
+  }
+  return [...lines.values()].toSorted((a, b) => (a.client < b.client ? -1 : 1));
+}
+
+// Returns a test's client, which is the innermost group around the test, or the file if there are no groups.
+function clientOf({ parent, module }: TestCase): string {
+  return parent.type === "suite" ? parent.name : (module.moduleId.split("/").at(-1) ?? "");
+}
+
+function toText({ passed, failed }: Line): string {
+  return passed + failed === 0 ? "not run: its toolchain is not on PATH" : `${passed} passed, ${failed} failed`;
+}
+
+function sum(lines: readonly Line[], key: "passed" | "failed"): number {
+  return lines.reduce((total, line) => total + line[key], 0);
 }
