@@ -151,7 +151,7 @@ function* describeServices(
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = yield* compileInSteps(methods, { ...rest, writeJson: jsonOptions });
   const { useProtoFieldName = false } = jsonOptions;
-  const abridging = bindings.filter(({ emitsImplicit }) => !emitsImplicit);
+  const abridging = bindings.filter((binding) => !binding.options.emitsImplicit);
   const abridged = yield* messagesIn(abridging.map(({ method }) => method.output));
   const closed = yield* closedMessages(bindings);
   const schemas = new Schemas({
@@ -305,7 +305,7 @@ function describeInfo(info: OpenApiInfo, services: readonly DescService[], comme
 /** Returns the request messages in which every binding refuses unknown fields. */
 function* closedMessages(bindings: readonly RestBinding[]): Generator<void, ReadonlySet<DescMessage>> {
   const [strict, lenient] = [true, false].map((refuses) =>
-    bindings.filter(({ refusesUnknown }) => refusesUnknown === refuses).map(({ method }) => method.input),
+    bindings.filter((binding) => binding.options.lenient !== refuses).map(({ method }) => method.input),
   );
   const open = yield* messagesIn(lenient ?? []);
   return new Set([...(yield* messagesIn(strict ?? []))].filter((desc) => !open.has(desc)));

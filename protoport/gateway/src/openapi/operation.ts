@@ -53,7 +53,7 @@ export function describeOperation(
   const { schemas } = options;
   const budget = new FieldBudget(operationFieldsMax, schemas.budget);
   const query = describeQuery(input, boundByPathOrBody, schemas, {
-    acceptsMaps: binding.acceptsMapsInQuery,
+    acceptsMaps: binding.options.mapsInQuery,
     budget,
   });
   const parameters: readonly OpenApiParameter[] = [
@@ -119,12 +119,12 @@ function describeBody(
 
 /** Returns the request body's schema for each content type. In OpenAPI 3.1, a stream's schema describes one message. */
 function bodyContent(
-  { bodyFormat, method, pattern, boundByPath, acceptsPathInBody }: RestBinding,
+  { bodyFormat, method, pattern, boundByPath, options }: RestBinding,
   { openapi, schemas }: OperationOptions,
   budget: FieldBudget,
 ): OpenApiContent | undefined {
   if (bodyFormat.kind === "bytes") return anyContent;
-  const bound = { byPath: boundByPath, budget, mayRepeat: acceptsPathInBody };
+  const bound = { byPath: boundByPath, budget, mayRepeat: options.sameValueAsPath };
   const schema = schemaOfBody(method.input, pattern.body, bound, schemas);
   const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
   if (schema === undefined) return undefined;
@@ -150,7 +150,7 @@ function schemaOfBody(
 }
 
 function describeSuccess(
-  { method, pattern, preparedResponse, contentType, streamForms, toRaw }: RestBinding,
+  { method, pattern, preparedResponse, options: { contentType, streamForms }, toRaw }: RestBinding,
   { openapi, schemas, describeSuccess: describe }: OperationOptions,
 ): Readonly<Record<string, OpenApiResponse>> {
   const customDescription = describe?.(method);

@@ -16,18 +16,18 @@ export interface RestErrorResponse {
  * Returns an error as a REST response. The body is the error record, and the error's metadata are header fields.
  *
  * @param otherFields - further response header fields
- * @param usesGrpcMetadata - whether metadata is also sent as `Grpc-Metadata-Name`
+ * @param grpcMetadata - whether metadata is also sent as `Grpc-Metadata-Name`
  */
 export function toErrorResponse(
   writeErrorRecord: (error: ConnectError, failure: RestFailure) => ErrorResponse,
   error: ConnectError,
   failure: RestFailure,
   otherFields: HeaderFields,
-  usesGrpcMetadata: boolean,
+  grpcMetadata: boolean,
 ): RestErrorResponse {
   const { httpStatus, contentType, body } = writeErrorRecord(error, failure);
   const metadata = toRestHeader(customMetadata(error));
-  const metadataToSend = usesGrpcMetadata ? withResponseMetadata(metadata) : metadata;
+  const metadataToSend = grpcMetadata ? withResponseMetadata(metadata) : metadata;
   return { httpStatus, fields: ["content-type", contentType, ...otherFields, ...metadataToSend], body };
 }
 

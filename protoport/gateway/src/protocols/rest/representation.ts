@@ -46,7 +46,7 @@ export function createRepresentations(
   binding: RestBinding,
   writeErrorRecord: ErrorRecordWriter,
 ): Representations | undefined {
-  const { acceptsProtobuf, hasPrettyJson, contentType } = binding;
+  const { acceptsProtobuf, hasPrettyJson } = binding;
   if (!acceptsProtobuf && !hasPrettyJson) return undefined;
   const pretty = hasPrettyJson ? createPretty(binding, writeErrorRecord) : undefined;
   const writeMessage = acceptsProtobuf ? createProtobufWriter(rpc, binding.pattern) : undefined;
@@ -54,6 +54,7 @@ export function createRepresentations(
     writeMessage === undefined
       ? []
       : protobufTypes.map((type) => createProtobuf(type, binding, writeMessage, writeErrorRecord));
+  const { contentType } = binding.options;
   const json = { contentType };
   const offered = [json, ...(pretty === undefined ? [] : [pretty]), ...protobufs];
   // A parameter `pretty` that names a request field sets this field.

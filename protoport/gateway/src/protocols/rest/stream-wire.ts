@@ -123,7 +123,7 @@ export class RestMessageStreamWire extends RestStreamWire implements StreamWire 
 
   constructor(exchange: Exchange, matched: MatchedRule) {
     super(exchange, matched);
-    this.#form = negotiateType(exchange.get("accept"), matched.rule.binding.streamForms);
+    this.#form = negotiateType(exchange.get("accept"), matched.rule.binding.options.streamForms);
     this.traits = { heartbeat: this.#form.heartbeat, reportsErrorAtEnd: false, sendsHeaderEarly: true };
   }
 

@@ -48,7 +48,7 @@ export class RestUnaryWire implements Wire {
     const { acceptCompression, maxTimeoutMs } = rpc.options;
     const { contentType, contentEncoding, expect } = exchange.common;
     const { fields } = exchange;
-    this.requestHeader = new LazyHeaders(binding.usesGrpcMetadata ? withRequestMetadata(fields) : fields);
+    this.requestHeader = new LazyHeaders(binding.options.grpcMetadata ? withRequestMetadata(fields) : fields);
     this.responseHeader = new LazyHeaders(noFields);
     this.responseTrailer = new LazyHeaders(noFields);
     this.exchange = exchange;
@@ -110,7 +110,7 @@ export class RestUnaryWire implements Wire {
     const metadata = untouched ? noFields : this.metadataOf(header, trailer);
     const httpStatus = (untouched ? undefined : statusOfHandler(header, false)) ?? standardStatus;
     if (statusesWithoutBody.has(httpStatus)) return this.exchange.respond(httpStatus, metadata);
-    const end = untouched || !binding.usesGrpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
+    const end = untouched || !binding.options.grpcMetadata ? undefined : restTrailerOf(this.exchange, trailer);
     const fields = untouched ? typeFields : [...typeFields, ...metadata, ...(end?.announcement ?? noFields)];
     // The bytes of a google.api.HttpBody are sent unchanged.
     if (binding.toRaw !== undefined)
@@ -127,13 +127,13 @@ export class RestUnaryWire implements Wire {
 
   protected metadataOf(header: Headers, trailer?: Headers): HeaderFields {
     const fields = toRestHeader(header, trailer);
-    return this.rule.binding.usesGrpcMetadata ? withResponseMetadata(fields) : fields;
+    return this.rule.binding.options.grpcMetadata ? withResponseMetadata(fields) : fields;
   }
 
   writeError(error: ConnectError, mayCompress: boolean): void | Promise<void> {
     const { httpStatus, fields, body } = this.errorResponse(error);
-    const { usesGrpcMetadata } = this.rule.binding;
-    const end = usesGrpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
+    const { grpcMetadata } = this.rule.binding.options;
+    const end = grpcMetadata ? restTrailerOf(this.exchange, this.responseTrailer) : undefined;
     if (end === undefined) return this.respondEncoded(httpStatus, fields, body, mayCompress);
     return this.respondEncoded(httpStatus, [...fields, ...end.announcement], body, mayCompress, end.fields);
   }
@@ -150,7 +150,7 @@ export class RestUnaryWire implements Wire {
     const formatFields = representations === undefined ? noFields : ["vary", "accept"];
     const otherFields = [...formatFields, ...(this.#coding?.acceptEncodingFields ?? noFields), ...metadata];
     const write = this.#representation?.writeError ?? writeErrorRecord;
-    return toErrorResponse(write, error, failure, otherFields, binding.usesGrpcMetadata);
+    return toErrorResponse(write, error, failure, otherFields, binding.options.grpcMetadata);
   }
 
   /** Sends a complete response, compressed if the client accepts a coding and the body is large enough. */

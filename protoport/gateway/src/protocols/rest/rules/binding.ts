@@ -11,7 +11,6 @@ import { parsePathTemplate, type PathTemplate } from "./path-template.ts";
 import { compilePathVariables } from "./path-variables.ts";
 import { createRequestReader, type RequestReader } from "./request-reader.ts";
 import type { BindingOptions } from "./rest-options.ts";
-import type { StreamForms } from "./stream-form.ts";
 
 /** One HTTP pattern for one RPC. */
 export interface RestBinding extends RequestReader {
@@ -41,24 +40,12 @@ export interface RestBinding extends RequestReader {
   readonly toRaw: ((message: Message) => RawBody) | undefined;
   /** Writes a stream message as JSON. Throws the same errors as {@link encode}. */
   toJson(message: Message): string;
-  /** The content type for JSON that is not a stream. */
-  readonly contentType: string;
-  /** The response stream's formats. */
-  readonly streamForms: StreamForms;
-  /** Whether fields with default values are written. */
-  readonly emitsImplicit: boolean;
-  /** Whether the query may set map entries. */
-  readonly acceptsMapsInQuery: boolean;
-  /** Whether the body may repeat the fields that the path sets. */
-  readonly acceptsPathInBody: boolean;
-  /** Whether unknown fields and parameters are refused. */
-  readonly refusesUnknown: boolean;
+  /** The options of the RPC's service. */
+  readonly options: BindingOptions;
   /** Whether bodies may be in the binary protobuf format. */
   readonly acceptsProtobuf: boolean;
   /** Whether clients may ask for indented JSON. */
   readonly hasPrettyJson: boolean;
-  /** Whether metadata is also accepted and sent under grpc-gateway's header names. */
-  readonly usesGrpcMetadata: boolean;
 }
 
 /** Returns whether an RPC's response is a message stream. */
@@ -88,15 +75,9 @@ export function compileBinding(method: DescMethod, pattern: HttpPattern, options
     template,
     boundByPath: variables.boundFields,
     preparedResponse,
-    contentType: options.contentType,
-    streamForms: options.streamForms,
-    emitsImplicit: options.emitsImplicit,
-    usesGrpcMetadata: options.grpcMetadata,
+    options,
     acceptsProtobuf: options.protobufBodies && isSingle,
     hasPrettyJson: options.prettyJson && isSingle,
-    acceptsMapsInQuery: options.mapsInQuery,
-    acceptsPathInBody: options.sameValueAsPath,
-    refusesUnknown: !options.lenient,
     toJson,
     toRaw,
     selectFields:

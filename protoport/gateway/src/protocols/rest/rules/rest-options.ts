@@ -111,7 +111,9 @@ export interface RestRouteOptions extends RestOptions {
 export interface BindingOptions extends Required<RestServiceOptions> {
   readonly emptyResponse: 200 | 204;
   readonly errors: ErrorForm;
+  /** The content type for JSON that is not a stream. */
   readonly contentType: string;
+  /** The response stream's formats. */
   readonly streamForms: StreamForms;
   /** Whether fields with default values are written. */
   readonly emitsImplicit: boolean;

@@ -260,7 +260,7 @@ test("compileRestRoutes() calls rest.service once per service", () => {
   const { bindings } = compileRestRoutes([...KitchenSink.methods, ...Shelves.methods], { service });
   expect(asked).toEqual([KitchenSink.typeName, Shelves.typeName]);
   expect(
-    new Set(bindings.map(({ streamForms, usesGrpcMetadata }) => [streamForms.fallback.kind, usesGrpcMetadata].join())),
+    new Set(bindings.map(({ options }) => [options.streamForms.fallback.kind, options.grpcMetadata].join())),
   ).toEqual(new Set(["lines,true"]));
 });
 
