@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 
 /** The enhancer kinds, which Nest runs before and after a controller's handler. */
-export type EnhancerKind = "Filters" | "Guards" | "Interceptors" | "Pipes";
+type EnhancerKind = "Filters" | "Guards" | "Interceptors" | "Pipes";
 
 /** The keys under which decorators in Nest 11 and 12 store enhancers (`@nestjs/common/constants`). */
 const metadataKeys: Readonly<Record<EnhancerKind, string>> = {

@@ -43,7 +43,7 @@ export class BacklogBudget {
 }
 
 /** A stream to which a connection writes, such as a socket. `writableLength` is the number of buffered bytes. */
-export interface Sink {
+interface Sink {
   readonly writableLength: number;
 }
 

@@ -7,7 +7,7 @@ import type { MethodCodecs } from "./formats.ts";
 import type { AdmitRequest } from "./hooks.ts";
 
 /** An RPC's options in Connect, including the options of the RPC's router. */
-export type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
+type RpcOptions = UniversalHandlerOptions & Pick<ConnectRouterOptions, "connect" | "grpc" | "grpcWeb">;
 
 /** One RPC in the routes, prepared before the first call. */
 export interface Rpc {

@@ -86,7 +86,7 @@ export class CallView implements HandlerContext {
 }
 
 /** Stands in {@link CallView.message} until the body is read. */
-export const unreadMessage: Message = { $typeName: "" };
+const unreadMessage: Message = { $typeName: "" };
 
 // All views share this property descriptor, so that V8 uses one shape for all views.
 const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {

@@ -62,7 +62,7 @@ interface RegisteredRpc {
 type RouterOptions = ConnectRouterOptions & UniversalHandlerOptions;
 
 /** The restrictions on the messages that callers can send, and on the elements that callers can see. */
-export interface RpcRestrictions {
+interface RpcRestrictions {
   readonly validation?: Validation | undefined;
   readonly visibility?: VisibilityOptions | undefined;
   readonly admit?: Admit | undefined;

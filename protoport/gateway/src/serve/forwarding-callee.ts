@@ -32,7 +32,7 @@ import { ServedRequest } from "./request.ts";
 import { ConvertedMessages, convertStream, isAsyncIterable, onlyMessage, sourceOf } from "./stream-messages.ts";
 
 /** Runs the interceptors. The last interceptor calls {@link InterceptedCall.forward}. */
-export type Intercept = ReturnType<Interceptor>;
+type Intercept = ReturnType<Interceptor>;
 
 type Received = Content | AsyncIterable<Content | Uint8Array>;
 

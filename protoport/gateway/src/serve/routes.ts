@@ -25,7 +25,7 @@ import { type Endpoint, methodsOf, serverEndpoint } from "./endpoint.ts";
 export type Target = CallTarget | BodyTarget | EndpointTarget | Unmatched;
 
 /** A matched {@link Endpoint}. */
-export interface EndpointTarget {
+interface EndpointTarget {
   readonly kind: "endpoint";
   readonly protocol: Protocol;
   readonly rpc: undefined;
@@ -34,7 +34,7 @@ export interface EndpointTarget {
 }
 
 /** A request that does not become a call. */
-export interface Unmatched {
+interface Unmatched {
   readonly kind: "unmatched";
   /** The request's protocol, which writes the response if `admit` refuses the request. */
   readonly protocol: Protocol;

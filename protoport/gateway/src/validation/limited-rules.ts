@@ -16,7 +16,7 @@ const checkMsMax = 300;
 const attemptsMax = 4;
 
 /** Runs a function with a time limit. Returns `false` if the function was interrupted. */
-export type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
+type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
 
 /**
  * Loads the watchdog of `node:vm`, which interrupts synchronous functions. Each run starts a thread (0.15 ms).

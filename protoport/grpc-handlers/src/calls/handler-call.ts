@@ -5,7 +5,7 @@ import type { AnyDefinition } from "./base-call.ts";
 import { type CallStatus, okStatus, statusOf } from "./status.ts";
 
 /** The functions that a handler's call object needs from the call. */
-export interface CallOwner {
+interface CallOwner {
   /** Creates the request's metadata on demand, because few handlers read the metadata. */
   readMetadata(): Metadata;
   /** Ends the call after an exception in the handler's listener. */

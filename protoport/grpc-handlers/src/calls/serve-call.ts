@@ -14,7 +14,7 @@ import { type CallStatus, okStatus, statusOf } from "./status.ts";
 import type { EncodeMessage } from "./write-response.ts";
 
 /** The members that the call objects for all four call types have. */
-export type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
+type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
 
 /** A handler for any kind of method. */
 export type AnyHandler = (call: AnyCall, callback?: sendUnaryData<unknown>) => unknown;

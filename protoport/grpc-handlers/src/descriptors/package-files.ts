@@ -19,7 +19,7 @@ import { withCode } from "@protoport/gateway/errors";
 import type { MethodOptions } from "./method-options.ts";
 
 /** The members by which a `@grpc/proto-loader` definition describes a method. */
-export interface DescribedMethod {
+interface DescribedMethod {
   readonly path: string;
   readonly requestType: { readonly fileDescriptorProtos: readonly Uint8Array[] };
   readonly options?: JsonObject;

@@ -32,7 +32,7 @@ export interface RequestReceiver {
 }
 
 /** Options for an {@link Http1Connection}, shared by all server connections. */
-export interface Http1ConnectionOptions {
+interface Http1ConnectionOptions {
   readonly limits: Limits;
   /** Milliseconds between two calls to {@link Http1Connection.checkTimeouts}. */
   readonly timeoutCheckIntervalMs: number;

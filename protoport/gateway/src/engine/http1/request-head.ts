@@ -22,7 +22,7 @@ export interface Http1RequestHead {
 }
 
 /** A request's header fields, framing and connection options. */
-export interface FieldSection {
+interface FieldSection {
   readonly httpVersion: Http1Version;
   readonly fields: CachedFields;
   readonly common: CommonHeaderFields;

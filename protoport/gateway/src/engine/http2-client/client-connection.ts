@@ -17,7 +17,7 @@ import {
 } from "./client-stream.ts";
 
 /** Options for {@link ClientConnection}. */
-export interface ClientConnectionOptions extends ConnectionOptions {
+interface ClientConnectionOptions extends ConnectionOptions {
   /**
    * Milliseconds without a frame after which a server with open streams gets a PING. After two PINGs without HEADERS or
    * DATA from the server, the interval is at least 310 s.

@@ -25,7 +25,7 @@ import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
  */
 
 /** The values that a function's source refers to, by name. */
-export type Scope = Readonly<Record<string, unknown>>;
+type Scope = Readonly<Record<string, unknown>>;
 
 /** Options for functions that read or write messages. */
 export interface CodegenOptions {

@@ -16,7 +16,7 @@ export const envelopePrefixBytes = 5;
 export const messageBytesMax: number = 2 ** 32 - 1;
 
 /** Maximum bytes in a message that is never forwarded in parts. A message up to this size arrives in one read. */
-export const wholeMessageBytesMax: number = 64 * 1024;
+const wholeMessageBytesMax: number = 64 * 1024;
 
 /** The flag for a message that is compressed with the call's encoding. */
 export const compressedFlag = 0b0000_0001;

@@ -47,7 +47,7 @@ const delaySeconds = /^\d{1,5}$/;
  *
  * A `retry-after` field is also sent as `grpc-retry-pushback-ms` (gRFC A6), the only delay that gRPC clients honor.
  */
-export function setStatus(trailer: Headers, error: ConnectError): void {
+function setStatus(trailer: Headers, error: ConnectError): void {
   appendCustomMetadata(trailer, error);
   // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);

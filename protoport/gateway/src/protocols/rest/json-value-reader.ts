@@ -11,7 +11,7 @@ type State = "start" | "sequence" | "first" | "value" | "separator" | "end";
 type ValueKind = "nested" | "string" | "scalar";
 
 /** Receives a body's values, for example to convert each value to a message. */
-export interface ValueStream<T> {
+interface ValueStream<T> {
   read(value: Uint8Array): T;
   /** Called when the body ends. May return a message for a body without values. */
   end(): T | undefined;

@@ -14,7 +14,7 @@ export interface Timeout {
 const charactersMax = 32;
 
 /** The timeout for a request that sets none. */
-export const noTimeout: Timeout = {};
+const noTimeout: Timeout = {};
 
 /** Returns the option that would allow a timeout, or none if the timeout is malformed. */
 function optionFor({ timeoutMs }: Timeout): Pick<ProblemDetails, "option"> {

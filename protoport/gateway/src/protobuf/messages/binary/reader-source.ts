@@ -4,7 +4,7 @@ import { isKeptAsJson, isWrapped, type MessageField, messageWireType, scalarOf, 
 import { isInherited, literal, switchSource } from "../codegen.ts";
 
 /** Assigns names to the values that a reader's generated source uses. */
-export interface ReaderNames {
+interface ReaderNames {
   /** Returns the name for a value. */
   name(value: unknown): string;
   /** Returns the name for a message type's reader. */

@@ -5,7 +5,7 @@ import { isKeptAsJson, isWrapped, type MessageField, messageWireType, scalarOf, 
 import { literal } from "../codegen.ts";
 
 /** Assigns names to the values that a writer's generated source uses. */
-export interface WriterNames {
+interface WriterNames {
   /** Returns the name for a value. */
   name(value: unknown): string;
   /** Returns the name for a message type's writer. */

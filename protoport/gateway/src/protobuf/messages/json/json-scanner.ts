@@ -7,7 +7,7 @@ export type JsonKind = "object" | "array" | "string" | "number" | "true" | "fals
 export const jsonDepthMax = 100;
 
 /** A scanner position to return to. */
-export interface JsonMark {
+interface JsonMark {
   readonly at: number;
   readonly depth: number;
 }

@@ -16,7 +16,7 @@ import { memoize } from "../codegen.ts";
 import { jsonNameOf } from "./names.ts";
 
 /** Creates the function that converts a type's messages to JSON objects with a member for each field. */
-export type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
+type CreateForm = (desc: DescMessage, forms: MessageForms) => ToJson["toJson"];
 
 /** Creates the JSON writers for all message types with the options in `style`. */
 export function createMessageForms(style: JsonStyle, make: CreateForm = composeForm): MessageForms {

@@ -2,7 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { jsonDepthMax } from "./json-scanner.ts";
 
 /** The value that `JSON.parse` returned for a JSON text, with facts about the text. */
-export interface ParsedJson {
+interface ParsedJson {
   readonly value: JsonValue;
   /** Number of strings in the text, including names. The value has fewer strings if an object has a duplicate name. */
   readonly strings: number;

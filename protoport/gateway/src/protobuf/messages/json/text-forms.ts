@@ -131,7 +131,7 @@ export function createUrlTextParser(field: DescField): UrlTextParser | undefined
 }
 
 /** Parses a map's key and value from their decoded texts. Throws a FieldProblem for an invalid key or value. */
-export type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
+type UrlEntryParser = (key: string, text: string) => readonly [key: string, value: unknown];
 
 /** Creates the parser for a map's entries. Returns `undefined` if the map's values have no text form. */
 export function createUrlEntryParser(field: DescField & { readonly fieldKind: "map" }): UrlEntryParser | undefined {

@@ -50,7 +50,7 @@ export function withDetailTypes(registry: Registry = createRegistry()): Registry
 }
 
 /** The error format, and the content type for formats that define none. */
-export interface ErrorStyle {
+interface ErrorStyle {
   readonly form: ErrorForm;
   readonly contentType: string;
 }

@@ -6,7 +6,7 @@ import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
 
 /** The message fields that a query may set, and the parameters that are ignored. */
-export interface QueryBinding extends ParameterBinding {
+interface QueryBinding extends ParameterBinding {
   /** Returns whether a parameter that names no field is ignored without a report. `undefined` if none is ignored. */
   readonly isIgnored: ((name: string) => boolean) | undefined;
 }

@@ -1,5 +1,5 @@
 /** A raw path's segments, or the reason why there are none: no route can match the path, or the path is malformed. */
-export type SplitPath =
+type SplitPath =
   /** For a path without escapes, `decoded` is the same array as `raw`. Nearly all paths have no escapes. */
   | { readonly kind: "segments"; readonly raw: readonly string[]; readonly decoded: readonly string[] }
   | { readonly kind: "not-found" }

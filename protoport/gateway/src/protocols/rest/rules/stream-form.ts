@@ -100,7 +100,7 @@ export interface StreamForms {
 }
 
 /** The options that determine the stream formats. */
-export interface StreamOptions {
+interface StreamOptions {
   readonly streamInResults: boolean;
   readonly arrayStreams: boolean;
   readonly eventStreams: boolean;
