@@ -258,19 +258,19 @@ const smallFields = Buffer.from(Array.from({ length: 120 }, (_, i) => [0x40, 1, 
 
 export const heldRows: readonly HeldRow[] = [
   {
-    what: "an HTTP/1.1 connection without a request",
+    what: "an idle HTTP/1.1 connection",
     atMost: "8 KiB a connection",
     n: 50,
     run: connections(openRaw),
   },
   {
-    what: "an HTTP/2 connection without a stream",
+    what: "an idle HTTP/2 connection",
     atMost: "32 KiB a connection",
     n: 50,
     run: connections(openRawHttp2),
   },
   {
-    what: "a TLS connection without a request",
+    what: "an idle TLS connection",
     atMost: "128 KiB a connection",
     native: true,
     n: 200,
@@ -290,25 +290,25 @@ export const heldRows: readonly HeldRow[] = [
     run: connections(openRaw, (client) => client.write(`GET / HTTP/1.1\r\nx: ${"x".repeat(15_000)}`)),
   },
   {
-    what: "an HTTP/1.1 connection, idle after 15 KB of header fields",
+    what: "an idle HTTP/1.1 connection after 15 KB of header fields",
     atMost: "8 KiB a connection",
     n: 50,
     run: connections(openRaw, askOnce(`authorization: Bearer token\r\nx: ${"x".repeat(15_000)}\r\n`)),
   },
   {
-    what: "an HTTP/1.1 connection, idle after a token of 8 KB",
+    what: "an idle HTTP/1.1 connection after a token of 8 KB",
     atMost: "8 KiB a connection",
     n: 50,
     run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(8_000)}\r\n`)),
   },
   {
-    what: "an HTTP/1.1 connection, idle after a token of 4 KB, which is cached",
+    what: "an idle HTTP/1.1 connection after a cached token of 4 KB",
     atMost: "24 KiB a connection",
     n: 50,
     run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(4_000)}\r\n`)),
   },
   {
-    what: "an HTTP/1.1 connection, idle after 580 small header fields",
+    what: "an idle HTTP/1.1 connection after 580 small header fields",
     atMost: "8 KiB a connection",
     n: 50,
     run: connections(openRaw, askOnce("ab:cd\r\n".repeat(580))),
@@ -351,13 +351,13 @@ export const heldRows: readonly HeldRow[] = [
     }),
   },
   {
-    what: "refused HTTP/2 requests whose responses are not read",
+    what: "unread refusals over HTTP/2",
     atMost: "2 MiB a connection",
     n: 10_000,
     run: streams((id) => [headersFrame(id, guardedCall, last)], { reads: false }),
   },
   {
-    what: "small HTTP/2 responses that are not read",
+    what: "small unread HTTP/2 responses",
     atMost: "2 MiB a connection",
     n: 1_000,
     run: streams((id) => [healthCall(id, "Check"), dataFrame(id, emptyMessage, last)], { reads: false }),
@@ -375,19 +375,19 @@ export const heldRows: readonly HeldRow[] = [
     run: streams(trailerNote, { server: "greenhouse", ...withoutWindow }),
   },
   {
-    what: "refused HTTP/2 requests whose responses are blocked by flow control",
+    what: "refusals over HTTP/2, blocked by flow control",
     atMost: "8 KiB a stream",
     n: 50,
     run: streams((id) => [headersFrame(id, filled(getHeader, id), last)], withoutWindow),
   },
   {
-    what: "large HTTP/2 responses that are not read",
+    what: "large unread HTTP/2 responses",
     atMost: "20 MiB a connection",
     n: 60,
     run: streams(longNotes, { server: "greenhouse", reads: false, opening: [settingFrame(4, 2 ** 31 - 1)] }),
   },
   {
-    what: "large responses on many connections that are not read",
+    what: "large unread responses on many connections",
     atMost: "320 MiB in all",
     n: 6,
     run: async ({ addresses }, n) => {
@@ -396,7 +396,7 @@ export const heldRows: readonly HeldRow[] = [
     },
   },
   {
-    what: "a server stream that is not read",
+    what: "an unread server stream",
     atMost: "256 KiB a stream",
     n: 16,
     run: streams((id) => [filledCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)], {
@@ -406,14 +406,14 @@ export const heldRows: readonly HeldRow[] = [
     }),
   },
   {
-    what: "Server-Sent Events over HTTP/1.1 that are not read",
+    what: "unread Server-Sent Events over HTTP/1.1",
     atMost: "256 KiB a connection",
     // The second measurement has 1,000 connections.
     n: 250,
     run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse"),
   },
   {
-    what: "Server-Sent Events over HTTP/1.1, sent one by one, that are not read",
+    what: "unread Server-Sent Events over HTTP/1.1, sent one by one",
     atMost: "256 KiB a connection",
     n: 4,
     run: connections(openRaw, watchEvents(`one-by-one-${"s".repeat(1_000)}`, endless), "greenhouse"),
@@ -425,7 +425,7 @@ export const heldRows: readonly HeldRow[] = [
     run: connections(openRaw, watchEvents("later", 0), "greenhouse"),
   },
   {
-    what: "refused HTTP/1.1 requests whose responses are not read",
+    what: "unread refusals over HTTP/1.1",
     atMost: "1 MiB a connection",
     n: 2_000,
     run: pipelined("guarded", "GET /"),
@@ -610,7 +610,7 @@ export const heldRows: readonly HeldRow[] = [
   },
   { what: "health watches", atMost: "64 MiB in all", n: 400, run: watchers(emptyMessage) },
   {
-    what: "health watches whose requests are full of unknown fields",
+    what: "health watches with unknown fields",
     atMost: "64 MiB in all",
     n: 400,
     // The message repeats field 2 with a one-byte number.
@@ -640,13 +640,13 @@ export const heldRows: readonly HeldRow[] = [
     run: streams((id) => [headersFrame(id, filled(guardedCall, id)), resetFrame(id, 8)]),
   },
   {
-    what: "PINGs whose acknowledgements are not read",
+    what: "PINGs with unread acknowledgements",
     atMost: "256 KiB a connection",
     n: 2_000,
     run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
   },
   {
-    what: "SETTINGS whose acknowledgements are not read",
+    what: "SETTINGS with unread acknowledgements",
     atMost: "256 KiB a connection",
     n: 24,
     run: frames((n) => times(n, (i) => settingFrame(4, i))),

@@ -193,7 +193,7 @@ export const spentRows: readonly SpentRow[] = [
     ),
   },
   ...proxyLists.map(({ what, list }) => ({
-    what: `an \`X-Forwarded-For\` of 15 KB from a trusted proxy, ${what}`,
+    what: `an \`X-Forwarded-For\` of 15 KB, ${what}`,
     atMost: "18",
     n: 200,
     run: onStreams("greenhouse", (id) => [
@@ -201,7 +201,7 @@ export const spentRows: readonly SpentRow[] = [
     ]),
   })),
   ...forwardedLists.map(({ what, list }) => ({
-    what: `a \`Forwarded\` of 15 KB from a trusted proxy, ${what}`,
+    what: `a \`Forwarded\` of 15 KB, ${what}`,
     atMost: "25",
     n: 200,
     run: onStreams("forwardedGreenhouse", (id) => [
