@@ -3,6 +3,7 @@ import { createBearerAuth, createResourceMetadata, limitRates, openTokenVerifier
 import { createGateway } from "../gateway/src/index.ts";
 import { drainGracefully, Readiness } from "../gateway/src/health/index.ts";
 import { createMcp } from "../gateway/src/mcp/index.ts";
+import { createOpenApi } from "../gateway/src/openapi/entry.ts";
 import { createUpstream } from "../proxy/src/client/entry.ts";
 import { createProxy } from "../proxy/src/create-proxy.ts";
 import { settingRows } from "../proxy/src/settings/setting-flags.ts";
@@ -39,6 +40,7 @@ const functions: Readonly<Record<string, (wrong: object) => unknown>> = {
   resource: (wrong) => createResourceMetadata({ name: "n", publicUrl: url, issuers: [], scopes: [], ...wrong }),
   limitRates: (wrong) => limitRates(() => undefined, wrong),
   visibility: (visibility) => createProxy({ upstreams: [], visibility: { allow: [], ...visibility } }),
+  createOpenApi: (wrong) => createOpenApi([], { info: { title: "t", version: "1" }, ...wrong }),
   createMcp: (wrong) => createMcp({ tools: [], ...wrong }),
   drain: (wrong) =>
     drainGracefully({ drain: async () => undefined }, new Readiness({}), { delayMs: 0, timeoutMs: 0, ...wrong }),
@@ -68,6 +70,7 @@ const sections: Readonly<Record<string, readonly (keyof typeof functions)[]>> = 
   "authentication.introspection": ["introspection"],
   rateLimit: ["limitRates"],
   cors: ["cors"],
+  openapi: ["createOpenApi"],
   mcp: ["createMcp"],
   visibility: ["visibility"],
   drain: ["drain"],

@@ -22,6 +22,7 @@ export function createPlantStoreOpenApi(baseUrl: string, mcp?: OpenApiOptions["m
     securitySchemes: { bearerAuth: { type: "http", scheme: "bearer" } },
     comments,
     rest: restOptions,
+    operationIds: "rpc",
     ...(mcp && { mcp }),
     errors: [
       {

@@ -137,7 +137,7 @@ export interface ProxyGateway extends Gateway {
 
 /** Throws or rejects to refuse new options, which then are not applied. Gets the services that would be served. */
 type AcceptServices = (
-  next: Pick<ProxyGateway, "services" | "descriptorReloads" | "descriptorSets">,
+  next: Pick<ProxyGateway, "services" | "rest" | "descriptorReloads" | "descriptorSets">,
 ) => void | Promise<void>;
 
 /**
@@ -212,8 +212,8 @@ export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
     },
     reload: () => generations.reload(),
     reconfigure: async (options, accept) => {
-      await generations.apply(options, ({ services, descriptorReloads, descriptorSets }) =>
-        accept?.({ services, descriptorReloads, descriptorSets }),
+      await generations.apply(options, ({ services, compiled: { rest }, descriptorReloads, descriptorSets }) =>
+        accept?.({ services, rest, descriptorReloads, descriptorSets }),
       );
     },
   };

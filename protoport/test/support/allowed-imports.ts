@@ -31,6 +31,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "proxy/upstreams",
     "gateway/health",
     "gateway",
+    "gateway/openapi",
   ],
   "proxy/definitions": [
     "auth",
@@ -44,7 +45,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "gateway",
     "gateway/openapi",
   ],
-  "proxy/definitions/compare": ["auth", "gateway"],
+  "proxy/definitions/compare": ["auth", "gateway", "gateway/openapi"],
   "proxy/definitions/service-config": ["gateway"],
   "proxy/forward": ["proxy/client", "proxy/upstreams", "command-line", "gateway/protobuf/gen", "gateway"],
   "proxy/client": ["proxy/upstreams", "gateway/engine", "gateway"],

@@ -6,7 +6,15 @@
  * cannot diverge.
  */
 import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
-import { runInTurns, runSteps, arrayOf, type OptionNames, refuseUnknownOptions, required } from "../http/index.ts";
+import {
+  runInTurns,
+  runSteps,
+  arrayOf,
+  type OptionNames,
+  refuseUnknownOptions,
+  required,
+  withCode,
+} from "../http/index.ts";
 import { jsonOptionNames, type WriteJsonOptions } from "../protobuf/index.ts";
 import {
   codeNames,
@@ -31,6 +39,7 @@ import type {
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { FieldRules } from "./field-rules.ts";
+import { createOperationIds, findOperationIdClash, type OperationIds } from "./operation-ids.ts";
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
 import { createSecurity, type SecurityOptions } from "./security.ts";
@@ -63,6 +72,8 @@ export interface OpenApiOptions extends SecurityOptions {
   readonly validation?: FieldRules;
   /** The option `mcp` of the gateway that serves the interface. Adds tool names to `x-rpc`. */
   readonly mcp?: ToolNames;
+  /** The names in operation ids. Two RPCs with the same id are refused, except with `"full"`. Default `"service"`. */
+  readonly operationIds?: OperationIds;
   /** The error responses. By default, 4XX and 5XX have the error format that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
   /** Returns the description of an RPC's successful response, such as "The order is deleted." */
@@ -114,6 +125,7 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
   jsonOptions: jsonOptionNames,
   validation: true,
   mcp: true,
+  operationIds: true,
   errors: arrayOf(openApiErrorNames),
   describeSuccess: true,
   describeHeader: true,
@@ -126,7 +138,7 @@ const openApiOptionNames: OptionNames<OpenApiOptions> = {
  * Nested messages are expanded in query parameters and examples, up to the limits in `field-budget.ts`. If fields are
  * omitted, the operation's description or the schema's `$comment` states the omission.
  *
- * @throws Error that lists every problem in the HTTP rules, or TypeError for unknown options
+ * @throws Error that lists every problem in the HTTP rules, or TypeError for unknown options and equal operation ids
  */
 export function createOpenApi(services: readonly DescService[], options: OpenApiOptions): OpenApiDocument {
   return runSteps(describeServices(services, options));
@@ -150,13 +162,12 @@ function* describeServices(
   const comments = options.comments ?? (yield* commentsOf(services));
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = yield* compileInSteps(methods, { ...rest, writeJson: jsonOptions });
-  const { useProtoFieldName = false } = jsonOptions;
   const abridging = bindings.filter((binding) => !binding.options.emitsImplicit);
   const abridged = yield* messagesIn(abridging.map(({ method }) => method.output));
   const closed = yield* closedMessages(bindings);
   const schemas = new Schemas({
     comments,
-    useProtoFieldName,
+    useProtoFieldName: jsonOptions.useProtoFieldName ?? false,
     abridged,
     referencePrefix: "#/components/schemas/",
     closed,
@@ -165,6 +176,7 @@ function* describeServices(
     int64Numbers: services.some((service) => serviceOptionsOf(service, rest).int64Numbers),
   });
   const tags = new Tags(services);
+  const idOf = nameOperations(bindings, options.operationIds);
   const paths = yield* describePaths(
     bindings,
     {
@@ -180,7 +192,7 @@ function* describeServices(
         contentTypeOf(rest),
       ),
     },
-    (method) => tags.namesOf(method),
+    (binding) => ({ operationId: idOf(binding), tags: tags.namesOf(binding.method) }),
     options.onOmitted,
   );
   const bound = new Set(bindings.map(({ method }) => method.parent));
@@ -199,6 +211,17 @@ function* describeServices(
       ...(securitySchemes !== undefined && { securitySchemes }),
     },
   };
+}
+
+/** Returns a function that returns an operation's id. @throws TypeError if two RPCs have equal ids */
+function nameOperations(bindings: readonly RestBinding[], names?: OperationIds): (binding: RestBinding) => string {
+  const idOf = createOperationIds(names);
+  const clash = findOperationIdClash(
+    bindings.map(({ method }) => method),
+    names,
+  );
+  if (clash !== undefined) throw withCode(new TypeError(clash), "ERR_OPTIONS");
+  return ({ method }) => idOf(method);
 }
 
 /** Our extension `x-value-names`, with a name for each value of an integer field. */

@@ -41,10 +41,13 @@ export interface OperationOptions {
   readonly errors: Readonly<Record<string, OpenApiResponse>>;
 }
 
+/** An operation's id, which is unique in a document, and its tags. */
+export type OperationNames = Pick<OpenApiOperation, "operationId" | "tags">;
+
 /** Describes the operation for one binding, with its parameters, request body and responses. */
 export function describeOperation(
   binding: RestBinding,
-  { operationId, tags }: { readonly operationId: string; readonly tags: readonly string[] },
+  { operationId, tags }: OperationNames,
   pathParameters: readonly PathParameter[],
   options: OperationOptions,
 ): OpenApiOperation {

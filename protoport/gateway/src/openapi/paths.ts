@@ -1,9 +1,7 @@
-import type { DescMethod } from "@bufbuild/protobuf";
 import { anyMethod, type RestBinding } from "../protocols/index.ts";
-import { describeOperation, type OperationOptions } from "./operation.ts";
+import { describeOperation, type OperationNames, type OperationOptions } from "./operation.ts";
 import type { OpenApiMethod, OpenApiOperation, OpenApiPathItem, OpenApiVersion } from "./open-api-document.ts";
 import { type OpenApiPath, shapeOf, toOpenApiPath } from "./open-api-path.ts";
-import { openApiOptionsOf } from "./openapi-options.ts";
 
 /** Called for a binding that the document cannot describe. */
 export type OnOmitted = (binding: RestBinding, reason: string) => void;
@@ -20,12 +18,11 @@ type Operations = Map<string, OpenApiOperation>;
 export function* describePaths(
   bindings: readonly RestBinding[],
   options: OperationOptions,
-  tagsOf: (method: DescMethod) => readonly string[],
+  namesOf: (binding: RestBinding) => OperationNames,
   onOmitted: OnOmitted | undefined,
 ): Generator<void, Record<string, OpenApiPathItem>> {
   const paths = new Map<string, Operations>();
   const byShape = new Map<string, OpenApiPath>();
-  const idOf = nameOperations(bindings);
   const members = openApiMethods[options.openapi];
   // Bindings for every method come last, because other bindings take precedence.
   const [others, ofAny] = [bindings.filter((each) => !isOfAny(each)), bindings.filter(isOfAny)];
@@ -51,8 +48,7 @@ export function* describePaths(
       name: named[at]?.name ?? parameter.name,
     }));
     for (const method of free) {
-      const names = { operationId: idOf(binding), tags: tagsOf(binding.method) };
-      operations.set(method, describeOperation(binding, names, parameters, options));
+      operations.set(method, describeOperation(binding, namesOf(binding), parameters, options));
     }
   }
   return Object.fromEntries([...paths].map(([path, operations]) => [path, toPathItem(operations, members)]));
@@ -97,31 +93,5 @@ function toPathItem(operations: Operations, members: Members): OpenApiPathItem {
   return {
     ...Object.fromEntries(memberOperations),
     ...(otherEntries.length > 0 && { additionalOperations: Object.fromEntries(otherEntries) }),
-  };
-}
-
-/** Returns the names that an RPC's operation may have, shortest first. */
-function namesOf({ localName, parent }: DescMethod): readonly [short: string, ofService: string, full: string] {
-  return [localName, `${parent.name}_${localName}`, `${parent.typeName.replaceAll(".", "_")}_${localName}`];
-}
-
-/**
- * Creates the function that names operations by their RPCs, so that every generator produces the same names. Examples
- * are `deleteOrder`, `OrderService_deleteOrder` if the short name is ambiguous, and `orders_v2_OrderService_deleteOrder`
- * if the service's name is ambiguous too. An RPC's further bindings get a number. The id in the option
- * `openapiv2_operation` replaces the name.
- */
-function nameOperations(bindings: readonly RestBinding[]): (binding: RestBinding) => string {
-  const methods = new Set(bindings.map(({ method }) => method));
-  const named = Map.groupBy([...methods].flatMap(namesOf), (name) => name);
-  const isUnambiguous = (name: string): boolean => named.get(name)?.length === 1;
-  const taken = new Set<string>();
-  return ({ method }) => {
-    const [short, ofService, full] = namesOf(method);
-    const base = openApiOptionsOf(method).operationId || ([short, ofService].find(isUnambiguous) ?? full);
-    let id = base;
-    for (let count = 2; taken.has(id); count++) id = `${base}_${count}`;
-    taken.add(id);
-    return id;
   };
 }

@@ -41,7 +41,7 @@ const comments = new Map([
 ]);
 
 function describeSink(options: Partial<OpenApiOptions> = {}): OpenApiDocument {
-  return createOpenApi([KitchenSink], { info, comments, ...options });
+  return createOpenApi([KitchenSink], { info, comments, operationIds: "rpc", ...options });
 }
 
 const omitted: string[] = [];
@@ -383,8 +383,6 @@ describe("createOpenApi", () => {
     });
     expect(tags.map(({ name }) => name)).toEqual(["old.v1.Finder", "old.v2.Finder"]);
     expect(paths["/old.v1.Finder"]?.get).toMatchObject({ tags: ["old.v1.Finder"], deprecated: true });
-    const ids = Object.values(paths).map(({ get }) => get?.operationId);
-    expect(ids).toEqual(["old_v1_Finder_find", "old_v2_Finder_find"]);
     // Only the first fifty members of the oneof exclude each other.
     const { dependentSchemas } = components?.schemas?.["Query"] ?? {};
     expect(Object.keys(Object(dependentSchemas)).length).toBe(49);

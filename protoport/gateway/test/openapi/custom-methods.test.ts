@@ -22,6 +22,7 @@ function describeRules(openapi: "3.1.0" | "3.2.0", kinds: readonly string[], bod
   const rest: OpenApiOptions["rest"] = { rules: [{ ...first, selector, additionalBindings: others }] };
   const { paths } = createOpenApi([OrderService], {
     openapi,
+    operationIds: "rpc",
     info: { title: "Test", version: "1" },
     rest,
     onOmitted: ({ pattern }, reason) => omitted.push(`${pattern.httpMethod}: ${reason}`),

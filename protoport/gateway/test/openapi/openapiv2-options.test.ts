@@ -7,7 +7,7 @@ import {
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { describe, expect, test } from "vitest";
 import { parseHttpRules } from "../../src/index.ts";
-import { createOpenApi, unsupportedOpenApiOptions } from "../../src/openapi/entry.ts";
+import { createOpenApi, type OpenApiOptions, unsupportedOpenApiOptions } from "../../src/openapi/entry.ts";
 import { serviceIn } from "../../../testing/src/gateway/file-init.ts";
 
 // grpc-gateway's options openapiv2_*, with the numbers in protoc-gen-openapiv2/options/openapiv2.proto.
@@ -83,11 +83,11 @@ const comments = new Map([
   ["shop.Order", "From the comment."],
 ]);
 
-function describeShop(options: Options) {
+function describeShop(options: Options, further: Pick<OpenApiOptions, "operationIds"> = {}) {
   const service = serviceOf(options);
   const rules = service.methods.map(({ name }) => ({ selector: `shop.Shop.${name}`, post: `/${name}`, body: "*" }));
   const rest = { rules: parseHttpRules(JSON.stringify({ rules })) };
-  const document = createOpenApi([service], { info: { title: "t", version: "1" }, rest, comments });
+  const document = createOpenApi([service], { info: { title: "t", version: "1" }, rest, comments, ...further });
   return { document, operations: service.methods.map(({ name }) => document.paths[`/${name}`]?.post) };
 }
 
@@ -122,9 +122,13 @@ describe("openapiv2_operation", () => {
     expect(describeShop({ methods: [fields] }).operations[0]).toMatchObject(want);
   });
 
-  test("gets a numbered operationId if its own is already used", () => {
-    const { operations } = describeShop({ methods: [undefined, [[5, "send0"]], [[5, "send0"]]] });
-    expect(operations.map((operation) => operation?.operationId)).toEqual(["send0", "send0_2", "send0_3"]);
+  test("is refused if two RPCs have the same operationId, unless operationIds is full", () => {
+    const shop: Options = { methods: [undefined, [[5, "send"]], [[5, "send"]]] };
+    expect(() => describeShop(shop)).toThrow(
+      "the operation id send names shop.Shop.Send1 and shop.Shop.Send2; set operationIds: full",
+    );
+    const { operations } = describeShop(shop, { operationIds: "full" });
+    expect(operations.map((operation) => operation?.operationId)).toEqual(["shop_Shop_send0", "send", "send_2"]);
   });
 });
 

@@ -1,7 +1,7 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { CorsOptions, GatewayOptions } from "@protoport/gateway";
 import type { DrainTimes } from "@protoport/gateway/health";
-import type { OpenApiInfo } from "@protoport/gateway/openapi";
+import type { OpenApiInfo, OperationIds } from "@protoport/gateway/openapi";
 import { createNameFilter, type ExternalHttpRule, type RestOptions } from "@protoport/gateway/rest";
 import { readRules, toRestOptions } from "../definitions/index.ts";
 import type {
@@ -49,6 +49,8 @@ export interface ProxySettings {
   readonly hasDocs: boolean;
   /** The members that replace those of the definition in the OpenAPI document. */
   readonly info: Partial<OpenApiInfo>;
+  /** The names in the operation ids of the OpenAPI document. */
+  readonly operationIds: OperationIds;
   /** The selectors in `mcp.tools`, which choose the RPCs that MCP clients may call. */
   readonly tools: readonly string[] | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
@@ -98,6 +100,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     requestBytes: settings.requestBytes,
     hasDocs: docs,
     info: toInfo(read),
+    operationIds: settings.openapi.operationIds,
     tools: settings.mcp?.tools,
     visibility: settings.visibility,
     validates: settings.validateReflected ? "upstreams" : settings.validate ? "files" : "none",

@@ -51,12 +51,13 @@ export async function openParts(
     const jsonOptions = settings.json;
     const described = {
       info: settings.info,
+      operationIds: settings.operationIds,
       ...accessChecks.openApiSecurity,
       jsonOptions,
       ...(mcp && { mcp }),
       ...(validation && { validation }),
     };
-    const docs = settings.hasDocs ? createProxyDocs(served, described) : undefined;
+    const docs = settings.hasDocs ? createProxyDocs(served, described, output.err) : undefined;
     return { settings, upstreams: openUpstreams(settings, previous), docs, accessChecks, mcp, validation };
   } catch (error) {
     if (shared === undefined) accessChecks.close();

@@ -12,6 +12,7 @@ import { findUnknownSelectors } from "./known-selectors.ts";
 import { readAgainst } from "./read-against.ts";
 import { readText } from "./read-input.ts";
 import { readRules } from "./read-rules.ts";
+import { operationIdsFlag, operationIdsOf } from "./operation-ids-flag.ts";
 import { writeReport } from "./report.ts";
 import { parseSwitches, profileNames, switchNames, toRestOptions } from "./rest-switches.ts";
 import { describeUnusedRules } from "./unused-names.ts";
@@ -53,6 +54,7 @@ export const checkCommand: CommandOf<CommandOutput> = {
     },
     rules: { value: "FILE", about: "HTTP rules that replace annotations: a service config in YAML or JSON" },
     visibility: visibilityFlag,
+    "operation-ids": operationIdsFlag,
     "empty-response": { value: "STATUS", about: "the status of an Empty, as rest.emptyResponse: 200 or 204" },
     against: {
       value: "OLD",
@@ -93,6 +95,7 @@ const emptyStatus = formatted<200 | 204>("status", "200 or 204", (text) =>
 async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutput): Promise<number> {
   const switches = parseSwitches(textsOf(flags["rest"]));
   const profile = readFlag(flags, "rest-profile", oneOf(profileNames));
+  const ids = operationIdsOf(flags);
   const emptyResponse = readFlag(flags, "empty-response", emptyStatus) ?? 200;
   const rulesFile = textOf(flags["rules"]);
   const against = textOf(flags["against"]);
@@ -115,7 +118,7 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   describeUnusedRules(rules, served, definition.hiddenRpcs).forEach((line) => err(line));
   const omit = textsOf(flags["omit"]);
   const rest = { ...toRestOptions(switches, profile), omit, rules, ignoreUnregistered: true, emptyResponse };
-  const result = await checkDefinition(definition, { rest, tools: textsOf(flags["mcp"]) });
+  const result = await checkDefinition(definition, { rest, ...ids, tools: textsOf(flags["mcp"]) });
   if (against === undefined) {
     out(flags["json"] === true ? JSON.stringify(toJson(definition, result)) : writeReport(definition, result));
     return result.problems.length === 0 ? 0 : 1;
@@ -123,6 +126,7 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   const accept = textOf(flags["accept"]);
   const changes = await compareDefinitions(select(await readAgainst(against, visibility)), definition, {
     rest,
+    ...ids,
     accepted: accept === undefined ? "" : await readText(accept, acceptedMaxBytes),
     sourceRoot: textOf(flags["source-root"]) ?? "",
     onWarning: err,

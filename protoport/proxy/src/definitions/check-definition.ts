@@ -1,4 +1,4 @@
-import { unsupportedOpenApiOptions } from "@protoport/gateway/openapi";
+import { findOperationIdClash, type OperationIds, unsupportedOpenApiOptions } from "@protoport/gateway/openapi";
 import { messageOf } from "@protoport/gateway/errors";
 import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/options";
 import { type RestBinding, type RestOptions, checkRestRoutes, withoutRpcs } from "@protoport/gateway/rest";
@@ -9,19 +9,21 @@ import { checkTools, type CheckedTools } from "./check-tools.ts";
 export interface CheckOptions {
   /** The option `rest` of `createGateway`. */
   readonly rest?: RestOptions;
+  /** The option `operationIds` of `createOpenApi`. */
+  readonly operationIds?: OperationIds;
   /** Selects the RPCs that are tools for AI agents. `package.*` selects a package. By default, no tools are checked. */
   readonly tools?: readonly string[];
 }
 
-const checkOptionNames: OptionNames<CheckOptions> = { rest: true, tools: true };
+const checkOptionNames: OptionNames<CheckOptions> = { rest: true, operationIds: true, tools: true };
 
 /** The routes and problems that a gateway with a definition would have. */
 export interface CheckResult {
   /** The bindings of all valid rules. */
   readonly bindings: readonly RestBinding[];
-  /** The problems for which `createGateway` would throw. Empty if the gateway would start. */
+  /** The problems for which `createGateway` or `createOpenApi` would throw. Empty if the gateway would start. */
   readonly problems: readonly string[];
-  /** The `openapiv2_*` fields that OpenAPI documents do not use, each with the descriptors that set the field. */
+  /** The `openapiv2_*` fields and `openapiv3_*` options that OpenAPI documents do not use, each with the descriptors that set the field. */
   readonly unsupportedOptions: ReadonlyMap<string, readonly string[]>;
   /** The tools for AI agents, or `undefined` without tool selectors. */
   readonly tools: CheckedTools | undefined;
@@ -33,13 +35,16 @@ export async function checkDefinition(
   options: CheckOptions = {},
 ): Promise<CheckResult> {
   refuseUnknownOptions(options, checkOptionNames, "checkDefinition");
-  const { rest: given = {}, tools: selectors = [] } = options;
+  const { rest: given = {}, operationIds, tools: selectors = [] } = options;
   const rest = withoutRpcs(given, hiddenRpcs);
   const methods = services.flatMap((service) => service.methods);
   const { bindings } = checkRestRoutes(methods, rest).routes;
   const unsupportedOptions = unsupportedOpenApiOptions(services);
   const tools = selectors.length === 0 ? undefined : await checkTools(selectors, methods);
-  return { bindings, problems: await problemsOf(services, rest), unsupportedOptions, tools };
+  const described = bindings.map(({ method }) => method);
+  const clash = findOperationIdClash(described, operationIds);
+  const problems = [...(await problemsOf(services, rest)), ...(clash === undefined ? [] : [clash])];
+  return { bindings, problems, unsupportedOptions, tools };
 }
 
 async function problemsOf(services: Definition["services"], rest: RestOptions): Promise<readonly string[]> {

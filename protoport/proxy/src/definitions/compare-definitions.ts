@@ -1,5 +1,6 @@
 import { messageOf } from "@protoport/gateway/errors";
 import { filesOf } from "@protoport/gateway/descriptors";
+import type { OperationIds } from "@protoport/gateway/openapi";
 import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/options";
 import { type RestOptions, withoutRpcs } from "@protoport/gateway/rest";
 import {
@@ -16,6 +17,8 @@ import { InputError } from "./input-error.ts";
 export interface ComparisonOptions {
   /** The option `rest` of the gateway that serves both versions. */
   readonly rest?: RestOptions;
+  /** The option `operationIds` of `createOpenApi`. */
+  readonly operationIds?: OperationIds;
   /** The accepted changes, as `RULE SUBJECT` per line, with comments after `#`. */
   readonly accepted?: string;
   /** The folder that contains the definition's files, for the paths of changes. */
@@ -26,6 +29,7 @@ export interface ComparisonOptions {
 
 const comparisonOptionNames: OptionNames<ComparisonOptions> = {
   rest: true,
+  operationIds: true,
   accepted: true,
   sourceRoot: true,
   onWarning: true,
@@ -44,7 +48,7 @@ export async function compareDefinitions(
   options: ComparisonOptions = {},
 ): Promise<PartitionedChanges> {
   refuseUnknownOptions(options, comparisonOptionNames, "compareDefinitions");
-  const { rest = {}, accepted = "", sourceRoot = "", onWarning } = options;
+  const { rest = {}, operationIds, accepted = "", sourceRoot = "", onWarning } = options;
   const openRules = await loadRules().catch(() => {
     if (haveRules(before) || haveRules(now))
       onWarning?.("buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them");
@@ -54,7 +58,7 @@ export async function compareDefinitions(
   try {
     // Missing elements matter only if visibility removed them. Otherwise `buf breaking` reports them.
     const ignored = now.isRestricted ? "visibility-narrowed" : "element-hidden";
-    const given = withoutRpcs(rest, now.hiddenRpcs);
+    const given = { rest: withoutRpcs(rest, now.hiddenRpcs), operationIds };
     const changes = compareServices(before.services, now.services, given, openRules);
     return partitionAccepted(
       changes.filter(({ rule }) => rule !== ignored).map((change) => ({ ...change, file: `${root}${change.file}` })),

@@ -11,6 +11,7 @@ export { definitionMaxBytes } from "./definition.ts";
 export { InputError } from "./input-error.ts";
 export { findUnknownSelectors, findUnknownServices, namesIn } from "./known-selectors.ts";
 export { openApiCommand } from "./openapi/openapi-command.ts";
+export { operationIdsType } from "./operation-ids-flag.ts";
 export { pluginCommand } from "./openapi/plugin-command.ts";
 export { readInput } from "./read-input.ts";
 export { readRules } from "./read-rules.ts";

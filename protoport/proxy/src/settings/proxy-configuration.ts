@@ -1,3 +1,4 @@
+import type { OperationIds } from "@protoport/gateway/openapi";
 import type { RestOptions, RestProfile } from "@protoport/gateway/rest";
 import type { SwitchName } from "../definitions/index.ts";
 import type { AuthenticationSection } from "./authentication-table.ts";
@@ -30,13 +31,14 @@ export interface ProxyConfiguration {
   readonly wait: boolean;
 }
 
-/** The members of the OpenAPI document's Info Object. */
+/** The members of the OpenAPI document's Info Object, and the names in its operation ids. */
 export interface OpenApiSection {
   readonly title: string | undefined;
   readonly version: string | undefined;
   readonly license:
     | { readonly name: string; readonly identifier: string | undefined; readonly url: string | undefined }
     | undefined;
+  readonly operationIds: OperationIds;
 }
 
 /** Address and certificate with which the proxy listens. */

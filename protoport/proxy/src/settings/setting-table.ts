@@ -2,7 +2,7 @@ import type { SettingType } from "@protoport/command-line/settings";
 import { boolean, integer, list, mapping, number, ofSource, oneOf, text } from "@protoport/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { defaultReadMaxBytes } from "@protoport/gateway/exchange";
-import { profileNames, splitSwitches, switchNames } from "../definitions/index.ts";
+import { operationIdsType, profileNames, splitSwitches, switchNames } from "../definitions/index.ts";
 import { authenticationType } from "./authentication-table.ts";
 import { fieldName, originOrAny } from "./field-types.ts";
 import { methodConfigType } from "./method-config-table.ts";
@@ -257,6 +257,12 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
           url: { type: text("URL"), about: "URL of the license. Excludes `identifier`." },
         }),
         about: "License of the API. Default: that of the definition.",
+      },
+      operationIds: {
+        type: operationIdsType,
+        fallback: "service",
+        about:
+          "Names in operation ids: `service` such as `v1_Shop_getOrder`, `rpc` such as `getOrder`, or `full` with the package. Equal ids are refused, except with `full`.",
       },
     }),
     implied: true,

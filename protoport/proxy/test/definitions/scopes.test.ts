@@ -23,7 +23,7 @@ const key = { type: "apiKey", name: "x-key", in: "header" } as const;
 /** Returns the requirements of each operation in a document, by operation id. */
 async function requirementsOf(options: Parameters<typeof writeOpenApi>[1]): Promise<Readonly<Record<string, unknown>>> {
   const { paths, security }: { paths: object; security: unknown } = JSON.parse(
-    new TextDecoder().decode(await writeOpenApi(definition, options)),
+    new TextDecoder().decode(await writeOpenApi(definition, { operationIds: "rpc", ...options })),
   );
   const operations = Object.values(paths).flatMap((path: object) => Object.values(path));
   return { all: security, ...Object.fromEntries(operations.map((each) => [each.operationId, each.security])) };
@@ -65,10 +65,12 @@ describe("writeOpenApi", () => {
     const scopes = { [`${service.typeName}.WaterBed`]: "beds:water beds:write" };
     const auth = createBearerAuth(rejectAll, { realm: "r", requiredScope: createRequiredScopes(scopes) });
     const describeSecurity = auth.describeSecurity("bearerAuth");
-    const { endpoints } = createProxyDocs(() => ({ services: definition.services, rest: {} }), {
-      securitySchemes: { bearerAuth },
-      describeSecurity,
-    });
+    const described = { securitySchemes: { bearerAuth }, describeSecurity };
+    const { endpoints } = createProxyDocs(
+      () => ({ services: definition.services, rest: {} }),
+      described,
+      () => undefined,
+    );
     const gateway = createGateway({ routes: () => undefined, endpoints });
     const response = await gateway.fetch(new Request("http://proxy.example/openapi.json"));
     const set = folder.write("set.binpb", descriptorSetOf(service.file, OrderService.file));

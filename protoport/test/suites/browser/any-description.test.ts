@@ -38,6 +38,7 @@ const rules = [
 ] as const;
 
 const description = createOpenApi(services, {
+  operationIds: "rpc",
   info: { title: "Kitchen sink", version: "7" },
   rest: { rules },
   mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Query"] }),

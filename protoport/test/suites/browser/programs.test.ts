@@ -34,6 +34,7 @@ const text = `it's "ü" \\ $HOME \`id\` %41`;
 const authorizations = new Set<string | null>();
 const services = [KitchenSink, Shelves, FileService];
 const description = createOpenApi(services, {
+  operationIds: "rpc",
   info: { title: "Kitchen sink", version: "7" },
   securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
 });

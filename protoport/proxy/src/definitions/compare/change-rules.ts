@@ -14,6 +14,7 @@ export type ChangeRule =
   | "field-required"
   | "rules-narrowed"
   | "scopes-changed"
+  | "operation-id-changed"
   | "visibility-narrowed"
   | "element-hidden";
 
@@ -30,6 +31,7 @@ export const severities: Readonly<Record<ChangeRule, Severity>> = {
   "field-required": "error",
   "rules-narrowed": "error",
   "scopes-changed": "error",
+  "operation-id-changed": "warning",
   "visibility-narrowed": "error",
   "element-hidden": "error",
 };

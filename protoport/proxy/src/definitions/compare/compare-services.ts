@@ -1,10 +1,11 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { requiredScopesOf } from "@protoport/auth";
-import { type RestOptions, selectorOf, checkRestRoutes } from "@protoport/gateway/rest";
+import { createOperationIds, type OperationIds } from "@protoport/gateway/openapi";
+import { type RestBinding, type RestOptions, selectorOf, checkRestRoutes } from "@protoport/gateway/rest";
 import { type Change, ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
 import { MessageComparison } from "./compare-messages.ts";
-import { requestOf, type RoutePair } from "./compare-bindings.ts";
+import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 import { compareRoutes, type RoutedMethods } from "./compare-routes.ts";
 import { compareVisibility } from "./compare-visibility.ts";
 import type { CompareRules } from "./compare-rules.ts";
@@ -12,16 +13,22 @@ import type { CompareRules } from "./compare-rules.ts";
 /** Creates a comparison for validation rules, which requires protovalidate. */
 export type OpenRules = (changes: ChangeList) => CompareRules;
 
+/** The options of the gateway that serves both versions, and of its OpenAPI document. */
+export interface ComparedOptions {
+  readonly rest?: RestOptions;
+  readonly operationIds?: OperationIds | undefined;
+}
+
 /**
- * Compares two service versions with the same REST options.
+ * Compares two service versions with the same options.
  *
- * @returns the changes to routes, bodies, rules and visibility that break clients
+ * @returns the changes to routes, operation ids, bodies, rules and visibility that break clients
  * @throws Error if the versions have no package in common
  */
 export function compareServices(
   before: readonly DescService[],
   now: readonly DescService[],
-  rest: RestOptions,
+  { rest = {}, operationIds }: ComparedOptions,
   openRules: OpenRules,
 ): readonly Change[] {
   refuseOtherPackages(before, now);
@@ -34,6 +41,7 @@ export function compareServices(
   };
   for (const service of before) compareMethods(service, services.get(service.typeName), reportedElementOf, changes);
   const pairs = compareRoutes(old, current, changes, reportedElementOf);
+  compareOperationIds(pairs, [old, current], operationIds, changes);
   const messages = new MessageComparison(changes, openRules(changes));
   for (const { request, old: oldMethod, method } of calledMethods(before, current, pairs)) {
     messages.compare(oldMethod.input, method.input, { direction: "request", request });
@@ -82,6 +90,29 @@ function compareScopes(before: DescMethod, now: DescMethod, changes: ChangeList)
     before: old.length === 0 ? "any valid token is accepted" : `a token with ${old.join(", ")} is accepted`,
     now: "403, unless the token has all required scopes",
   });
+}
+
+/** Reports routes with another operation id, after which generated clients name a method. */
+function compareOperationIds(
+  pairs: readonly RoutePair[],
+  versions: readonly RoutedMethods[],
+  operationIds: OperationIds | undefined,
+  changes: ChangeList,
+): void {
+  const ids = new Map<RestBinding, string>();
+  for (const { routes } of versions) {
+    const idOf = createOperationIds(operationIds);
+    for (const binding of routes.bindings) ids.set(binding, idOf(binding.method));
+  }
+  for (const { before, now } of pairs) {
+    const [old, id] = [ids.get(before), ids.get(now)];
+    if (id === old) continue;
+    changes.add("operation-id-changed", subjectOf(before), now.method, {
+      change: `the operation id in the OpenAPI document is ${id}`,
+      before: `generated clients called ${requestOf(before)} by ${old}`,
+      now: `clients generated again call it by ${id}`,
+    });
+  }
 }
 
 /** Returns the RPCs in both versions, each with an example request. A renamed RPC is included if it kept its route. */

@@ -1,4 +1,5 @@
 import type { Flag } from "@protoport/command-line";
+import { operationIdsFlag } from "../operation-ids-flag.ts";
 import { profileNames, switchNames } from "../rest-switches.ts";
 import { visibilityFlag } from "../visibility-flag.ts";
 
@@ -14,6 +15,7 @@ export const documentFlags: Readonly<Record<string, Flag>> = {
   title: { value: "TEXT", about: "the title in info; default the names of the services" },
   "api-version": { value: "TEXT", about: "the version in info; default 1.0.0" },
   server: { value: "URL", about: "where the interface is served; default /", multiple: true },
+  "operation-ids": operationIdsFlag,
   service: { value: "NAME", about: "describes only this service; a NAME that ends with * is a prefix", multiple: true },
   rest: {
     value: "OPTION",

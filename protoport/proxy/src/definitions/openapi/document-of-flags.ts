@@ -3,6 +3,7 @@ import { oneOf } from "@protoport/command-line/settings";
 import type { OpenApiBase } from "@protoport/gateway/openapi";
 import type { RestOptions } from "@protoport/gateway/rest";
 import { type Definition, selectServices } from "../definition.ts";
+import { operationIdsOf } from "../operation-ids-flag.ts";
 import { readRules } from "../read-rules.ts";
 import { parseSwitches, profileNames, toRestOptions } from "../rest-switches.ts";
 import { readBaseFile } from "./base-file.ts";
@@ -37,6 +38,7 @@ export async function documentOfFlags(
   return await writeOpenApi(selected, {
     format,
     openapi: `${openapi}.0`,
+    ...operationIdsOf(flags),
     ...(await baseOf(flags)),
     rest: await restOptionsOf(flags),
     ...(mcp !== false && { mcp }),

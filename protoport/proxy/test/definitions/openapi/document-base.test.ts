@@ -267,7 +267,11 @@ describe("the proxy's /openapi.json with openapiv2_swagger", () => {
   const { services } = readDescriptorSet(set);
 
   async function getDocument(further: Parameters<typeof createProxyDocs>[1]): Promise<string> {
-    const { endpoints } = createProxyDocs(() => ({ services, rest: {} }), further);
+    const { endpoints } = createProxyDocs(
+      () => ({ services, rest: {} }),
+      further,
+      () => undefined,
+    );
     const gateway = createGateway({ routes: () => undefined, endpoints });
     return await (await gateway.fetch(new Request("http://proxy.example/openapi.json"))).text();
   }

@@ -2,12 +2,18 @@ import sys
 from datetime import datetime
 from io import BytesIO
 
-from client.api.catalog import batch_get_books, delete_book, get_scan, lend_book, put_scan, update_book, watch_books
-from client.api.catalog import catalog_create_book as create_book
-from client.api.catalog import catalog_get_book as get_book
-from client.api.catalog import catalog_list_books as list_books
+from client.api.catalog import v1_catalog_batch_get_books as batch_get_books
+from client.api.catalog import v1_catalog_create_book as create_book
+from client.api.catalog import v1_catalog_delete_book as delete_book
+from client.api.catalog import v1_catalog_get_book as get_book
+from client.api.catalog import v1_catalog_get_scan as get_scan
+from client.api.catalog import v1_catalog_lend_book as lend_book
+from client.api.catalog import v1_catalog_list_books as list_books
+from client.api.catalog import v1_catalog_put_scan as put_scan
+from client.api.catalog import v1_catalog_update_book as update_book
+from client.api.catalog import v1_catalog_watch_books as watch_books
 from client.client import Client
-from client.models import Book, BookLabels, BookState, LendBookBody, UpdateBookBody
+from client.models import Book, BookLabels, BookState, V1CatalogLendBookBody, V1CatalogUpdateBookBody
 from client.types import UNSET, File
 
 # Requests an array instead of the stream's lines.
@@ -30,10 +36,10 @@ second = list_books.sync("green", client=client, page_size=1, page_token=first.n
 end = "end" if second.next_page_token is UNSET else second.next_page_token
 print(f"pages: {titles(first.books)}, {titles(second.books)}, {end}")
 
-updated = update_book.sync("green", "moss", client=client, body=UpdateBookBody(title="Mosses"), update_mask="title")
+updated = update_book.sync("green", "moss", client=client, body=V1CatalogUpdateBookBody(title="Mosses"), update_mask="title")
 print("updated", updated.title, updated.author)
 due = datetime.fromisoformat("2026-12-24T18:00:00+00:00")
-loan = lend_book.sync("green", "moss", client=client, body=LendBookBody(reader="Ann", due_time=due))
+loan = lend_book.sync("green", "moss", client=client, body=V1CatalogLendBookBody(reader="Ann", due_time=due))
 print("lent", loan.reader, loan.state.value, int(loan.due_time.timestamp()))
 print("out:", titles(list_books.sync("green", client=client, state=BookState.STATE_LENT).books))
 print("watched:", titles(watch_books.sync("green", client=client)))

@@ -12,27 +12,27 @@ function ok<Answer extends { readonly status: unknown; readonly data: unknown }>
   return response.data as Extract<Answer, { readonly status: 200 }>["data"];
 }
 
-const created = ok(await catalog.catalogCreateBook(shelf, moss, { bookId: book }));
+const created = ok(await catalog.v1CatalogCreateBook(shelf, moss, { bookId: book }));
 console.log("created", created.state, created.serial, created.cover, created.labels?.["soil"]);
-ok(await catalog.catalogCreateBook(shelf, { title: "Fern" }, { bookId: "fern" }));
+ok(await catalog.v1CatalogCreateBook(shelf, { title: "Fern" }, { bookId: "fern" }));
 
-const first = ok(await catalog.catalogListBooks(shelf, { pageSize: 1 }));
-const second = ok(await catalog.catalogListBooks(shelf, { pageSize: 1, pageToken: first.nextPageToken ?? "" }));
+const first = ok(await catalog.v1CatalogListBooks(shelf, { pageSize: 1 }));
+const second = ok(await catalog.v1CatalogListBooks(shelf, { pageSize: 1, pageToken: first.nextPageToken ?? "" }));
 console.log(`pages: ${titles(first.books)}, ${titles(second.books)}, ${second.nextPageToken ?? "end"}`);
 
-const updated = ok(await catalog.updateBook(shelf, book, { title: "Mosses" }, { updateMask: "title" }));
+const updated = ok(await catalog.v1CatalogUpdateBook(shelf, book, { title: "Mosses" }, { updateMask: "title" }));
 console.log("updated", updated.title, updated.author);
-const loan = ok(await catalog.lendBook(shelf, book, { reader: "Ann", dueTime: "2026-12-24T18:00:00Z" }));
+const loan = ok(await catalog.v1CatalogLendBook(shelf, book, { reader: "Ann", dueTime: "2026-12-24T18:00:00Z" }));
 console.log("lent", loan.reader, loan.state, Date.parse(loan.dueTime ?? "") / 1000);
-console.log("out:", titles(ok(await catalog.catalogListBooks(shelf, { state: "STATE_LENT" })).books));
-const watched = await catalog.watchBooks(shelf, { headers: { accept: "application/json" } });
+console.log("out:", titles(ok(await catalog.v1CatalogListBooks(shelf, { state: "STATE_LENT" })).books));
+const watched = await catalog.v1CatalogWatchBooks(shelf, { headers: { accept: "application/json" } });
 console.log("watched:", titles("stream" in watched ? JSON.parse(await watched.stream.text()) : undefined));
 
-ok(await catalog.putScan(shelf, book, new Blob([new Uint8Array([0, 1, 254, 13, 10, 255])])));
-console.log("scan", Buffer.from(await ok(await catalog.getScan(shelf, book)).arrayBuffer()).toString("hex"));
+ok(await catalog.v1CatalogPutScan(shelf, book, new Blob([new Uint8Array([0, 1, 254, 13, 10, 255])])));
+console.log("scan", Buffer.from(await ok(await catalog.v1CatalogGetScan(shelf, book)).arrayBuffer()).toString("hex"));
 
 const names = ["fern", "moss"].map((name) => `shelves/green/books/${name}`);
-console.log("batch:", titles(ok(await catalog.batchGetBooks(shelf, { names })).books));
-ok(await catalog.deleteBook(shelf, book));
-const { status, data } = await catalog.catalogGetBook(shelf, book);
+console.log("batch:", titles(ok(await catalog.v1CatalogBatchGetBooks(shelf, { names })).books));
+ok(await catalog.v1CatalogDeleteBook(shelf, book));
+const { status, data } = await catalog.v1CatalogGetBook(shelf, book);
 console.log("gone", status, "message" in data ? data.message : data);

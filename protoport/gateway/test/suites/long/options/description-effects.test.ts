@@ -121,6 +121,7 @@ const documentEffects: EffectsOf<OpenApiOptions> = {
   jsonOptions: () => compareDocuments({ jsonOptions: { useProtoFieldName: true } }),
   validation: () => compareDocuments({ validation }),
   mcp: () => compareDocuments({ mcp: createMcp({ tools: [`${GreenhouseService.typeName}.GetReading`] }) }),
+  operationIds: () => compareDocuments({ operationIds: "full" }),
   errors: () => compareDocuments({ errors: [{ status: "4XX", description: "Refused.", record: NestedSchema }] }),
   describeSuccess: () => compareDocuments({ describeSuccess: () => "The result." }),
   describeHeader: () => compareDocuments({ describeHeader: () => [{ name: "x-shop", schema: { type: "string" } }] }),

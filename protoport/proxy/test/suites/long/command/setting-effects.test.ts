@@ -169,6 +169,8 @@ const otherEffects: Effects = {
       return [`openapi.${path}`, compareInfo];
     }),
   ),
+  "openapi.operationIds": () =>
+    compare({ off: {}, on: { openapi: { operationIds: "full" } }, observe: bodyOf("/openapi.json") }),
   "mcp.tools": () => {
     const list = statelessRequest("tools/list");
     const init = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };

@@ -1,0 +1,118 @@
+import { afterAll, expect, test } from "vitest";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { type RouteTexts, serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+import { checkDefinition, compareDefinitions, type Definition, parseDefinition } from "../../src/definitions/entry.ts";
+import { runOpenApi } from "../suites/long/definitions/openapi/run-openapi.ts";
+
+// The operation ids of a definition and of a proxy.
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+function setOf(services: Readonly<Record<string, RouteTexts>>): Uint8Array {
+  return descriptorSetOf(...Object.entries(services).map(([name, routes]) => serviceWithRoutes(name, routes).file));
+}
+
+function definitionOf(typeName: string, routes: RouteTexts): Definition {
+  return parseDefinition("the set", setOf({ [typeName]: routes }));
+}
+
+const orders = { "orders.v1.Admin": { Get: ["GET /orders"] } };
+const clashing = setOf({ ...orders, "stock.v1.Admin": { Get: ["GET /stock"] } });
+const clash = "the operation id v1_Admin_get names orders.v1.Admin.Get and stock.v1.Admin.Get; set operationIds: full";
+
+test("checkDefinition reports equal operation ids unless operationIds is full", async () => {
+  const definition = parseDefinition("the set", clashing);
+  expect((await checkDefinition(definition)).problems).toEqual([clash]);
+  expect((await checkDefinition(definition, { operationIds: "full" })).problems).toEqual([]);
+});
+
+test("the openapi command refuses equal operation ids unless --operation-ids is full", async () => {
+  const set = folder.write("clashing.binpb", clashing);
+  expect(await runOpenApi(set)).toMatchObject({ exitCode: 1, errors: `cannot describe the definition: ${clash}` });
+  const { exitCode, printed } = await runOpenApi(set, "--operation-ids", "full");
+  expect([exitCode, printed]).toEqual([0, expect.stringContaining('"operationId":"stock_v1_Admin_get"')]);
+});
+
+test.each<{ name: string; old: RouteTexts; now: RouteTexts; want: readonly object[] }>([
+  {
+    name: "another RPC with the route",
+    old: { Get: ["GET /shop"] },
+    now: { Read: ["GET /shop"] },
+    want: [
+      {
+        rule: "operation-id-changed",
+        severity: "warning",
+        subject: "shop.v1.Shop.Get GET /shop",
+        change: "the operation id in the OpenAPI document is v1_Shop_read",
+        before: "generated clients called GET /shop by v1_Shop_get",
+      },
+    ],
+  },
+  {
+    name: "a further binding before the route",
+    old: { Get: ["GET /shop"] },
+    now: { Get: ["GET /shops", "GET /shop"] },
+    want: [{ subject: "shop.v1.Shop.Get GET /shop", now: "clients generated again call it by v1_Shop_get_2" }],
+  },
+  {
+    name: "a further binding after the route",
+    old: { Get: ["GET /shop"] },
+    now: { Get: ["GET /shop", "GET /s"] },
+    want: [],
+  },
+  { name: "a new RPC", old: { Get: ["GET /shop"] }, now: { Add: ["POST /shop"], Get: ["GET /shop"] }, want: [] },
+])("compareDefinitions reports the changed operation id of $name", async ({ old, now, want }) => {
+  const [published, current] = [definitionOf("shop.v1.Shop", old), definitionOf("shop.v1.Shop", now)];
+  const { open } = await compareDefinitions(published, current);
+  expect(open).toEqual(want.map((each) => expect.objectContaining(each)));
+});
+
+/** Writes a configuration with one upstream. */
+function configure(descriptors: string, openapi: object): string {
+  const upstreams = [{ addresses: ["http://127.0.0.1:1"], descriptors }];
+  const settings = { listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, upstreams, openapi };
+  return folder.write("proxy.yaml", JSON.stringify(settings));
+}
+
+test("a proxy refuses equal operation ids at start, unless operationIds is full", async () => {
+  const descriptors = folder.write("served.binpb", clashing);
+  const refused = new ProxyCommand(["--config", configure(descriptors, {})]);
+  expect(await refused.done).toBe(2);
+  expect(refused.errors.join("\n")).toContain(`openapi.operationIds is service, but ${clash}`);
+  const full = configure(descriptors, { operationIds: "full" });
+  await using command = new ProxyCommand(["--config", full]);
+  const document = await (await fetch(`${await command.serving}/openapi.json`)).text();
+  expect(document).toBe((await runOpenApi(descriptors, "--operation-ids", "full")).printed);
+  configure(descriptors, { operationIds: "rpc" });
+  command.hangUp();
+  expect(await command.waitForLine(/^cannot reload the configuration: .*operationIds is rpc/)).toBeDefined();
+});
+
+test("a proxy describes reloaded descriptors with equal operation ids by full ids, and reports them", async () => {
+  const descriptors = folder.write("reloaded.binpb", setOf(orders));
+  const flags = [
+    "--port",
+    "0",
+    "--drain-delay-ms",
+    "0",
+    "--upstream",
+    "http://127.0.0.1:1",
+    "--descriptors",
+    descriptors,
+  ];
+  await using command = new ProxyCommand(flags);
+  const url = `${await command.serving}/openapi.json`;
+  expect(await (await fetch(url)).text()).toContain('"operationId":"v1_Admin_get"');
+  folder.write("reloaded.binpb", clashing);
+  command.hangUp();
+  expect(await command.waitForLine(/^descriptors reloaded/)).toBeDefined();
+  const response = await fetch(url);
+  expect([response.status, await response.text()]).toEqual([
+    200,
+    expect.stringMatching(/"operationId":"orders_v1_Admin_get".*"operationId":"stock_v1_Admin_get"/),
+  ]);
+  expect(command.errors).toContain(`the document at /openapi.json has operationIds: full, because ${clash}`);
+});
