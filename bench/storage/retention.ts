@@ -7,7 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { migratePlants, openSqliteStore } from "../../src/stores/index.ts";
-import { Retention } from "../../src/stores/postgres/all-plants/retention.ts";
+import { startRetention } from "../../src/stores/postgres/all-plants/retention.ts";
 import { singleServer } from "../../src/stores/postgres/delete/single-server.ts";
 import { findSchema } from "../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../src/stores/postgres/server/server-url.ts";
@@ -171,7 +171,7 @@ async function dropOldOfSqlite(file: string): Promise<number> {
 async function dropOldOfPostgres(url: string): Promise<number> {
   const dropped = Promise.withResolvers<number>();
   const begunMs = performance.now();
-  const retention = new Retention(new Session(readServerUrl(url)), {
+  const retention = startRetention(new Session(readServerUrl(url)), {
     keptMs: deletionsKeptMsDefault,
     tablesOn: async (session) => singleServer(await findSchema(session)),
     onUpkeep: (upkeep) => {

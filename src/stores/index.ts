@@ -125,7 +125,7 @@ const kinds: {
     openStore: async (location, options) =>
       (await import("./postgres/postgres-store.ts")).openPostgresStore({ ...location, ...options }),
     openDatabase: async ({ url }) => (await importPlantDatabase()).openPostgresDatabase(url),
-    check: async ({ url }) => (await import("./postgres/all-plants/check-store.ts")).checkPostgresStore(url),
+    check: async ({ url }) => (await importPlantDatabase()).checkPostgresStore(url),
     migrate: async ({ url }, onWaiting) => (await importPlantDatabase()).migratePostgres(url, onWaiting),
     openMovable: async ({ url }, role) =>
       (await import("./postgres/all-plants/movable-store.ts")).openMovablePostgres(url, role === "target"),

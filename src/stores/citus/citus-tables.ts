@@ -1,19 +1,12 @@
 import { escapeLiteral } from "pg";
 import type { Requested } from "../contract/backend.ts";
 import { toStorableText } from "../contract/storable-text.ts";
-import { idsOf, keysOf } from "../postgres/delete/array-literals.ts";
-import { dropOldRows } from "../postgres/delete/drop-rows.ts";
-import { type Verdict, verdictOn } from "../postgres/delete/fault-table.ts";
-import { probeWrite } from "../postgres/delete/probe-write.ts";
-import type { StoreTables } from "../postgres/delete/store-tables.ts";
+import { verdictOn } from "../postgres/delete/fault-table.ts";
+import { dropOldRows, idsOf, keysOf, probeWrite, type StoreTables } from "../postgres/delete/store-tables.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";
+import { sqlStateOf } from "../postgres/server/connect.ts";
 import { briefTransaction } from "../postgres/server/pinned-settings.ts";
-import type { Row, Session } from "../postgres/server/session.ts";
-import { sqlStateOf } from "../postgres/server/sql-state.ts";
 import { type Shard, shardOf } from "./shards.ts";
-
-const moveProblem =
-  'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"';
 
 // The settings also apply on the workers, for this transaction. Citus forwards a worker's warning as a debug message.
 const begin = `${briefTransaction}; SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL lock_timeout = 100;
@@ -28,16 +21,16 @@ const begin = `${briefTransaction}; SET LOCAL citus.propagate_set_commands = 'lo
  * supports SKIP LOCKED only within a shard. An index cannot be unique across workers, so a key applies to one plant.
  */
 export function citusTables(schema: StoreSchema, shards: readonly Shard[]): StoreTables {
+  const { plants, deletions } = schema;
   const lane = (id: bigint): number => shards[shardOf(shards, id)]?.worker ?? 0;
   // Enough for thousands of shards. A worker with very few hashes may be missing.
   const oneOfEach = new Map<number, bigint>();
   for (let id = 100_000n; id >= 0n; id--) oneOfEach.set(lane(id), id);
   return {
     lanes: { of: lane, inFlightMax: 1, isUsed: (worker) => worker >= 0 },
-    mayFailPartly: true,
-    hasKeysPerPlant: true,
-    moveProblem,
-    verdictOn: verdictOnWorkers,
+    isDistributed: true,
+    // A cancelled COMMIT (57014) may have taken effect on a worker, so the records are looked up.
+    verdictOn: (fault) => (sqlStateOf(fault) === "57014" ? "unknown" : verdictOn(fault)),
     deletePlants: (session, calls, token) =>
       session.transact(begin, async () => {
         /** Runs a statement for each shard, in one message. */
@@ -53,54 +46,37 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
           await session.run("SELECT 'a trigger keeps a plant or drops its record'::bigint");
         return { ids, isKept: keptCount > 0 };
       }),
-    findWhy: (session, calls, tokens) => session.transact(begin, () => findWhy(session, schema, calls, tokens)),
+    // Reads the plants first, because two statements read two snapshots: the records are then those of all missing plants.
+    // The record that is rolled back makes the commit wait for the worker's standbys.
+    findWhy: (session, calls, tokens) =>
+      session.transact(begin, async () => {
+        // Values instead of parameters, because Citus cannot plan a statement once for all values (`plan_cache_mode`).
+        const ids = `ANY('${idsOf(calls)}'::bigint[])`;
+        const existing = await session.run(`SELECT id, NULL, NULL, NULL FROM ${plants} WHERE id = ${ids}`);
+        const records = await session.run(
+          `SELECT plant_id, idempotency_key, subject, batch FROM ${deletions} WHERE plant_id = ${ids}
+           AND (idempotency_key = ANY(${escapeLiteral(keysOf(calls))}::text[]) OR batch = ANY('${tokens}'::uuid[]))`,
+        );
+        await session.run(`SAVEPOINT why; ${probeSql(schema, calls[0]?.id ?? 0n)}; ROLLBACK TO SAVEPOINT why`);
+        return [...existing, ...records];
+      }),
     isFree: async (session, id) => {
-      const sql = `SELECT id FROM ${schema.plants} WHERE id = ${id} FOR UPDATE SKIP LOCKED`;
+      const sql = `SELECT id FROM ${plants} WHERE id = ${id} FOR UPDATE SKIP LOCKED`;
       return (await session.transact(begin, () => session.run(sql))).length > 0;
     },
     dropPause: 0,
     dropOldRecords: (session, keptMs, slice) => dropOldRows(session, schema, keptMs, slice, false),
-    // The coordinator does not know the standbys of the workers.
-    findWarnings: () => Promise.resolve([]),
     // Checks each worker. Rejects if all are unavailable, or if one refuses the check, which only an operator can fix.
     checkWrite: async (session) => {
       const faults: unknown[] = [];
-      for (const id of oneOfEach.values()) {
-        try {
-          await probeWrite(session, schema, id, probeSql(schema, id));
-        } catch (fault) {
-          session.discard();
-          if (verdictOn(fault) === "fail") throw fault;
-          faults.push(fault);
-        }
-      }
-      if (faults.length > 0 && faults.length === oneOfEach.size) throw faults[0];
+      const onFault = (fault: unknown): void => {
+        if (verdictOn(fault) === "fail") throw fault;
+        faults.push(fault);
+      };
+      for (const id of oneOfEach.values()) await probeWrite(session, schema, id, probeSql(schema, id)).catch(onFault);
+      if (faults.length === oneOfEach.size) throw faults[0];
     },
   };
-}
-
-// Reads the plants first, because two statements read two snapshots: the records are then those of all missing plants.
-// The record that is rolled back makes the commit wait for the worker's standbys.
-async function findWhy(
-  session: Session,
-  schema: StoreSchema,
-  calls: readonly Requested[],
-  tokens: string,
-): Promise<readonly Row[]> {
-  // Values instead of parameters, because Citus cannot plan a statement once for all values (`plan_cache_mode`).
-  const ids = `ANY('${idsOf(calls)}'::bigint[])`;
-  const existing = await session.run(`SELECT id, NULL, NULL, NULL FROM ${schema.plants} WHERE id = ${ids}`);
-  const records = await session.run(
-    `SELECT plant_id, idempotency_key, subject, batch FROM ${schema.deletions} WHERE plant_id = ${ids}
-     AND (idempotency_key = ANY(${escapeLiteral(keysOf(calls))}::text[]) OR batch = ANY('${tokens}'::uuid[]))`,
-  );
-  await session.run(`SAVEPOINT why; ${probeSql(schema, calls[0]?.id ?? 0n)}; ROLLBACK TO SAVEPOINT why`);
-  // A record of another plant does not use the key.
-  const pairs = new Set(calls.map(({ id, call }) => `${id} ${call.idempotencyKey}`));
-  return [
-    ...existing,
-    ...records.map(([id = "", key = null, ...rest]) => [id, pairs.has(`${id} ${key}`) ? key : null, ...rest]),
-  ];
 }
 
 // The default for `seq` would involve the coordinator and its standbys. A random `seq` keeps concurrent checks from
@@ -115,14 +91,11 @@ const textOf = (text: string): string => escapeLiteral(toStorableText(text));
 // one shard, is sent to the worker as it is.
 function deleteSql({ plants, deletions }: StoreSchema, part: readonly Requested[]): string {
   const ids = `ANY('${idsOf(part)}'::bigint[])`;
-  const keyed = part.filter(({ call }) => call.idempotencyKey !== undefined);
-  const used = keyed.map(
-    ({ id, call }) => `(plant_id = ${id} AND idempotency_key = ${textOf(call.idempotencyKey ?? "")})`,
+  const used = part.flatMap(({ id, call: { idempotencyKey: key } }) =>
+    key === undefined ? [] : [`(plant_id = ${id} AND idempotency_key = ${textOf(key)})`],
   );
-  const unused =
-    used.length === 0
-      ? ""
-      : `AND NOT EXISTS (SELECT FROM ${deletions} WHERE plant_id = ${plants}.id AND (${used.join(" OR ")}))`;
+  const usedSql = `EXISTS (SELECT FROM ${deletions} WHERE plant_id = ${plants}.id AND (${used.join(" OR ")}))`;
+  const unused = used.length === 0 ? "" : `AND NOT ${usedSql}`;
   const free = `${plants} WHERE id = ${ids} ${unused} FOR UPDATE SKIP LOCKED`;
   return `SELECT id, '' FROM ${free}; DELETE FROM ${plants} WHERE id = ${ids} AND id IN (SELECT id FROM ${free}) RETURNING id`;
 }
@@ -133,9 +106,4 @@ function insertSql({ deletions }: StoreSchema, part: readonly Requested[], token
     [id, textOf(subject), textOf(requestId), `'${token}'`, key === undefined ? "NULL" : textOf(key)].join(),
   );
   return `INSERT INTO ${deletions} (plant_id, subject, request_id, batch, idempotency_key) VALUES (${rows.join("), (")}) RETURNING plant_id`;
-}
-
-/** A cancelled COMMIT (57014) may have taken effect on a worker, so the records are looked up. */
-function verdictOnWorkers(fault: unknown): Verdict {
-  return sqlStateOf(fault) === "57014" ? "unknown" : verdictOn(fault);
 }

@@ -1,13 +1,22 @@
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import type { StoreSchema } from "../postgres/schema/store-schema.ts";
-import type { Row, Session } from "../postgres/server/session.ts";
-import { isCitus, isDistributed, refuseDistributedSchema } from "./distribute.ts";
+import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
+import { readCommitted } from "../postgres/server/pinned-settings.ts";
+import type { Session } from "../postgres/server/session.ts";
 
-/** A shard of the tables: its largest hash, its number, and its worker. */
+/** A shard of the tables: its largest hash, and the number of its worker. */
 export interface Shard {
   readonly hashMax: number;
   readonly worker: number;
 }
+
+// Whether the tables are distributed as by {@link distribute}, or no row.
+const distributionSql = `
+  SELECT deletions.colocationid = plants.colocationid
+    AND pg_catalog.column_to_column_name(deletions.logicalrelid, deletions.partkey) = 'plant_id'
+    AND EXISTS (SELECT FROM pg_catalog.pg_index WHERE indrelid = deletions.logicalrelid AND indisunique AND NOT indisprimary)
+  FROM pg_catalog.pg_dist_partition AS plants
+    LEFT JOIN pg_catalog.pg_dist_partition AS deletions ON deletions.logicalrelid = pg_catalog.to_regclass($2)
+  WHERE plants.logicalrelid = pg_catalog.to_regclass($1) AND plants.partmethod = 'h'`;
 
 const shardsSql = `
   SELECT shardmaxvalue, groupid FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
@@ -15,8 +24,51 @@ const shardsSql = `
 
 // The settings of a new session on each reachable worker. A worker that is down is not listed.
 const settingsSql = `
-  SELECT nodename, nodeport, result FROM pg_catalog.run_command_on_workers(
-    $$SELECT current_setting('fsync') || ' ' || current_setting('server_encoding')$$) WHERE success`;
+  SELECT nodename || ':' || nodeport, result FROM pg_catalog.run_command_on_workers(
+    $$SELECT current_setting('fsync') || ' ' || current_setting('server_encoding')$$)
+  WHERE success AND result <> 'on UTF8'`;
+
+const distributeSql = [
+  "SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
+  "ALTER TABLE deletions DROP CONSTRAINT deletions_pkey, ADD PRIMARY KEY (plant_id, seq)",
+  "DROP INDEX deletions_by_plant, deletions_by_key",
+  "CREATE UNIQUE INDEX deletions_by_key ON deletions (plant_id, idempotency_key) WHERE idempotency_key IS NOT NULL",
+  "SELECT create_distributed_table('plants', 'id')",
+  "SELECT create_distributed_table('deletions', 'plant_id', colocate_with => 'plants')",
+];
+
+/** Returns whether the server has Citus. Refuses a schema that Citus has distributed to one worker. */
+export async function hasCitus(session: Session, { quoted }: StoreSchema): Promise<boolean> {
+  if ((await session.query("SELECT FROM pg_catalog.pg_extension WHERE extname = 'citus'")).length === 0) return false;
+  const sql = "SELECT FROM pg_catalog.pg_dist_schema WHERE schemaid = pg_catalog.to_regnamespace($1)";
+  if ((await session.query(sql, [quoted])).length === 0) return true;
+  throw new StoreOpenError(
+    'a distributed schema (schema-based sharding of Citus) is not supported: use another schema, or run "SELECT citus_schema_undistribute(current_schema)"',
+  );
+}
+
+/** Returns whether the tables are distributed. @throws StoreOpenError if an operator has distributed them differently */
+async function isDistributed(session: Session, { plants, deletions }: StoreSchema): Promise<boolean> {
+  const [found] = await session.query(distributionSql, [plants, deletions]);
+  if (found === undefined || found[0] === "t") return found !== undefined;
+  throw new StoreOpenError(
+    'its tables were not distributed by "plantstore migrate": "plants" must be distributed by "id", "deletions" by "plant_id" and colocated with "plants", with a unique index on (plant_id, idempotency_key)',
+  );
+}
+
+/**
+ * Distributes a store's tables and rows by the plant over the workers, while deletions wait. Does nothing without Citus,
+ * or if the tables are already distributed. A plant and its records are on one worker, and keys apply per plant.
+ */
+export async function distribute(session: Session, schema: StoreSchema): Promise<void> {
+  if (!(await hasCitus(session, schema))) return;
+  // If several processes distribute the tables, the others wait here, and then see the changes of the first process.
+  const begin = `${readCommitted}; ${searchPathSql(schema)}; SELECT version FROM ${schema.versionTable} FOR UPDATE`;
+  await session.transact(begin, async () => {
+    // Each statement is sent separately, because Citus may forward the other statements in a message to the workers.
+    if (!(await isDistributed(session, schema))) for (const sql of distributeSql) await session.run(sql);
+  });
+}
 
 /**
  * Finds the shards in ascending order of their hashes. Returns `undefined` if the tables are not distributed.
@@ -24,28 +76,18 @@ const settingsSql = `
  * @throws StoreOpenError if a worker's commits would not be durable
  */
 export async function findShards(session: Session, schema: StoreSchema): Promise<readonly Shard[] | undefined> {
-  if (!(await isCitus(session))) return undefined;
-  if (!(await isDistributed(session, schema))) {
-    await refuseDistributedSchema(session, schema);
-    return undefined;
-  }
+  if (!(await hasCitus(session, schema)) || !(await isDistributed(session, schema))) return undefined;
+  const [wrong] = await session.query(settingsSql);
+  if (wrong !== undefined)
+    throw new StoreOpenError(`fsync and encoding of the worker ${wrong[0]} must be on and UTF8, got ${wrong[1]}`);
   const rows = await session.query(shardsSql, [schema.plants]);
-  const wrong = (await session.query(settingsSql)).find(([, , settings]) => settings !== "on UTF8");
-  if (wrong !== undefined) {
-    throw new StoreOpenError(
-      `fsync and encoding of the worker ${wrong[0]}:${wrong[1]} must be on and UTF8, got ${wrong[2]}`,
-    );
-  }
-  return rows.map(([hashMax, worker]: Row) => ({ hashMax: Number(hashMax), worker: Number(worker) }));
+  return rows.map(([hashMax, worker]) => ({ hashMax: Number(hashMax), worker: Number(worker) }));
 }
 
 /** Returns the index of a plant's shard. May be wrong for seconds after a shard was split. */
 export function shardOf(shards: readonly Shard[], id: bigint): number {
   const hash = hashOf(id);
-  return Math.max(
-    0,
-    shards.findIndex(({ hashMax }) => hash <= hashMax),
-  );
+  return shards.findIndex(({ hashMax }) => hash <= hashMax);
 }
 
 /**
@@ -55,19 +97,12 @@ export function shardOf(shards: readonly Shard[], id: bigint): number {
 export function hashOf(id: bigint): number {
   const high = Number(BigInt.asIntN(32, id >> 32n));
   const half = Number(BigInt.asIntN(32, id)) ^ (id >= 0n ? high : ~high);
-  let [a, b, c] = [(hashSeed + half) | 0, hashSeed, hashSeed];
-  c = ((c ^ b) - rotateLeft(b, 14)) | 0;
-  a = ((a ^ c) - rotateLeft(c, 11)) | 0;
-  b = ((b ^ a) - rotateLeft(a, 25)) | 0;
-  c = ((c ^ b) - rotateLeft(b, 16)) | 0;
-  a = ((a ^ c) - rotateLeft(c, 4)) | 0;
-  b = ((b ^ a) - rotateLeft(a, 14)) | 0;
-  return ((c ^ b) - rotateLeft(b, 24)) | 0;
-}
-
-// PostgreSQL's seed for a four-byte key.
-const hashSeed = (0x9e3779b9 + 4 + 3_923_095) | 0;
-
-function rotateLeft(bits: number, by: number): number {
-  return (bits << by) | (bits >>> (32 - by));
+  // PostgreSQL's seed for a four-byte key.
+  const seed = 0x9e3779b9 + 4 + 3_923_095;
+  const mixed = Int32Array.of(seed + half, seed, seed);
+  for (const [i, bits] of [14, 11, 25, 16, 4, 14, 24].entries()) {
+    const [from = 0, to = 0] = [mixed[(i + 1) % 3], mixed[(i + 2) % 3]];
+    mixed[(i + 2) % 3] = (to ^ from) - ((from << bits) | (from >>> (32 - bits)));
+  }
+  return mixed[2] ?? 0;
 }

@@ -5,25 +5,22 @@ import { queuedStore } from "../queue/queued-store.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
 import { checkDeletionsKept, deletionsKeptMsDefault } from "../contract/retention.ts";
-import { elapsedMsSince, type OnUpkeep, type Upkeep } from "../contract/upkeep.ts";
-import { Retention } from "./all-plants/retention.ts";
-import { TableLocation } from "./table-location.ts";
+import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
+import { type Retention, startRetention } from "./all-plants/retention.ts";
 import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";
-import { concernsPlants } from "./delete/fault-table.ts";
-import { problemOf } from "./delete/problem.ts";
+import { concernsPlants, problemOf } from "./delete/fault-table.ts";
 import { deleteTimeouts } from "./delete/single-server.ts";
-import { checkRequestedSettings } from "./schema/check-requested-settings.ts";
-import { NamedStatements } from "./server/named-statements.ts";
-import { followServerUrl, readServerUrl, type Server } from "./server/server-url.ts";
-import { Session } from "./server/session.ts";
-import { sqlStateOf } from "./server/sql-state.ts";
-import { SessionPool } from "./server/session-pool.ts";
+import { checkRequestedSettings } from "./schema/store-schema.ts";
+import { sqlStateOf } from "./server/connect.ts";
+import { readServerUrl, type Server } from "./server/server-url.ts";
+import { Session, SessionPool } from "./server/session.ts";
+import { TableLocation } from "./table-location.ts";
 
 /** Options for {@link openPostgresStore}. */
 export interface PostgresStoreOptions extends DurableStoreOptions {
   /** The database URL, `postgres://user:password@host:port/database`, see {@link readServerUrl}. */
   readonly url: string;
-  /** Returns the current URL, see {@link followServerUrl}. By default, the URL does not change. */
+  /** Returns the current URL, see {@link readServerUrl}. By default, the URL does not change. */
   readonly currentUrl?: () => string;
 }
 
@@ -42,56 +39,47 @@ export const watchIntervalMs = 5_000;
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<PlantStore> {
   checkDeletionsKept(options.deletionsKeptMs);
-  const server =
-    options.currentUrl === undefined ? readServerUrl(options.url) : followServerUrl(options.url, options.currentUrl);
+  const server = readServerUrl(options.url, options.currentUrl);
   const location = new TableLocation();
   const session = new Session(server, deleteTimeouts);
   session.deadlineMs = performance.now() + batchTimeoutMs;
   const problem = await location.check(session).then(() => undefined, problemOf);
   await session.close();
   if (problem?.mayBeBrief === false) throw new StoreOpenError(`cannot use ${server.name}: ${problem.text}`);
-  return queuedStore(new PostgresBackend(server, location, problem, options), { onBatch: options.onBatch });
+  const backend = new PostgresBackend(server, location, options);
+  if (problem !== undefined) backend.health.report(problem);
+  return queuedStore(backend, { onBatch: options.onBatch });
 }
 
-type Refusal = Extract<Upkeep["kind"], `${string}-refused`>;
-
 class PostgresBackend implements Backend {
-  readonly #health = new StoreHealth({
+  readonly name: string;
+  readonly health: StoreHealth = new StoreHealth({
     findProblem: (hasCommitted, deadlineMs) => this.#findProblem(hasCommitted, deadlineMs),
     watchIntervalMs,
     graceMs: batchTimeoutMs,
   });
-  readonly #server: Server;
   readonly #sessions: SessionPool;
   readonly #location: TableLocation;
   readonly #retention: Retention;
   readonly #onUpkeep: OnUpkeep | undefined;
-  /** The refusals that were reported. Each kind is reported once. */
-  readonly #reported = new Set<Refusal>();
+  /** The kinds of refusals that were reported. Each kind is reported once. */
+  readonly #reported = new Set<string>();
 
-  constructor(
-    server: Server,
-    location: TableLocation,
-    problem: StoreProblem | undefined,
-    { deletionsKeptMs = deletionsKeptMsDefault, onUpkeep }: PostgresStoreOptions,
-  ) {
-    this.#server = server;
+  constructor(server: Server, location: TableLocation, options: PostgresStoreOptions) {
+    const { deletionsKeptMs: keptMs = deletionsKeptMsDefault, onUpkeep } = options;
+    this.name = server.name;
     this.#location = location;
     this.#onUpkeep = onUpkeep;
-    if (problem !== undefined) this.#health.report(problem);
-    this.#retention = new Retention(new Session(server, deleteTimeouts), {
-      keptMs: deletionsKeptMs,
+    this.#retention = startRetention(new Session(server, deleteTimeouts), {
+      keptMs,
       tablesOn: (session) => location.tablesOn(session),
-      hasDeletedSince: (timeMs) => this.#health.hasCommittedSince(timeMs),
+      hasDeletedSince: (timeMs) => this.health.hasCommittedSince(timeMs),
       onUpkeep,
     });
     const begunMs = performance.now();
-    const names = new NamedStatements((refusal) => this.#report("prepared-statements-refused", begunMs, refusal));
-    this.#sessions = new SessionPool(() => new Session(server, deleteTimeouts, names));
-  }
-
-  get name(): string {
-    return this.#server.name;
+    const onRefused = (refusal: string): void => this.#report("prepared-statements-refused", begunMs, refusal);
+    const prepared = { areKept: true, onRefused };
+    this.#sessions = new SessionPool(() => new Session(server, deleteTimeouts, prepared));
   }
 
   get lanes(): Lanes {
@@ -99,7 +87,7 @@ class PostgresBackend implements Backend {
   }
 
   get problem(): StoreProblem | undefined {
-    return this.#health.problem;
+    return this.health.problem;
   }
 
   get connections(): StoreConnections {
@@ -112,26 +100,26 @@ class PostgresBackend implements Backend {
     return await this.#sessions.use(deadlineMs, async (session) => {
       const running = new BatchRun(session, tables);
       const result = await running.run(batch);
-      if (running.failure !== undefined) this.#reportFailure(running.failure, begunMs, tables.mayFailPartly);
-      else if (running.hasDeleted) this.#health.recordCommit();
+      if (running.failure !== undefined) this.#reportFailure(running.failure, begunMs, tables.isDistributed);
+      else if (running.hasDeleted) this.health.recordCommit();
       return result;
     });
   }
 
-  #reportFailure({ verdict, fault }: BatchFailure, begunMs: number, mayFailPartly: boolean): void {
+  #reportFailure({ verdict, fault }: BatchFailure, begunMs: number, isDistributed: boolean): void {
     const problem = problemOf(fault);
     // The store may be healthy even if the server refuses more connections.
     if (sqlStateOf(fault) === "53300") this.#report("connections-refused", begunMs, problem.text);
     if (concernsPlants.has(verdict)) return;
     // The server is not at fault if another batch has succeeded since this batch began, unless it refuses everything,
     // because it may refuse only new connections. If it is one of several, a check finds out whether the others work.
-    if (verdict === "fail") this.#health.report(problem);
-    else if (mayFailPartly) void this.#health.check();
-    else if (!this.#health.hasCommittedSince(begunMs)) this.#health.report(problem);
+    if (verdict === "fail") this.health.report(problem);
+    else if (isDistributed) void this.health.check();
+    else if (!this.health.hasCommittedSince(begunMs)) this.health.report(problem);
   }
 
   async close(): Promise<void> {
-    this.#health.report({ text: "the store is closed", isTemporary: false });
+    this.health.report({ text: "the store is closed", isTemporary: false });
     await Promise.all([this.#retention.stop(), this.#sessions.close()]);
   }
 
@@ -151,9 +139,8 @@ class PostgresBackend implements Backend {
     });
   }
 
-  #report(kind: Refusal, begunMs: number, problem: string): void {
-    if (this.#reported.has(kind)) return;
+  #report(kind: "connections-refused" | "prepared-statements-refused", begunMs: number, problem: string): void {
+    if (!this.#reported.has(kind)) this.#onUpkeep?.({ kind, lastedMs: elapsedMsSince(begunMs), problem });
     this.#reported.add(kind);
-    this.#onUpkeep?.({ kind, lastedMs: elapsedMsSince(begunMs), problem });
   }
 }

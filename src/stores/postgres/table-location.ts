@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { citusTables, distribute, findShards, refuseDistributedSchema } from "../citus/index.ts";
+import { citusTables } from "../citus/citus-tables.ts";
+import { distribute, findShards, hasCitus } from "../citus/shards.ts";
 import { singleServer } from "./delete/single-server.ts";
 import type { StoreTables } from "./delete/store-tables.ts";
 import { checkDatabase } from "./schema/check-database.ts";
@@ -7,7 +8,7 @@ import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";
 
 // This file is the only one in this folder that imports Citus.
-export { distribute, refuseDistributedSchema };
+export { distribute, hasCitus };
 
 // Whether `plants` is partitioned, or may have tables that inherit from it.
 const isInheritedSql =
@@ -31,19 +32,20 @@ export class TableLocation {
   }
 
   async tablesOn(session: Session): Promise<StoreTables> {
-    if (this.#tables === undefined) await this.refresh(session);
-    return this.tables;
+    return this.#tables ?? (await this.refresh(session));
   }
 
   /** Reads the current location. An operator may distribute the tables, add workers, or inherit from `plants`. */
-  async refresh(session: Session): Promise<void> {
+  async refresh(session: Session): Promise<StoreTables> {
     const schema = await this.schemaOn(session);
     const shards = await findShards(session, schema);
     const [[isInherited] = []] = await session.query(isInheritedSql, [schema.plants]);
+    const found = [shards, isInherited];
     // Keeps unchanged tables, because building statements takes a while.
-    if (this.#tables !== undefined && isDeepStrictEqual([shards, isInherited], this.#found)) return;
-    this.#tables = shards === undefined ? singleServer(schema, isInherited === "t") : citusTables(schema, shards);
-    this.#found = [shards, isInherited];
+    if (this.#tables !== undefined && isDeepStrictEqual(found, this.#found)) return this.#tables;
+    this.#found = found;
+    return (this.#tables =
+      shards === undefined ? singleServer(schema, isInherited === "t") : citusTables(schema, shards));
   }
 
   /**
@@ -51,9 +53,8 @@ export class TableLocation {
    *
    * @throws StoreOpenError for a wrong schema, setting or privilege. Other errors may be temporary
    */
-  async check(session: Session): Promise<void> {
-    const schema = await this.schemaOn(session);
-    await checkDatabase(session, schema, "serve");
-    await this.refresh(session);
+  async check(session: Session): Promise<StoreTables> {
+    await checkDatabase(session, await this.schemaOn(session), "serve");
+    return await this.refresh(session);
   }
 }

@@ -1,8 +1,7 @@
-import { TableLocation } from "../../../src/stores/postgres/table-location.ts";
 import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
-import type { SessionTimeouts } from "../../../src/stores/postgres/server/connect.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
-import { Session } from "../../../src/stores/postgres/server/session.ts";
+import { Session, type SessionTimeouts } from "../../../src/stores/postgres/server/session.ts";
+import { TableLocation } from "../../../src/stores/postgres/table-location.ts";
 
 /** Opens a session with a Citus server, and the store's tables. */
 export async function openCitusSession(

@@ -1,11 +1,14 @@
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
-import { checkPostgresStore } from "../../../src/stores/postgres/all-plants/check-store.ts";
-import { migratePostgres, openPostgresDatabase } from "../../../src/stores/postgres/all-plants/plant-database.ts";
-import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
+import {
+  checkPostgresStore,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../src/stores/postgres/all-plants/plant-database.ts";
 import { deleteTimeouts } from "../../../src/stores/postgres/delete/single-server.ts";
+import type { StoreTables } from "../../../src/stores/postgres/delete/store-tables.ts";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
+import { tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { collect } from "../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { callersOf, runBatchWith } from "../../support/plants/run-batch.ts";

@@ -138,7 +138,7 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
       "readonly #sessions: SessionPool;",
     ],
     [
-      "this.#reads = new SessionPool(() => new Session(server, deleteTimeouts, names));\n    ",
+      "this.#reads = new SessionPool(() => new Session(server, deleteTimeouts, prepared));\n    ",
       "this.#sessions = new SessionPool(",
     ],
     [

@@ -10,7 +10,7 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
  */
 const steps = [
   {
-    file: "src/stores/postgres/schema/migrations.ts",
+    file: "src/stores/postgres/schema/store-schema.ts",
     step: `{
       sql: "ALTER TABLE deletions ADD COLUMN receipt text",
       table: "deletions",

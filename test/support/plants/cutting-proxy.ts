@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { namePrefix } from "../../../src/stores/postgres/server/named-statements.ts";
+import { namePrefix } from "../../../src/stores/postgres/server/session.ts";
 import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
 /**

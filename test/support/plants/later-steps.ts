@@ -1,5 +1,4 @@
-import type { Migration } from "../../../src/stores/postgres/schema/migrations.ts";
-import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
+import { type Migration, tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Client, type ClientConfig } from "pg";
-import { tablesSql } from "../../../src/stores/postgres/schema/tables.ts";
+import { tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
 import type { Certificate } from "../../../protoport/testing/src/http/certificate.ts";
 import { killProcessTree, signalProcessTree } from "../../../protoport/testing/src/process/kill-process-tree.ts";
 import { toolsFolder } from "../../../protoport/testing/src/process/tools-folder.ts";

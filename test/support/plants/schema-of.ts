@@ -1,4 +1,4 @@
-import { type StoreSchema, storeSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
+import { storeSchema, type StoreSchema } from "../../../src/stores/postgres/schema/store-schema.ts";
 import type { Session } from "../../../src/stores/postgres/server/session.ts";
 
 /** Returns the first schema that `search_path` in a session's URL names. */

@@ -2,20 +2,16 @@ import type { DeletionRecord, MovableStore } from "../../contract/movable-store.
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { batchUuidOf } from "../../records/moved-batch.ts";
 import { rethrowing } from "../../records/wrap-errors.ts";
-import { quote, toArrayLiteral } from "../delete/array-literals.ts";
-import { problemOf } from "../delete/problem.ts";
+import { problemOf } from "../delete/fault-table.ts";
+import { quote, toArrayLiteral } from "../delete/store-tables.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/migrate.ts";
 import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
-import { retryTransientErrors } from "../server/retry-transient-errors.ts";
 import { readServerUrl } from "../server/server-url.ts";
-import { type Row, Session } from "../server/session.ts";
+import { retryTransientErrors, type Row, Session } from "../server/session.ts";
 import { TableLocation } from "../table-location.ts";
 import { fetchChunks, unlimitedTimeouts } from "./plant-database.ts";
-
-// Timeout for the table lock, in seconds. While waiting for running transactions, the lock blocks deletions.
-const lockTimeoutS = 5;
 
 /**
  * Opens a store in PostgreSQL as the source or target of a move.
@@ -24,28 +20,25 @@ const lockTimeoutS = 5;
  * @throws StoreOpenError if the store is unusable or distributed over workers
  */
 export async function openMovablePostgres(url: string, isTarget: boolean): Promise<MovableStore> {
-  const { name } = readServerUrl(url);
-  const location = new TableLocation();
-  const session = new Session(readServerUrl(url), unlimitedTimeouts);
+  const server = readServerUrl(url);
+  const session = new Session(server, unlimitedTimeouts);
   const fail = (fault: unknown): never => {
-    throw fault instanceof StoreOpenError && fault.message.startsWith("cannot use ")
-      ? fault
-      : new StoreOpenError(`cannot use ${name}: ${problemOf(fault).text}`, { cause: fault });
+    throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   };
-  try {
-    const schema = await retryTransientErrors(session, async () => {
-      const found = await location.schemaOn(session);
-      await checkDatabase(session, found, isTarget ? "move" : "read");
-      await location.refresh(session);
-      return found;
-    });
-    const { moveProblem } = location.tables;
-    if (moveProblem !== undefined) throw new StoreOpenError(moveProblem);
-    return movableStore(session, schema, name, fail);
-  } catch (fault) {
+  const opening = retryTransientErrors(session, async () => {
+    const location = new TableLocation();
+    const schema = await location.schemaOn(session);
+    await checkDatabase(session, schema, isTarget ? "move" : "read");
+    if (!(await location.refresh(session)).isDistributed) return schema;
+    throw new StoreOpenError(
+      'stores on Citus cannot be moved: move to a server without Citus, create the extension, and run "plantstore migrate"',
+    );
+  });
+  const schema = await opening.catch(async (fault: unknown) => {
     await session.close();
     return fail(fault);
-  }
+  });
+  return movableStore(session, schema, server.name, fail);
 }
 
 /** Returns the store. Closing the session rolls the transaction back. */
@@ -55,38 +48,40 @@ function movableStore(
   name: string,
   fail: (fault: unknown) => never,
 ): MovableStore {
+  const query = (sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
+    session.query(sql, values).catch(fail);
+  // The table lock has a timeout of 5 s. While waiting for running transactions, the lock blocks deletions.
+  const settings = `${searchPathSql(schema)}; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = 0;
+    SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
+    SELECT FROM ${schema.versionTable} FOR UPDATE`;
   return {
     name,
     begin: (isSnapshot) =>
-      session
-        .begin(
-          `${isSnapshot ? "ISOLATION LEVEL REPEATABLE READ" : readCommitted}; ${searchPathSql(schema)};
-           SET LOCAL lock_timeout = '${lockTimeoutS}s'; SET LOCAL statement_timeout = 0;
-           SET LOCAL idle_in_transaction_session_timeout = 0; ${disableTransactionTimeout};
-           SELECT FROM ${schema.versionTable} FOR UPDATE`,
-        )
-        .catch(fail),
+      session.begin(`${isSnapshot ? "ISOLATION LEVEL REPEATABLE READ" : readCommitted}; ${settings}`).catch(fail),
     commit: () => session.commit().catch(fail),
     rollBack: () => session.rollBack().catch(() => session.discard()),
-    run: async (sql, value) => void (await session.query(sql, value === undefined ? [] : [value]).catch(fail)),
-    get: async (sql) => (await session.query(sql).catch(fail))[0] ?? [],
-    count: async (plants) => {
-      const sql = `SELECT (SELECT count(*) FROM ${plants}), count(*), count(idempotency_key) FROM deletions`;
-      const [row = []] = await session.query(sql).catch(fail);
-      const [plantCount = Number.NaN, records = Number.NaN, keys = Number.NaN] = row.map(Number);
-      return { plants: plantCount, records, keys };
+    run: async (sql, value) => void (await query(sql, value === undefined ? [] : [value])),
+    get: async (sql) => (await query(sql))[0] ?? [],
+    count: async (table) => {
+      const [row = []] = await query(
+        `SELECT (SELECT count(*) FROM ${table}), count(*), count(idempotency_key) FROM deletions`,
+      );
+      const [plants = Number.NaN, records = Number.NaN, keys = Number.NaN] = row.map(Number);
+      return { plants, records, keys };
     },
     plants: () =>
       rethrowing(
         fail,
-        fetchChunks(session, `SELECT id FROM ${schema.movedPlants} ORDER BY id`, ([id]) => BigInt(id ?? "")),
+        fetchChunks(session, "SELECT id FROM moved_plants ORDER BY id", ([id]) => BigInt(id ?? "")),
       ),
     records: () => rethrowing(fail, fetchChunks(session, recordsSql, toRecord)),
     insertPlants: async (ids) => {
-      const sql = `INSERT INTO ${schema.movedPlants} SELECT pg_catalog.unnest($1::bigint[])`;
-      await session.query(sql, [toArrayLiteral(ids)]).catch(fail);
+      await query("INSERT INTO moved_plants SELECT pg_catalog.unnest($1::bigint[])", [toArrayLiteral(ids)]);
     },
-    insertRecords: (records) => insertRecords(session, records).catch(fail),
+    insertRecords: async (records) => {
+      const columns = recordColumns.map((toText) => toArrayLiteral(records.map(toText)));
+      await query(insertSql, columns);
+    },
     [Symbol.asyncDispose]: () => session.close(),
   };
 }
@@ -103,17 +98,15 @@ const insertSql = `
     AS moved (plant_id, deleted_at_us, subject, request_id, key, batch, place)
   ORDER BY place`;
 
-async function insertRecords(session: Session, records: readonly DeletionRecord[]): Promise<void> {
-  await session.query(insertSql, [
-    toArrayLiteral(records.map(({ plantId }) => plantId)),
-    toArrayLiteral(records.map(({ deletedAtUs }) => deletedAtUs)),
-    toArrayLiteral(records.map(({ subject }) => quote(subject))),
-    toArrayLiteral(records.map(({ requestId }) => quote(requestId))),
-    // An empty text means that the record has no key.
-    toArrayLiteral(records.map(({ idempotencyKey }) => quote(idempotencyKey ?? ""))),
-    toArrayLiteral(records.map(({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs))),
-  ]);
-}
+const recordColumns: readonly ((record: DeletionRecord) => string | bigint)[] = [
+  ({ plantId }) => plantId,
+  ({ deletedAtUs }) => deletedAtUs,
+  ({ subject }) => quote(subject),
+  ({ requestId }) => quote(requestId),
+  // An empty text means that the record has no key.
+  ({ idempotencyKey }) => quote(idempotencyKey ?? ""),
+  ({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs),
+];
 
 function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyKey]: Row): DeletionRecord {
   return {

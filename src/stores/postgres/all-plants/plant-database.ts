@@ -1,23 +1,39 @@
 import { randomUUID } from "node:crypto";
+import type { Deletion, DeletionFilter, ImportCounts, PlantDatabase } from "../../contract/plant-database.ts";
 import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { chunkRowsMax } from "../../records/in-chunks.ts";
 import { wrapErrors } from "../../records/wrap-errors.ts";
-import type { Deletion, DeletionFilter, PlantDatabase } from "../../contract/plant-database.ts";
-import { problemOf } from "../delete/problem.ts";
-import { asideProblemIn, assertNotAside } from "../schema/aside.ts";
-import { checkDatabase } from "../schema/check-database.ts";
-import { findSchema, type StoreSchema } from "../schema/store-schema.ts";
+import { problemOf, verdictOn } from "../delete/fault-table.ts";
+import { deleteTimeouts, emitMessageSql } from "../delete/single-server.ts";
+import { parseIdArray, toArrayLiteral } from "../delete/store-tables.ts";
+import { asideProblemIn, assertNotAside, checkDatabase } from "../schema/check-database.ts";
 import { migrate, type OnWaiting } from "../schema/migrate.ts";
-import { type Migration, migrations } from "../schema/migrations.ts";
-import type { SessionTimeouts } from "../server/connect.ts";
-import { namePrefix } from "../server/named-statements.ts";
-import { retryTransientErrors } from "../server/retry-transient-errors.ts";
+import {
+  checkRequestedSettings,
+  findSchema,
+  type Migration,
+  migrations,
+  type StoreSchema,
+} from "../schema/store-schema.ts";
+import { sqlStateOf } from "../server/connect.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
-import { type Row, Session } from "../server/session.ts";
-import { sqlStateOf } from "../server/sql-state.ts";
-import { distribute, refuseDistributedSchema, TableLocation } from "../table-location.ts";
-import { startImport } from "./import.ts";
+import { namePrefix, retryTransientErrors, type Row, Session, type SessionTimeouts } from "../server/session.ts";
+import { distribute, hasCitus, TableLocation } from "../table-location.ts";
+
+// Maximum number of ids per transaction. Large enough for a low commit cost, but small enough to hold locks briefly.
+const importBatchMax = 10_000;
+
+// How long a check is repeated while other transactions hold locks, in milliseconds. A migration holds locks for 0.1 s.
+// A server is not ready if other transactions hold locks for ten seconds.
+const busyTimeoutMs = 2_000;
+
+/**
+ * No timeouts, for commands. A command may run long, for example if building an index waits for older snapshots.
+ * Timeout 0 overrides the role's timeouts, which may be meant for deletions.
+ */
+export const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
  * Opens a PostgreSQL database for an operator's command. Servers may use the database at the same time. All operations
@@ -27,47 +43,38 @@ import { startImport } from "./import.ts";
  */
 export async function openPostgresDatabase(url: string): Promise<PlantDatabase> {
   const server = readServerUrl(url);
-  const schema = await withSession(server, undefined, (session) =>
-    retryTransientErrors(session, async () => {
-      const found = await findSchema(session);
-      await checkDatabase(session, found, "read");
-      return found;
-    }),
-  );
-  const openSession = (): Session => new Session(server);
+  const inSession = <Result>(work: (session: Session) => Promise<Result>): Promise<Result> =>
+    withSession(server, undefined, (session) => retryTransientErrors(session, () => work(session)));
+  const schema = await inSession(async (session) => {
+    const found = await findSchema(session);
+    await checkDatabase(session, found, "read");
+    return found;
+  });
   return wrapErrors(server.name, (fault) => problemOf(fault).text, {
-    startImport: async (options = {}) => {
-      await withSession(server, undefined, (session) =>
-        retryTransientErrors(session, () => checkDatabase(session, schema, "write")),
-      );
-      const running = startImport(openSession(), schema, options);
+    startImport: async ({ restore = false } = {}) => {
+      await inSession((session) => checkDatabase(session, schema, "write"));
+      const session = new Session(server);
       return {
-        ...running,
+        batchMax: importBatchMax,
         add: (ids) =>
-          running.add(ids).catch(async (fault: unknown) => {
+          addPlants(session, schema, ids, restore).catch(async (fault: unknown) => {
             // A move may have set the store aside since the last batch. Then the table does not exist.
-            if (sqlStateOf(fault) === "42P01")
-              await withSession(server, undefined, (session) => assertNotAside(session, schema));
+            if (sqlStateOf(fault) === "42P01") await inSession((other) => assertNotAside(other, schema));
             throw fault;
           }),
+        [Symbol.asyncDispose]: () => session.close(),
       };
     },
     exportPlants: async function* () {
-      const aside = await withSession(server, undefined, (session) => asideProblemIn(session, schema));
+      const aside = await inSession((session) => asideProblemIn(session, schema));
       const plants = aside === undefined ? schema.plants : schema.movedPlants;
-      yield* readAll(openSession(), `SELECT id FROM ${plants} ORDER BY id`, ([id]) => BigInt(id ?? ""));
+      yield* readAll(server, `SELECT id FROM ${plants} ORDER BY id`, ([id]) => BigInt(id ?? ""));
     },
-    listDeletions: (filter = {}) => readAll(openSession(), deletionsSql(schema, filter), toDeletion),
+    listDeletions: (filter = {}) => readAll(server, deletionsSql(schema, filter), toDeletion),
     // Has nothing to close, because each operation opens and closes its own session.
     [Symbol.asyncDispose]: () => Promise.resolve(),
   });
 }
-
-/**
- * No timeouts, for commands. A command may run long, for example if building an index waits for older snapshots.
- * Timeout 0 overrides the role's timeouts, which may be meant for deletions.
- */
-export const unlimitedTimeouts: SessionTimeouts = { lockTimeoutMs: 0, statementTimeoutMs: 0, responseTimeoutMs: 0 };
 
 /**
  * Migrates a PostgreSQL database to this release's schema, and returns the versions before and after.
@@ -81,10 +88,9 @@ export async function migratePostgres(
   onWaiting?: OnWaiting,
   steps: readonly Migration[] = migrations,
 ): Promise<Versions> {
-  const server = readServerUrl(url);
-  return await withSession(server, unlimitedTimeouts, async (session) => {
+  return await withSession(readServerUrl(url), unlimitedTimeouts, async (session) => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
-    await retryTransientErrors(session, () => refuseDistributedSchema(session, schema));
+    await retryTransientErrors(session, () => hasCitus(session, schema));
     const versions = await migrate({ session, schema, steps }, onWaiting);
     // Does not change the tables and functions of a newer release.
     if (versions.to > schemaAfter(steps).version) return versions;
@@ -93,21 +99,104 @@ export async function migratePostgres(
   });
 }
 
+/**
+ * Checks whether a server could use a database: its schema, settings, privileges and a write. Changes no data, because
+ * the write rolls back to a savepoint. The final commit waits for the disk and for synchronous standbys.
+ *
+ * @returns warnings for the operator
+ * @throws StoreOpenError that names the server and the problem
+ */
+export async function checkPostgresStore(url: string): Promise<readonly string[]> {
+  const server = readServerUrl(url);
+  const location = new TableLocation();
+  // Uses the same timeouts as a server. The session's timeouts override the URL's timeouts.
+  return await withSession(server, deleteTimeouts, async (session) => {
+    const check = async (): Promise<readonly string[]> => {
+      const tables = await location.check(session);
+      await checkRequestedSettings(session);
+      await tables.checkWrite(session);
+      return (await tables.findWarnings?.(session)) ?? [];
+    };
+    // Serialization failures, deadlocks and timeouts for locks.
+    const warnings = await retryTransientErrors(session, check, /^(?:40001|40P01|55P03|57014)$/, busyTimeoutMs);
+    return warnings.map((warning) => `${server.name} ${warning}`);
+  });
+}
+
 /** Runs a command's work in a session, and closes the session. @throws StoreOpenError that names the server */
-export async function withSession<Result>(
+async function withSession<Result>(
   server: Server,
   timeouts: SessionTimeouts | undefined,
-  work: (session: Session, location: TableLocation) => Promise<Result>,
+  work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
-  const location = new TableLocation();
   const session = new Session(server, timeouts);
   try {
-    return await work(session, location);
+    return await work(session);
   } catch (fault) {
     throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
   } finally {
     await session.close();
   }
+}
+
+/**
+ * Adds plants in one transaction, while servers delete plants. Sorts the ids, so that adjacent index entries are written
+ * together, and two imports do not deadlock.
+ */
+export async function addPlants(
+  session: Session,
+  { plants, deletions }: StoreSchema,
+  ids: readonly bigint[] | BigInt64Array,
+  restore: boolean,
+): Promise<ImportCounts> {
+  const lines = new BigInt64Array(ids).toSorted();
+  // The inner SELECT hides the number of ids from the planner, so that the planner uses the index instead of reading all
+  // records.
+  const findDeletedSql = `
+    SELECT DISTINCT plant_id
+    FROM pg_catalog.unnest((SELECT $1::bigint[])) AS line (id) JOIN ${deletions} ON plant_id = id`;
+  const findDeleted = async (array: string): Promise<ReadonlySet<string>> =>
+    new Set(restore ? [] : (await session.query(findDeletedSql, [array])).map(([id]) => id ?? ""));
+  // ON CONFLICT skips existing ids, because an interrupted import may be run again.
+  const insertSql = `
+    WITH added AS (INSERT INTO ${plants} SELECT pg_catalog.unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
+    SELECT pg_catalog.array_agg(id) FROM added`;
+  // Ids that attempts with an unknown outcome may have added. Counted as added even if a retry finds them present.
+  const added = new Set<string>();
+  return await retryTransientErrors(session, async () => {
+    await session.begin(readCommitted);
+    const before = await findDeleted(toArrayLiteral(lines));
+    const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
+    const [row] = await session.query(insertSql, [toArrayLiteral(undeleted)]);
+    const inserted = parseIdArray(row?.[0]);
+    // The INSERT waits for a deletion in progress, and then inserts the id. So a second query reads the records with a
+    // new snapshot. The query contains only the added ids. Other ids may belong to restored plants, which exist although
+    // they have a record.
+    const meanwhile = [...(await findDeleted(`{${inserted.join()}}`))];
+    if (meanwhile.length > 0)
+      await session.query(`DELETE FROM ${plants} WHERE id = ANY($1::bigint[])`, [`{${meanwhile.join()}}`]);
+    // Existing plants may be from an import that did not wait for the standbys. Committing a message waits for them.
+    if (inserted.length === 0)
+      await session.query(
+        `${emitMessageSql} WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> ''`,
+      );
+    try {
+      await session.commit();
+    } catch (fault) {
+      // Does not retry. If the batch was committed, a retry would restore plants that were deleted after the commit.
+      if (restore && verdictOn(fault) === "unknown") {
+        const text = "it is unknown whether the last batch was restored; check which of its plants exist";
+        throw new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
+      }
+      if (sqlStateOf(fault) === "40003") for (const id of inserted) added.add(id);
+      throw fault;
+    }
+    for (const id of inserted) added.add(id);
+    for (const id of [...before, ...meanwhile]) added.delete(id);
+    const all = new Set([...before, ...meanwhile]);
+    const deleted = all.size === 0 ? 0 : lines.filter((id) => all.has(String(id))).length;
+    return { added: added.size, deleted, present: lines.length - added.size - deleted };
+  });
 }
 
 // A cursor's query cannot have parameters. The time is a number, because PostgreSQL does not accept a Date's text
@@ -129,8 +218,9 @@ function toDeletion([id, deletedAtMs, subject, requestId, batch]: Row): Deletion
   };
 }
 
-/** Reads the rows of a query in chunks, from one snapshot. Closes the session, even if the reader stops early. */
-async function* readAll<Item>(session: Session, query: string, toItem: (row: Row) => Item): Chunks<Item> {
+/** Reads the rows of a query in chunks, from one snapshot. Closes its session, even if the reader stops early. */
+async function* readAll<Item>(server: Server, query: string, toItem: (row: Row) => Item): Chunks<Item> {
+  const session = new Session(server);
   try {
     // A transaction reads one snapshot. PgBouncer keeps a transaction on one server connection.
     await session.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY");

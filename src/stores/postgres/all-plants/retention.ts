@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { retentionIntervalMs } from "../../contract/retention.ts";
 import { type OnUpkeep, reportDropped } from "../../contract/upkeep.ts";
+import { problemOf } from "../delete/fault-table.ts";
 import type { Dropped, StoreTables } from "../delete/store-tables.ts";
-import { problemOf } from "../delete/problem.ts";
+import { sqlStateOf } from "../server/connect.ts";
 import type { Session } from "../server/session.ts";
-import { sqlStateOf } from "../server/sql-state.ts";
 
 // Maximum number of rows per transaction. A slice takes some ten milliseconds and writes up to 5 MB to the WAL, which
 // does not delay a standby. Smaller slices are slower, because each slice waits for the disk.
@@ -15,7 +15,7 @@ const sliceMax = 20_000;
 const lockAttemptsMax = 5;
 const lockIntervalMs = 1_000;
 
-/** Options for {@link Retention}. */
+/** Options for {@link startRetention}. */
 export interface RetentionOptions {
   readonly keptMs: number;
   /** Returns the tables with the records. */
@@ -25,78 +25,58 @@ export interface RetentionOptions {
   readonly onUpkeep?: OnUpkeep | undefined;
 }
 
-/** Drops expired deletion records. */
-export class Retention {
-  readonly #session: Session;
-  readonly #options: RetentionOptions;
-  readonly #timer: NodeJS.Timeout;
-  #dropping: Promise<void>;
-  readonly #stopping = new AbortController();
-
-  /** Drops records immediately, and then every {@link retentionIntervalMs}. The retention owns the session. */
-  constructor(session: Session, options: RetentionOptions) {
-    this.#session = session;
-    this.#options = options;
-    this.#dropping = this.#drop();
-    this.#timer = setInterval(() => {
-      this.#dropping = this.#dropping.then(() => this.#drop());
-    }, retentionIntervalMs).unref();
-  }
-
+/** A job that drops expired deletion records. */
+export interface Retention {
   /** Stops and cancels the running statement, even on a hung server. Resolves once all confirmed drops are reported. */
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    clearInterval(this.#timer);
-    await this.#session.close();
-    await this.#dropping;
-  }
+  stop(): Promise<void>;
+}
 
-  async #drop(): Promise<void> {
-    const { tablesOn, keptMs, onUpkeep } = this.#options;
-    const session = this.#session;
-    const begunMs = performance.now();
-    let count = 0;
-    let problem: string | undefined;
-    let fromUs: number | undefined;
-    try {
-      // The loop ends when the session is closed, because a closed session rejects the task.
-      for (let isMore = true; isMore;) {
-        const sliceBegunMs = performance.now();
-        const dropped = await this.#retryWhileLocked(async () => {
-          const tables = await tablesOn(session);
-          return await tables.dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
-        });
-        fromUs = dropped.reachedTimeUs;
-        ({ isMore } = dropped);
-        count += dropped.count;
-        await this.#pauseForDeletions(sliceBegunMs, dropped);
-      }
-    } catch (fault) {
-      // Only reports the error, because a problem with the server also fails the next batch.
-      if (!this.#stopping.signal.aborted) problem = problemOf(fault).text;
-    }
-    reportDropped(onUpkeep, count, begunMs, problem);
-    // Closes the connection, which is not needed until the next interval.
-    this.#session.discard();
-  }
+/** Drops records immediately, and then every {@link retentionIntervalMs}. The retention owns the session. */
+export function startRetention(session: Session, options: RetentionOptions): Retention {
+  const { keptMs, tablesOn, hasDeletedSince, onUpkeep } = options;
+  const stopping = new AbortController();
+  const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal: stopping.signal });
 
-  async #pauseForDeletions(begunMs: number, { isMore }: Dropped): Promise<void> {
-    const { tablesOn, hasDeletedSince } = this.#options;
-    if (!isMore || hasDeletedSince?.(begunMs) !== true) return;
-    const durationMs = performance.now() - begunMs;
-    const { dropPause } = await tablesOn(this.#session);
-    await sleep(durationMs * dropPause, undefined, { signal: this.#stopping.signal });
-  }
-
-  /** Retries a task while the table is locked. Each wait for a lock is short, because deletions queue behind the wait. */
-  async #retryWhileLocked(task: () => Promise<Dropped>): Promise<Dropped> {
+  /** Drops a slice. Each wait for a lock is short, because deletions queue behind the wait, and is repeated. */
+  const dropSlice = async (fromUs: number | undefined): Promise<Dropped> => {
     for (let attempts = 1; ; attempts++) {
       try {
-        return await task();
+        return await (await tablesOn(session)).dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
       } catch (fault) {
         if (sqlStateOf(fault) !== "55P03" || attempts === lockAttemptsMax) throw fault;
       }
-      await sleep(lockIntervalMs, undefined, { signal: this.#stopping.signal });
+      await pause(lockIntervalMs);
     }
-  }
+  };
+  const drop = async (): Promise<void> => {
+    const begunMs = performance.now();
+    let count = 0;
+    let problem: string | undefined;
+    try {
+      // The loop ends when the session is closed, because a closed session rejects the slice.
+      for (let slice: Dropped = { count: 0, isMore: true }; slice.isMore;) {
+        const sliceBegunMs = performance.now();
+        slice = await dropSlice(slice.reachedTimeUs);
+        count += slice.count;
+        if (slice.isMore && hasDeletedSince?.(sliceBegunMs) === true)
+          await pause((performance.now() - sliceBegunMs) * (await tablesOn(session)).dropPause);
+      }
+    } catch (fault) {
+      // Only reports the error, because a problem with the server also fails the next batch.
+      if (!stopping.signal.aborted) problem = problemOf(fault).text;
+    }
+    reportDropped(onUpkeep, count, begunMs, problem);
+    // Closes the connection, which is not needed until the next interval.
+    session.discard();
+  };
+  let dropping = drop();
+  const timer = setInterval(() => void (dropping = dropping.then(drop)), retentionIntervalMs).unref();
+  return {
+    stop: async () => {
+      stopping.abort();
+      clearInterval(timer);
+      await session.close();
+      await dropping;
+    },
+  };
 }

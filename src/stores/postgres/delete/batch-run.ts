@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BatchResult, Outcome, Requested } from "../../contract/backend.ts";
-import { backoffMs } from "../server/retry-transient-errors.ts";
-import type { Session } from "../server/session.ts";
-import { toArrayLiteral } from "./array-literals.ts";
+import { backoffMs, type Session } from "../server/session.ts";
 import { concernsPlants, type Verdict } from "./fault-table.ts";
-import type { Deleted, StoreTables } from "./store-tables.ts";
+import { type Deleted, type StoreTables, toArrayLiteral } from "./store-tables.ts";
 
 /** Why a batch failed. */
 export interface BatchFailure {
@@ -135,7 +133,7 @@ export class BatchRun {
       const plant = String(id);
       const used = call.idempotencyKey === undefined ? [] : (byKey.get(call.idempotencyKey) ?? []);
       const own = used.find(([usedFor]) => usedFor === plant);
-      if (own !== undefined || (used.length > 0 && !this.#tables.hasKeysPerPlant))
+      if (own !== undefined || (used.length > 0 && !this.#tables.isDistributed))
         return own?.[2] === call.subject ? "deleted" : "key-reused";
       if (existing.has(plant)) return "locked";
       const isOwn = tokensOf.get(plant)?.some(([, , , token]) => doubts.includes(token ?? ""));

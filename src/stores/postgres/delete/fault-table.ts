@@ -1,4 +1,6 @@
-import { sqlStateOf } from "../server/sql-state.ts";
+import type { StoreProblem } from "../../contract/store-health.ts";
+import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { sqlStateOf } from "../server/connect.ts";
 
 /**
  * What an error means for the failed statement. Only `unknown` statements may have been committed.
@@ -21,41 +23,25 @@ export const concernsPlants: ReadonlySet<Verdict> = new Set(["refused", "broken"
  * listed is `unknown`, or `broken` within the statement. Only `refused` protects a plant, because a trigger may fail for
  * many other reasons.
  */
-export const faultTable: Readonly<Record<string, readonly [verdict: Verdict, within?: Verdict]>> = {
-  // Serialization failures and deadlocks are rolled back. For 40003, the server does not know the outcome.
-  "40001": ["retry"],
-  "40P01": ["retry"],
-  "40003": ["unknown"],
+export const faultTable: ReadonlyMap<string, readonly [verdict: Verdict, within?: Verdict]> = new Map([
+  // Serialization failures and deadlocks are rolled back. Disk space, memory, connections and other resources. The
+  // server is starting, stopping, recovering or read-only.
+  ...codes("40001 40P01 53 57P03 25006", "retry"),
   // A timeout for a lock, or for the statement.
-  "55P03": ["retry", "locked"],
-  "57014": ["retry", "locked"],
-  // Disk space, memory, connections and other resources.
-  "53": ["retry"],
-  // The server is starting, stopping, recovering or read-only.
-  "57P03": ["retry"],
-  "25006": ["retry"],
+  ...codes("55P03 57014", "retry", "locked"),
   // Timeouts of the transaction, perhaps at its commit.
-  "25P03": ["unknown", "retry"],
-  "25P04": ["unknown", "retry"],
-  // The server is shutting down, another process crashed, or the idle connection was closed.
-  "57P01": ["unknown"],
-  "57P02": ["unknown"],
-  "57P05": ["unknown"],
-  // The connection, the operating system, an internal error.
-  "08": ["unknown"],
-  "58": ["unknown"],
-  XX: ["unknown"],
+  ...codes("25P03 25P04", "unknown", "retry"),
+  // The server does not know the outcome, or is shutting down. The connection, the operating system, an internal error.
+  ...codes("40003 57P01 57P02 57P05 08 58 XX", "unknown"),
   // A rejected value or a dropped record, a violated constraint, an error that a trigger has raised.
-  "22": ["refused"],
-  "23": ["refused"],
-  P0: ["refused"],
+  ...codes("22 23 P0", "refused"),
   // Authentication, missing databases, schemas, tables, privileges and features.
-  "28": ["fail", "broken"],
-  "3D": ["fail", "broken"],
-  "3F": ["fail", "broken"],
-  "42": ["fail", "broken"],
-  "0A": ["fail", "broken"],
-};
+  ...codes("28 3D 3F 42 0A", "fail", "broken"),
+]);
+
+function codes(list: string, ...verdicts: [Verdict, Verdict?]): [string, [Verdict, Verdict?]][] {
+  return list.split(" ").map((code) => [code, verdicts]);
+}
 
 /** Matches the index that prevents using an idempotency key twice. On Citus, the name ends with the shard's number. */
 const keyIndex = /^deletions_by_key(?:_\d+)?$/;
@@ -73,11 +59,34 @@ export function verdictOn(fault: unknown): Verdict {
   const code = sqlStateOf(fault);
   if (code === undefined || !(fault instanceof Error)) return "unknown";
   if ("constraint" in fault && keyIndex.test(String(fault.constraint))) return "retry";
-  const [verdict, within = verdict] = faultTable[code] ?? faultTable[code.slice(0, 2)] ?? [];
+  const [verdict, within = verdict] = faultTable.get(code) ?? faultTable.get(code.slice(0, 2)) ?? [];
   // Only for errors within a statement, the server adds a context. Citus adds one for each error of a worker.
-  const isWithin = "where" in fault && typeof fault.where === "string" && !ownContext.test(fault.where);
-  if (!isWithin) return verdict ?? "unknown";
+  const where = "where" in fault && typeof fault.where === "string" ? fault.where : undefined;
+  if (where === undefined || /^while executing command on \S+$/.test(where)) return verdict ?? "unknown";
   return within ?? (classes.test(code) ? "broken" : "refused");
 }
 
-const ownContext = /^while executing command on \S+$/;
+/**
+ * Returns the problem for a server or connection error. The problem is always temporary, because servers are restarted,
+ * replaced and migrated while clients run. A problem for an operator, such as a missing privilege, is not brief.
+ */
+export function problemOf(fault: unknown): StoreProblem {
+  const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "fail";
+  return { text: textOf(fault), isTemporary: true, mayBeBrief };
+}
+
+// Adds the reason to the server's message, which lacks the reason, and may be translated.
+function textOf(fault: unknown): string {
+  // If a host name has several addresses, each address has its own error, and there is no common message.
+  if (fault instanceof AggregateError) return fault.errors.map(textOf).join("; ");
+  if (!(fault instanceof Error)) return String(fault);
+  const state = sqlStateOf(fault);
+  if (state === "55P03") return `another transaction holds a lock on a table or its rows: ${fault.message}`;
+  if (state === "57014") return `a statement was cancelled, probably because it took too long: ${fault.message}`;
+  // With the privilege, the store itself enables triggers.
+  if (state !== "42501" || !fault.message.includes("session_replication_role")) return fault.message;
+  return (
+    `${fault.message}; with its current value, triggers and foreign keys do not protect plants: ` +
+    "run ALTER ROLE … RESET session_replication_role, or GRANT SET ON PARAMETER session_replication_role"
+  );
+}

@@ -1,14 +1,9 @@
 import { escapeLiteral } from "pg";
-import type { Lanes } from "../../contract/backend.ts";
-import { type NamedStatement, nameStatement } from "../server/named-statements.ts";
-import { hiddenRows, pinnedCondition } from "../server/pinned-settings.ts";
-import type { SessionTimeouts } from "../server/connect.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
-import { idsOf, keysOf, parseIdArray, textsOf } from "./array-literals.ts";
-import { dropOldRows } from "./drop-rows.ts";
+import { hiddenRows, pinnedCondition } from "../server/pinned-settings.ts";
+import { nameStatement, type SessionTimeouts, type Statement } from "../server/session.ts";
 import { verdictOn } from "./fault-table.ts";
-import { probeWrite } from "./probe-write.ts";
-import type { StoreTables } from "./store-tables.ts";
+import { dropOldRows, idsOf, keysOf, parseIdArray, probeWrite, type StoreTables, textsOf } from "./store-tables.ts";
 
 /** The timeouts for deletions. A batch normally holds locks for a few milliseconds. */
 export const deleteTimeouts: SessionTimeouts = {
@@ -23,7 +18,7 @@ const pinsOf = ({ plants, deletions }: StoreSchema): string => `${pinnedConditio
     || CASE WHEN ${[plants, deletions].map((table) => `pg_catalog.row_security_active(${escapeLiteral(table)})`).join(" OR ")}
       THEN pg_catalog.current_setting('${hiddenRows}') ELSE '' END) IS NOT NULL`;
 
-const texts = (parameter: string): string => `${parameter}::pg_catalog.text[]`;
+const textArray = (parameter: string): string => `${parameter}::pg_catalog.text[]`;
 
 /**
  * Returns the statement for one plant or several, with or without idempotency keys. Each column is an array parallel to
@@ -37,13 +32,13 @@ const texts = (parameter: string): string => `${parameter}::pg_catalog.text[]`;
  * - A plant is skipped if its idempotency key already has a record, because the plant may have been restored.
  * - If a trigger drops a record, or keeps one of several plants, the cast to an integer fails the statement.
  */
-function deleteSql(schema: StoreSchema, isLone: boolean, hasKeys: boolean, isInherited: boolean): NamedStatement {
+function deleteSql(schema: StoreSchema, isLone: boolean, hasKeys: boolean, isInherited: boolean): Statement {
   const { plants, deletions } = schema;
-  const used = `SELECT idempotency_key FROM ${deletions} WHERE idempotency_key = ANY(${texts("$5")})`;
-  const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], ${texts("$5")}) AS call (id, key) WHERE key <> ALL(ARRAY(${used})))`;
+  const used = `SELECT idempotency_key FROM ${deletions} WHERE idempotency_key = ANY(${textArray("$5")})`;
+  const unused = `ARRAY(SELECT id FROM unnest($1::bigint[], ${textArray("$5")}) AS call (id, key) WHERE key <> ALL(ARRAY(${used})))`;
   const [row, table] = isLone || isInherited ? ["id", plants] : ["ctid", `ONLY ${plants}`];
   const columns = ["subject", "request_id", ...(hasKeys ? ["key"] : [])];
-  const arrays = ["$2", "$3", ...(hasKeys ? ["$5"] : [])].map(texts);
+  const arrays = ["$2", "$3", ...(hasKeys ? ["$5"] : [])].map(textArray);
   const [subject, requestId, key] = isLone ? arrays.map((array) => `(${array})[1]`) : columns;
   const calls = isLone
     ? ""
@@ -68,7 +63,7 @@ function deleteSql(schema: StoreSchema, isLone: boolean, hasKeys: boolean, isInh
 export const emitMessageSql = "SELECT pg_catalog.pg_logical_emit_message(true, 'plantstore', '')";
 
 // One statement reads one snapshot. The subquery runs once, if the server has synchronous standbys.
-const whySql = (schema: StoreSchema): NamedStatement =>
+const whySql = (schema: StoreSchema): Statement =>
   nameStatement(`
     SELECT id, key, subject, batch,
       (${emitMessageSql} WHERE pg_catalog.current_setting('synchronous_standby_names', true) <> '')
@@ -90,39 +85,28 @@ const noStandby =
 /** The only lane's number. Distributed stores never use this number, so the lane is unused after a distribution. */
 const onlyLane = -1;
 
-const lanes: Lanes = {
-  of: () => onlyLane,
-  // The store sends the next batch while one batch waits for the server's disk.
-  inFlightMax: 2,
-  isUsed: (lane) => lane === onlyLane,
-};
-
 /** Returns the tables on a single server. The server may have standbys. @param isInherited - whether `plants` is */
 export function singleServer(schema: StoreSchema, isInherited = false): StoreTables {
-  const [one, all] = [true, false].map((isLone) => [
-    deleteSql(schema, isLone, false, isInherited),
-    deleteSql(schema, isLone, true, isInherited),
-  ]);
+  // By whether there is one plant, and whether there are keys.
+  const statements = [false, true].map((isLone) =>
+    [false, true].map((hasKeys) => deleteSql(schema, isLone, hasKeys, isInherited)),
+  );
   const why = whySql(schema);
   const isFreeSql = `SELECT id FROM ${schema.plants} WHERE id = $1::bigint AND ${pinsOf(schema)} FOR UPDATE SKIP LOCKED`;
   const probeSql = `
     INSERT INTO ${schema.deletions} (plant_id, subject, request_id, batch)
     VALUES (0, '', '', '00000000-0000-0000-0000-000000000000')`;
   return {
-    lanes,
-    mayFailPartly: false,
-    hasKeysPerPlant: false,
+    // The store sends the next batch while one batch waits for the server's disk.
+    lanes: { of: () => onlyLane, inFlightMax: 2, isUsed: (lane) => lane === onlyLane },
+    isDistributed: false,
     verdictOn,
     deletePlants: async (session, calls, token) => {
-      const statements = calls.length === 1 ? one : all;
-      const columns = [
-        idsOf(calls),
-        textsOf(calls, ({ subject }) => subject),
-        textsOf(calls, ({ requestId }) => requestId),
-      ];
       const hasKeys = calls.some(({ call }) => call.idempotencyKey !== undefined);
-      const values = [...columns, token, ...(hasKeys ? [keysOf(calls)] : [])];
-      const [[deleted, isKept] = []] = await session.query(statements?.[hasKeys ? 1 : 0] ?? "", values);
+      const texts = [textsOf(calls, ({ subject }) => subject), textsOf(calls, ({ requestId }) => requestId)];
+      const values = [idsOf(calls), ...texts, token, ...(hasKeys ? [keysOf(calls)] : [])];
+      const statement = statements[calls.length === 1 ? 1 : 0]?.[hasKeys ? 1 : 0] ?? "";
+      const [[deleted, isKept] = []] = await session.query(statement, values);
       return { ids: new Set(parseIdArray(deleted)), isKept: isKept === "t" };
     },
     findWhy: async (session, calls, tokens) =>

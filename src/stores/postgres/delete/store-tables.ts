@@ -1,22 +1,27 @@
+import type { DeleteCall } from "../../../service/index.ts";
 import type { Lanes, Requested } from "../../contract/backend.ts";
+import { toStorableText } from "../../contract/storable-text.ts";
+import type { StoreSchema } from "../schema/store-schema.ts";
+import { sqlStateOf } from "../server/connect.ts";
+import { beginSql, briefTransaction, readCommitted } from "../server/pinned-settings.ts";
 import type { Row, Session } from "../server/session.ts";
-import type { Verdict } from "./fault-table.ts";
+import { type Verdict, verdictOn } from "./fault-table.ts";
 
 /** The statements that depend on the location of a store's tables: a single server, or Citus' workers. */
 export interface StoreTables {
   readonly lanes: Lanes;
-  /** Whether other servers can delete while one server is unavailable. If so, the store is ready if any server is. */
-  readonly mayFailPartly: boolean;
-  /** Whether an idempotency key belongs to one plant, so that another plant with the key is another deletion. */
-  readonly hasKeysPerPlant: boolean;
-  /** Why the store cannot be moved, for an operator. Undefined if the store can be moved. */
-  readonly moveProblem?: string;
+  /**
+   * Whether the tables are distributed over several servers. Then others can delete while one is unavailable, an
+   * idempotency key applies to one plant, and the store cannot be moved.
+   */
+  readonly isDistributed: boolean;
   /** Returns the verdict on an error of {@link deletePlants}. */
   verdictOn(fault: unknown): Verdict;
   /**
    * Deletes and records, in one transaction, the plants that are not locked and whose idempotency key is unused. The
    * calls have different plants and different keys. Fails with 22P02 if a trigger drops a record, or keeps one of
-   * several plants without an error.
+   * several plants without an error. Returns the ids of the deleted plants, and whether a trigger has kept the only
+   * plant without an error.
    */
   deletePlants(session: Session, calls: readonly Requested[], token: string): Promise<Deleted>;
   /**
@@ -31,20 +36,18 @@ export interface StoreTables {
   readonly dropPause: number;
   /** Drops a slice of records older than `keptMs`, oldest first, in one transaction. */
   dropOldRecords(session: Session, keptMs: number, slice: Slice): Promise<Dropped>;
-  /** Returns warnings about the durability of deletions, as clauses for an operator. */
-  findWarnings(session: Session): Promise<readonly string[]>;
+  /** Returns warnings about the durability of deletions, as clauses for an operator, if they are known. */
+  findWarnings?(session: Session): Promise<readonly string[]>;
   /**
    * Checks with a write that a deletion could be committed now. A full disk, a locked table or a missing synchronous
-   * standby does not affect reads. If the check rejects, discard the session.
+   * standby does not affect reads.
    */
   checkWrite(session: Session): Promise<void>;
 }
 
 /** What {@link StoreTables.deletePlants} has done. */
 export interface Deleted {
-  /** The deleted plants' ids. */
   readonly ids: ReadonlySet<string>;
-  /** Whether a trigger has kept the only plant without an error. */
   readonly isKept: boolean;
 }
 
@@ -62,4 +65,123 @@ export interface Dropped {
   readonly isMore: boolean;
   /** The time at which the next slice starts, in µs since 1970. By default, the time of the oldest record. */
   readonly reachedTimeUs?: number;
+}
+
+/** Returns the ids as `bigint[]`. */
+export function idsOf(calls: readonly Requested[]): string {
+  return toArrayLiteral(calls.map(({ id }) => id));
+}
+
+/** Returns a text of each call as `text[]`. */
+export function textsOf(calls: readonly Requested[], toText: (call: DeleteCall) => string): string {
+  return toArrayLiteral(calls.map(({ call }) => quote(toText(call))));
+}
+
+/** Returns idempotency keys as `text[]`, "" for none. NULL would become "NULL" with `array_nulls = off`. */
+export function keysOf(calls: readonly Requested[]): string {
+  return textsOf(calls, ({ idempotencyKey }) => idempotencyKey ?? "");
+}
+
+/** Returns a PostgreSQL array literal. Strings must be quoted with {@link quote}. */
+export function toArrayLiteral(elements: readonly (string | bigint)[] | BigInt64Array): string {
+  return `{${elements.join()}}`;
+}
+
+/** Returns the ids in an array literal, as strings. Returns an empty array for NULL. */
+export function parseIdArray(array: string | null = null): readonly string[] {
+  return array === null || array === "{}" ? [] : array.slice(1, -1).split(",");
+}
+
+/** Quotes a string for an array literal (postgresql.org/docs/current/arrays.html#ARRAYS-IO). */
+export function quote(text: string): string {
+  const storable = toStorableText(text);
+  // `test` is several times faster than a `replaceAll` without a match.
+  return `"${/["\\]/.test(storable) ? storable.replaceAll(/["\\]/g, "\\$&") : storable}"`;
+}
+
+/**
+ * Checks with a write that a plant could be deleted. Requires what a deletion requires: locks on both tables, disk space
+ * for a record, and a commit that waits for the disk and for synchronous standbys. Changes no data, because the record is
+ * rolled back. The DELETE matches no row and locks the table. LOCK TABLE is not used, because Citus would run it on every
+ * worker. A single message contains the whole transaction, so that its locks end even if this process hangs.
+ */
+export async function probeWrite(
+  session: Session,
+  { plants }: StoreSchema,
+  id: bigint,
+  recordSql: string,
+): Promise<void> {
+  const lockSql = `DELETE FROM ${plants} WHERE id = ${id} AND id <> ${id}`;
+  try {
+    await session.run(
+      `${beginSql(readCommitted)}; ${lockSql}; SAVEPOINT probe; ${recordSql}; ROLLBACK TO SAVEPOINT probe; COMMIT`,
+    );
+  } catch (fault) {
+    session.discard();
+    // A trigger or constraint refuses only the probe's record, so the store is healthy.
+    if (verdictOn(fault) !== "refused") throw fault;
+  }
+}
+
+const toTime = (us: string): string => `pg_catalog.to_timestamp(${us}::bigint / 1000000.0)`;
+const toMicroseconds = (time: string): string => `pg_catalog.floor(extract(epoch FROM ${time}) * 1000000)::bigint`;
+
+// $1 is how long records are kept. $2 is where the search starts, in µs, to skip index entries of dropped records.
+const oldSql = `deleted_at < pg_catalog.now() - $1::interval AND deleted_at >= ${toTime("$2")}`;
+
+// Skips locked records, so that concurrent processes drop different records.
+const dropUnlockedSql = ({ deletions }: StoreSchema): string => `
+  WITH old AS (
+    SELECT seq, deleted_at FROM ${deletions} WHERE ${oldSql}
+    ORDER BY deleted_at LIMIT $3::integer FOR UPDATE SKIP LOCKED),
+  dropped AS (DELETE FROM ${deletions} WHERE seq = ANY(ARRAY(SELECT seq FROM old)) RETURNING 1)
+  SELECT (SELECT pg_catalog.count(*) FROM dropped), (SELECT ${toMicroseconds("pg_catalog.max(deleted_at)")} FROM old)`;
+
+// Finds the time at which the next slice starts. Converts only one row's time, outside the subquery.
+const nextSql = ({ deletions }: StoreSchema): string => `
+  SELECT ${toMicroseconds("deleted_at")} FROM (
+    SELECT deleted_at FROM ${deletions} WHERE ${oldSql} ORDER BY deleted_at OFFSET $3::integer LIMIT 1) AS next`;
+
+const dropUntilSql = ({ deletions }: StoreSchema): string => `
+  DELETE FROM ${deletions} WHERE ${oldSql} AND deleted_at < coalesce(${toTime("$3")}, 'infinity')`;
+
+// Forces the index on the time. Without statistics, for example after a restore, the planner would read all expired
+// records for each slice. Sets timeouts, because a session behind PgBouncer has no timeouts. The timeouts limit the
+// wait for a row, and release rows if a process hangs before its commit.
+const orderedTransaction = `${briefTransaction}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;
+  SET LOCAL lock_timeout = '100ms'`;
+
+/**
+ * Drops a time range of the expired records. If a record stays locked, drops the others one by one. Selecting the
+ * records first, and finding each record by its row, would take 1.7 times as long. Citus cannot skip locked records.
+ */
+export async function dropOldRows(
+  session: Session,
+  schema: StoreSchema,
+  keptMs: number,
+  { max, fromUs = 0 }: Slice,
+  canSkipLocked = true,
+): Promise<Dropped> {
+  const values = [`${keptMs} milliseconds`, fromUs, max];
+  const dropUnlocked = async (): Promise<Dropped> => {
+    const [row = []] = await session.query(dropUnlockedSql(schema), values);
+    const [count = 0, reachedTimeUs = 0] = row.map(Number);
+    // If a trigger keeps a whole slice, the next slice starts later, unless all records in the slice have the same time.
+    return { count, isMore: count > 0 || reachedTimeUs > fromUs, reachedTimeUs };
+  };
+  const dropRange = async (): Promise<Dropped> => {
+    const [[next = null] = []] = await session.query(nextSql(schema), values);
+    // If `next` is the start time, more records than fit in one slice have the same time.
+    const isSameTime = next === String(fromUs);
+    if (isSameTime && canSkipLocked) return await dropUnlocked();
+    const untilUs = next === null ? null : Number(next) + (isSameTime ? 1 : 0);
+    const count = await session.change(dropUntilSql(schema), [...values.slice(0, 2), untilUs]);
+    return untilUs === null ? { count, isMore: false } : { count, isMore: true, reachedTimeUs: untilUs };
+  };
+  try {
+    return await session.transact(orderedTransaction, dropRange);
+  } catch (fault) {
+    if (sqlStateOf(fault) !== "55P03" || !canSkipLocked) throw fault;
+    return await session.transact(orderedTransaction, dropUnlocked);
+  }
 }

@@ -1,9 +1,9 @@
+import { asideProblemOf } from "../../contract/move-marks.ts";
 import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
-import type { Session } from "../server/session.ts";
-import { assertNotAside } from "./aside.ts";
-import { ownSchema } from "./migrations.ts";
-import type { StoreSchema } from "./store-schema.ts";
+import { readCommitted } from "../server/pinned-settings.ts";
+import type { Row, Session } from "../server/session.ts";
+import { ownSchema, type StoreSchema } from "./store-schema.ts";
 
 /**
  * What a command does with a store: `migrate` its schema, `read` it, `move` rows into it, `write` plants, or `serve`
@@ -30,11 +30,19 @@ const checkSql = `
 
 // Finds the missing privileges.
 const lackingSql = `
-  SELECT pg_catalog.string_agg(needed.kind || ' on ' || needed.relation, ', ') FROM (VALUES
+  SELECT pg_catalog.string_agg(kind || ' on ' || relation, ', ') FROM (VALUES
     ('plants', 'SELECT'), ('plants', 'UPDATE'), ('plants', 'DELETE'),
     ('deletions', 'SELECT'), ('deletions', 'INSERT'), ('deletions', 'UPDATE'), ('deletions', 'DELETE')
   ) AS needed (relation, kind)
-  WHERE NOT pg_catalog.has_table_privilege(pg_catalog.quote_ident($1) || '.' || needed.relation, needed.kind)`;
+  WHERE NOT pg_catalog.has_table_privilege(pg_catalog.quote_ident($1) || '.' || relation, kind)`;
+
+// Why the server is read-only, by where a setting's value was set (postgresql.org/docs/current/view-pg-settings.html).
+const readOnlySql = `
+  SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN 'it is a standby' ELSE 'default_transaction_read_only is set by ' ||
+    CASE source WHEN 'user' THEN 'ALTER ROLE' WHEN 'database user' THEN 'ALTER ROLE … IN DATABASE'
+      WHEN 'database' THEN 'ALTER DATABASE' WHEN 'client' THEN 'the options of the database URL'
+      WHEN 'command line' THEN 'the command line of the server' ELSE 'the configuration of the server' END END
+  FROM pg_catalog.pg_settings WHERE name = 'default_transaction_read_only'`;
 
 /**
  * Checks that the database makes commits durable, accepts any text and hides no rows from the user, that this release can
@@ -46,11 +54,12 @@ const lackingSql = `
  */
 export async function checkDatabase(session: Session, schema: StoreSchema, access: Access): Promise<SchemaVersion> {
   const version = await versionOf(session, schema);
-  const [row = []] = await session.queryInTransaction(checkSql, [schema.name]);
-  const [readOnly, encoding, fsync, unlogged, hidden, rule] = row;
+  const find = async (sql: string): Promise<Row> =>
+    (await session.transact(readCommitted, () => session.query(sql, [schema.name])))[0] ?? [];
+  const [readOnly, encoding, fsync, unlogged, hidden, rule] = await find(checkSql);
   if (access !== "read") {
     // Not a StoreOpenError, because a failover may be in progress, and the error may be temporary.
-    if (readOnly !== "off") throw new Error(`the server is read-only${await describeReadOnly(session)}`);
+    if (readOnly !== "off") throw new Error(`the server is read-only: ${(await session.query(readOnlySql))[0]?.[0]}`);
     // With another encoding, the server would refuse subjects with characters that the encoding lacks.
     if (encoding !== "UTF8") throw new StoreOpenError(`the encoding of the database must be UTF8, got ${encoding}`);
     if (fsync === "off") throw new StoreOpenError("fsync is off, so commits would not be durable");
@@ -66,31 +75,21 @@ export async function checkDatabase(session: Session, schema: StoreSchema, acces
     );
   }
   if (access !== "read" && rule) throw new StoreOpenError(`the rule ${rule}: drop or disable the rule`);
-  const [[lacking] = []] = access === "serve" ? await session.queryInTransaction(lackingSql, [schema.name]) : [];
+  const [lacking] = access === "serve" ? await find(lackingSql) : [];
   if (lacking) throw new StoreOpenError(`the user lacks privileges: ${lacking}`);
   return version;
 }
 
-const readOnlySourceSql = `
-  SELECT pg_catalog.pg_is_in_recovery(), source
-  FROM pg_catalog.pg_settings WHERE name = 'default_transaction_read_only'`;
+/** Returns why a move has set the store aside, if one has. */
+export async function asideProblemIn(session: Session, { versionTable }: StoreSchema): Promise<string | undefined> {
+  const [marks] = await session.query(`SELECT moved_to, moved_from FROM ${versionTable}`);
+  return marks && asideProblemOf({ movedTo: marks[0] ?? null, movedFrom: marks[1] ?? null });
+}
 
-// Where a setting's value was set, by pg_settings.source (postgresql.org/docs/current/view-pg-settings.html).
-const readOnlySources: ReadonlyMap<string | null | undefined, string> = new Map([
-  ["user", "ALTER ROLE"],
-  ["database user", "ALTER ROLE … IN DATABASE"],
-  ["database", "ALTER DATABASE"],
-  ["client", "the options of the database URL"],
-  ["configuration file", "the configuration of the server, in a file or by ALTER SYSTEM"],
-  ["command line", "the command line of the server"],
-]);
-
-/** Returns why the server is read-only, as the end of a message. Returns an empty string for an unknown reason. */
-async function describeReadOnly(session: Session): Promise<string> {
-  const [row] = await session.query(readOnlySourceSql);
-  if (row?.[0] === "true" || row?.[0] === "t") return ": it is a standby";
-  const source = readOnlySources.get(row?.[1]);
-  return source === undefined ? "" : `: default_transaction_read_only is set by ${source}`;
+/** @throws StoreOpenError if a move has set the store aside */
+export async function assertNotAside(session: Session, schema: StoreSchema): Promise<void> {
+  const problem = await asideProblemIn(session, schema);
+  if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
 // Reads the catalog directly, because the cache of to_regclass may be older than the lock. Builds before release 0.1.0
@@ -103,7 +102,7 @@ const hasVersionSql = `
   WHERE nspname = $1 AND relname = 'plantstore_schema'`;
 
 /** @throws StoreOpenError when the store is older than release 0.1.0 */
-export async function versionOf(session: Session, { name, versionTable }: StoreSchema): Promise<SchemaVersion> {
+async function versionOf(session: Session, { name, versionTable }: StoreSchema): Promise<SchemaVersion> {
   const [found] = await session.query(hasVersionSql, [name]);
   if (found === undefined) return noSchema;
   if (found[0] !== "t") throw preReleaseStore();

@@ -1,13 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { assertUsableSchema, schemaAfter, type SchemaVersion, type Versions } from "../../contract/schema-version.ts";
-import { briefTransaction, readCommitted } from "../server/pinned-settings.ts";
-import { retryTransientErrors } from "../server/retry-transient-errors.ts";
-import type { Session } from "../server/session.ts";
-import { sqlStateOf } from "../server/sql-state.ts";
-import { checkDatabase, versionOf } from "./check-database.ts";
-import type { Migration } from "./migrations.ts";
-import { searchPathSql, type StoreSchema } from "./store-schema.ts";
-import { tablesSql } from "./tables.ts";
+import { sqlStateOf } from "../server/connect.ts";
+import { briefTransaction } from "../server/pinned-settings.ts";
+import { retryTransientErrors, type Session } from "../server/session.ts";
+import { checkDatabase } from "./check-database.ts";
+import { type Migration, searchPathSql, type StoreSchema, tablesSql } from "./store-schema.ts";
 
 // Timeout for a migration step's table lock, in milliseconds. While a step waits for the lock, deletions wait for the
 // step. Deletions have the same lock timeout, after which they are retried.
@@ -40,39 +37,35 @@ export async function migrate(migrating: Migrating, onWaiting?: OnWaiting): Prom
   const readVersion = (): Promise<SchemaVersion> =>
     retryTransientErrors(session, () => checkDatabase(session, schema, "migrate"));
   const from = await readVersion();
-  while (await retryTransientErrors(session, () => runNextStep(migrating, onWaiting)));
-  const to = await readVersion();
+  let to = from;
+  for (let attempts = 0; to.version < schemaAfter(steps).version;) {
+    const { version } = to;
+    const running = retryTransientErrors(session, () => runStep(migrating, version));
+    const failure = await running.then(
+      () => undefined,
+      (fault: unknown) => ({ fault }),
+    );
+    to = await readVersion();
+    // Ignores the error if the version has changed. Another process has run the step, or the step was committed.
+    if (failure === undefined || to.version !== version) continue;
+    if (sqlStateOf(failure.fault) !== "55P03") throw failure.fault;
+    if (attempts++ % attemptsPerReport === 0)
+      onWaiting?.(`a transaction that uses the table ${steps[version - 1]?.table}`);
+    await sleep(lockRetryIntervalMs);
+  }
   assertUsableSchema(to, schemaAfter(steps).version);
   return { from: from.version, to: to.version };
 }
 
-// Returns whether there may be another step.
-async function runNextStep(migrating: Migrating, onWaiting?: OnWaiting): Promise<boolean> {
-  const { session, schema, steps } = migrating;
-  const { version } = await versionOf(session, schema);
-  if (version >= schemaAfter(steps).version) return false;
-  const step = steps[version - 1];
-  try {
-    if (step === undefined) {
-      // No lock is possible before the tables exist. If several processes create the tables, only one succeeds.
-      await session.runInTransaction(`${readCommitted}; ${searchPathSql(schema)}`, tablesSql);
-    } else await runStep(migrating, version, step, onWaiting);
-  } catch (fault) {
-    session.discard();
-    // Ignores the error if the version has changed. Another process has run the step, or the step was committed.
-    if ((await versionOf(session, schema)).version === version) throw fault;
-  }
-  return true;
-}
-
-// Deletions continue while the step waits for other transactions that use its table. Does nothing if another process
-// has already run the step.
-async function runStep(migrating: Migrating, version: number, step: Migration, onWaiting?: OnWaiting): Promise<void> {
-  const { session, schema, steps } = migrating;
+// Creates the tables, or runs the step from this version. Does nothing if another process has already run the step. No
+// lock is possible before the tables exist. If several processes create the tables, only one succeeds.
+async function runStep({ session, schema, steps }: Migrating, version: number): Promise<void> {
   const begin = `${briefTransaction}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
     ${disableTransactionTimeout}`;
-  const attempt = async (): Promise<void> => {
-    // Locks a row, because distributed engines support few other locks.
+  await session.transact(begin, async () => {
+    const step = steps[version - 1];
+    if (step === undefined) return void (await session.run(tablesSql));
+    // Locks a row, because Citus supports few other locks.
     const [row] = await session.query(`SELECT version FROM ${schema.versionTable} FOR UPDATE`);
     if (row?.[0] !== String(version)) return;
     await session.run(step.sql);
@@ -80,16 +73,7 @@ async function runStep(migrating: Migrating, version: number, step: Migration, o
     await session.run(
       `UPDATE ${schema.versionTable} SET version = ${next.version}, oldest_server = ${next.oldestServer}`,
     );
-  };
-  for (let attempts = 0; ; attempts++) {
-    try {
-      return await session.transact(begin, attempt);
-    } catch (fault) {
-      if (sqlStateOf(fault) !== "55P03") throw fault;
-    }
-    if (attempts % attemptsPerReport === 0) onWaiting?.(`a transaction that uses the table ${step.table}`);
-    await sleep(lockRetryIntervalMs);
-  }
+  });
 }
 
 /** Disables `transaction_timeout` (PostgreSQL 17) for the transaction. SET would fail in older releases. */

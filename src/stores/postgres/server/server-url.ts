@@ -1,8 +1,14 @@
+import type { ConnectionOptions, PeerCertificate } from "node:tls";
+import { isDeepStrictEqual } from "node:util";
+import {
+  type KeyPair,
+  parseCertificates,
+  pemBytesMax,
+  readKeyPair,
+  readRegularFileSync,
+  validityProblem,
+} from "@protoport/command-line";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
-import { CertificateFiles } from "./certificate-files.ts";
-import { readSettings } from "./requested-settings.ts";
-import { type Parameters, parseUrl, readWord } from "./parse-url.ts";
-import { readTlsSettings, type Tls, tlsAttemptsOf } from "./tls-settings.ts";
 
 /** The server in a database URL. */
 export interface Server {
@@ -10,25 +16,23 @@ export interface Server {
   readonly name: string;
   /**
    * The options of each connection attempt, in order (libpq's `sslmode`). Read this property for each connection,
-   * because certificates may change.
+   * because the user, the password and certificates may change.
    */
   readonly attempts: readonly ClientOptions[];
   /** The certificate files that the URL names. Empty if no connection uses TLS. */
   readonly certificates: CertificateFiles;
-  /** The condition for using a server (libpq's `target_session_attrs`). */
-  readonly target: Target;
+  /** The condition for using a server (libpq's `target_session_attrs`): `any`, `read-write` or `primary`. */
+  readonly target: string;
   /** The settings in the URL's `options`, by name. */
   readonly settings: ReadonlyMap<string, string>;
 }
-
-const targets = ["any", "read-write", "primary"] as const;
-type Target = (typeof targets)[number];
 
 /** Options for pg's client. Does not use pg's types, because programs may lack pg's types. */
 export interface ClientOptions {
   readonly host: string;
   readonly port: number;
-  readonly ssl: Tls;
+  /** `false` for cleartext. */
+  readonly ssl: false | ConnectionOptions;
   readonly database?: string;
   readonly user?: string;
   readonly password?: string;
@@ -41,80 +45,106 @@ export interface ClientOptions {
   readonly requiresChannelBinding: boolean;
 }
 
-const portDefault = "5432";
-
-// Default connect timeout, in seconds. A running server responds within 10 ms.
-const connectTimeoutSDefault = 5;
-
-// Maximum connect timeout, in seconds.
-const connectTimeoutSMax = 60;
+/** A database URL's parameters, by name. */
+type Parameters = ReadonlyMap<string, string>;
 
 // Idle time before TCP checks the server, in milliseconds. Imports and exports have no other timeout.
 const keepAliveMs = 10_000;
 
-const supportedParameters: readonly string[] = (
-  "application_name channel_binding connect_timeout dbname host options password port ssl sslcert sslkey sslmode " +
-  "sslrootcert target_session_attrs user"
-).split(" ");
+// Matches a connection URI (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS). A database name with
+// an unencoded @ or / is refused, because @ and / are probably a part of an unencoded password. A host with a comma is
+// a list of hosts, which is refused later.
+const form =
+  /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?(?:\[([^[\]/?@]+)\]|([^[\]:/?@]*|[^[\]/?@]*,[^/?@]*))(?::(\d*))?(?:\/([^/?@]*))?(?:\?(.*))?$/s;
+
+// The accepted values, by parameter. The other parameters accept any text. Unknown parameters are refused, because
+// security may depend on them.
+const words = new Map([
+  ["channel_binding", ["disable", "prefer", "require"]],
+  ["ssl", ["true"]],
+  ["sslmode", ["disable", "prefer", "require", "verify-ca", "verify-full"]],
+  ["target_session_attrs", ["any", "read-write", "primary"]],
+]);
+const otherParameters =
+  /^(?:application_name|connect_timeout|dbname|host|options|password|port|ssl(?:cert|key|rootcert)|user)$/;
 
 /**
- * Parses `postgres://user:password@host:port/database?parameters` as libpq does. docs/reference/postgresql.md lists the
- * parameters. Other parameters are errors, because security may depend on a parameter.
- *
- * @param certificates - the certificates from a previous URL for the same database
- * @throws StoreOpenError that names the invalid part. The message never contains the password
- */
-export function readServerUrl(text: string, certificates?: CertificateFiles): Server {
-  const parameters = parseUrl(text);
-  const unknown = [...parameters.keys()].filter((name) => !supportedParameters.includes(name));
-  if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
-  const target = readWord(parameters, "target_session_attrs", targets) ?? "any";
-  const host = readHost(parameters);
-  const port = readPort(parameters.get("port"));
-  const sharedOptions = sharedOptionsOf(parameters);
-  const { mode, paths } = readTlsSettings(parameters);
-  const isTlsUsed = mode !== "disable" && !host.startsWith("/");
-  const files = certificates ?? new CertificateFiles(isTlsUsed ? paths : new Map());
-  return {
-    name: `${host.includes(":") ? `[${host}]` : host}:${port}/${databaseOf(parameters)}`,
-    target,
-    settings: readSettings(sharedOptions.options ?? ""),
-    certificates: files,
-    get attempts() {
-      return tlsAttemptsOf(host, mode, files.current).map((ssl) => ({ ...sharedOptions, host, port, ssl }));
-    },
-  };
-}
-
-/**
- * Returns the server for a URL whose user and password may change while the store is open.
+ * Reads `postgres://user:password@host:port/database?parameters` as libpq does. docs/reference/postgresql.md lists the
+ * parameters.
  *
  * @param currentUrl - returns the current URL, for each connection. {@link assertSameDatabase} must accept the URL
- * @throws StoreOpenError if the URL cannot be used
+ * @throws StoreOpenError that names the invalid part. The message never contains the password
  */
-export function followServerUrl(url: string, currentUrl: () => string): Server {
-  const { name, target, settings, certificates } = readServerUrl(url);
+export function readServerUrl(url: string, currentUrl: () => string = () => url): Server {
+  const parameters = readParameters(url);
+  const [{ host, port, options }, { paths }] = [clientOptionsOf(parameters), readTls(parameters)];
+  const certificates = new CertificateFiles(paths);
   return {
-    name,
-    target,
-    settings,
+    name: `${host.includes(":") ? `[${host}]` : host}:${port}/${databaseOf(parameters)}`,
+    target: parameters.get("target_session_attrs") ?? "any",
+    settings: readSettings(options ?? ""),
     certificates,
     get attempts() {
-      return readServerUrl(currentUrl(), certificates).attempts;
+      const current = readParameters(currentUrl());
+      const client = clientOptionsOf(current);
+      return tlsAttemptsOf(client.host, readTls(current).mode, certificates.current).map((ssl) => ({ ...client, ssl }));
     },
   };
 }
 
 /** @throws StoreOpenError if a new URL, perhaps written incompletely, differs in more than user and password */
 export function assertSameDatabase(url: string, renewed: string): void {
-  if (targetOf(renewed) !== targetOf(url))
-    throw new StoreOpenError("the new URL must differ only in user and password");
+  const [before, after] = [url, renewed].map((text) => {
+    const { user, password: _, dbname, ...others } = Object.fromEntries(readParameters(text));
+    // If the URL names no database, the database has the user's name.
+    return { ...others, dbname: dbname || user };
+  });
+  if (!isDeepStrictEqual(before, after)) throw new StoreOpenError("the new URL must differ only in user and password");
 }
 
-function targetOf(url: string): string {
-  const { user, password: _, dbname, ...others } = Object.fromEntries(parseUrl(url));
-  // If the URL names no database, the database has the user's name.
-  return JSON.stringify({ ...others, dbname: dbname || user });
+// The parts before the `?` become `user`, `password`, `host`, `port` and `dbname`, which are empty if missing. Parameters
+// after the `?` take precedence. A `+` is not decoded to a space. Refuses a repeated parameter, a `#`, and white space at
+// the end, which are probably mistakes.
+function readParameters(text: string): Parameters {
+  const [matched, user, password, address, name, port, dbname, query = ""] = form.exec(text) ?? [];
+  if (matched === undefined || /#|\s$/.test(text)) {
+    throw new StoreOpenError(
+      "the database URL must be postgres://user:password@host:port/database, with %40 for @, %2F for / and %23 for # in a password, and without a space at the end",
+    );
+  }
+  const parameters = new Map<string, string>();
+  for (const part of query.split("&").filter(Boolean)) {
+    const equals = part.indexOf("=");
+    if (equals <= 0) throw new StoreOpenError("each parameter in the database URL must be name=value");
+    const key = decode(part.slice(0, equals));
+    if (parameters.has(key)) throw new StoreOpenError(`the database URL sets ${key} twice`);
+    parameters.set(key, decode(part.slice(equals + 1)));
+  }
+  checkParameters(parameters);
+  for (const [key, value = ""] of Object.entries({ user, password, host: address ?? name, port, dbname }))
+    if (!parameters.has(key)) parameters.set(key, decode(value));
+  return parameters;
+}
+
+function checkParameters(parameters: Parameters): void {
+  const unknown = [...parameters.keys()].filter((name) => !words.has(name) && !otherParameters.test(name));
+  if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
+  for (const [name, accepted] of words) {
+    const word = parameters.get(name);
+    if (word === undefined || accepted.includes(word)) continue;
+    const expected = accepted.length === 1 ? accepted.join() : `one of ${accepted.join(", ")}`;
+    throw new StoreOpenError(`${name} in the database URL must be ${expected}, got ${JSON.stringify(word)}`);
+  }
+}
+
+function decode(text: string): string {
+  // A zero byte would end a parameter in the start-up message early, and begin another parameter.
+  if (text.includes("\0") || text.includes("%00")) throw new StoreOpenError("the database URL must not contain %00");
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    throw new StoreOpenError("the database URL has an invalid percent escape", { cause });
+  }
 }
 
 // Returns the same database as pg would. Does not import pg, because loading pg would slow down the start of a server
@@ -124,32 +154,31 @@ function databaseOf(parameters: Parameters): string {
   return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || USER || USERNAME || "";
 }
 
-function readHost(parameters: Parameters): string {
+function clientOptionsOf(parameters: Parameters): Omit<ClientOptions, "ssl"> {
   const host = parameters.get("host") || "localhost";
-  if (!host.includes(",")) return host;
-  throw new StoreOpenError(
-    "the database URL must have one host: give one address, such as the service's name, HAProxy or PgBouncer",
-  );
-}
-
-function readPort(text: string | undefined): number {
-  const port = text || portDefault;
-  const number = /^\d{1,5}$/.test(port) ? Number(port) : 0;
-  if (number >= 1 && number <= 65_535) return number;
-  throw new StoreOpenError("the port in the database URL must be between 1 and 65535");
-}
-
-function sharedOptionsOf(parameters: Parameters): Omit<ClientOptions, "host" | "port" | "ssl"> {
-  const channelBinding = readWord(parameters, "channel_binding", ["disable", "prefer", "require"]) ?? "disable";
+  if (host.includes(",")) {
+    throw new StoreOpenError(
+      "the database URL must have one host: give one address, such as the service's name, HAProxy or PgBouncer",
+    );
+  }
+  const port = integerIn(parameters.get("port") || "5432", 65_535);
+  if (port === undefined) throw new StoreOpenError("the port in the database URL must be between 1 and 65535");
+  // A running server responds within 10 ms.
+  const timeoutS = integerIn(parameters.get("connect_timeout") ?? "5", 60);
+  if (timeoutS === undefined)
+    throw new StoreOpenError("connect_timeout in the database URL must be an integer between 1 and 60, in seconds");
   const [user, password, database, options] = ["user", "password", "dbname", "options"].map((n) => parameters.get(n));
+  const channelBinding = parameters.get("channel_binding") ?? "disable";
   return {
+    host,
+    port,
     // node-postgres reads the defaults from PGUSER, PGPASSWORD and PGDATABASE, as libpq does.
     ...(database && { database }),
     ...(user && { user }),
     ...(password && { password }),
     ...(options && { options }),
     application_name: parameters.get("application_name") ?? "plantstore",
-    connectionTimeoutMillis: 1_000 * readConnectTimeoutS(parameters),
+    connectionTimeoutMillis: 1_000 * timeoutS,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
     enableChannelBinding: channelBinding !== "disable",
@@ -157,11 +186,156 @@ function sharedOptionsOf(parameters: Parameters): Omit<ClientOptions, "host" | "
   };
 }
 
-function readConnectTimeoutS(parameters: Parameters): number {
-  const text = parameters.get("connect_timeout") ?? String(connectTimeoutSDefault);
-  const seconds = /^\d{1,2}$/.test(text) ? Number(text) : 0;
-  if (seconds >= 1 && seconds <= connectTimeoutSMax) return seconds;
-  throw new StoreOpenError(
-    `connect_timeout in the database URL must be an integer between 1 and ${connectTimeoutSMax}, in seconds`,
+function integerIn(text: string, max: number): number | undefined {
+  const number = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  return number >= 1 && number <= max ? number : undefined;
+}
+
+/**
+ * Reads the settings in a database URL's `options`, which are `-c name=value` or `--name=value`. The last value of a
+ * setting is used (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-OPTIONS). Ignores other switches.
+ *
+ * @throws StoreOpenError if a word is not a setting, a switch or Neon's `endpoint=`
+ */
+function readSettings(options: string): ReadonlyMap<string, string> {
+  const settings = new Map<string, string>();
+  // Spaces separate words. A backslash escapes any character. The word after `-c` belongs to `-c`.
+  for (const escaped of options.match(/(?:-c\s+)?(?:\\.|[^\s\\])+/gs) ?? []) {
+    const word = escaped.replaceAll(/\\(.)/gs, "$1");
+    const [, name, value = ""] = /^(?:-c\s*|--)([^\s=-][^\s=]*)=(.*)$/s.exec(word) ?? [];
+    if (name !== undefined) settings.set(name.replaceAll("-", "_").toLowerCase(), value);
+    else if (!/^(?:-[abd-z]|endpoint=)/i.test(word)) {
+      throw new StoreOpenError(
+        `options in the database URL must consist of -c name=value, --name=value and switches such as -e, got ${JSON.stringify(word)}`,
+      );
+    }
+  }
+  return settings;
+}
+
+/** Returns the error for a setting that a pooler did not pass to the server. */
+export function droppedSetting(name: string): StoreOpenError {
+  return new StoreOpenError(
+    `the options in the database URL set ${name}, but the server did not get this setting, probably because of a ` +
+      `connection pooler: set it for the role (ALTER ROLE … SET ${name} = …), or connect to the server directly`,
   );
+}
+
+/** Texts in PEM, or the paths of their files, by TLS option. */
+type PemFiles = { [Option in "ca" | "cert" | "key"]?: string };
+
+/**
+ * Reads `sslmode`, `ssl`, `sslrootcert`, `sslcert` and `sslkey`. With a certificate, `sslmode` defaults to `require`,
+ * so that the password is not sent in cleartext, and with `sslrootcert=system` to `verify-full`, as in libpq. Has no
+ * paths if no connection uses TLS.
+ */
+function readTls(parameters: Parameters): { readonly mode: string; readonly paths: PemFiles } {
+  const [sslmode, ssl] = [parameters.get("sslmode"), parameters.get("ssl")];
+  if (ssl !== undefined && (sslmode === "disable" || sslmode === "prefer"))
+    throw new StoreOpenError(`ssl=true in the database URL contradicts sslmode=${sslmode}`);
+  const paths: PemFiles = {};
+  for (const [option, name] of [
+    ["ca", "sslrootcert"] as const,
+    ["cert", "sslcert"] as const,
+    ["key", "sslkey"] as const,
+  ]) {
+    const path = parameters.get(name);
+    if (path === "") throw new StoreOpenError(`${name} in the database URL must be the path of a file in PEM, got ""`);
+    if (path !== undefined) paths[option] = path;
+  }
+  if ((paths.cert === undefined) !== (paths.key === undefined))
+    throw new StoreOpenError("sslcert and sslkey in the database URL must be set together");
+  const trustsSystem = paths.ca === "system";
+  const byDefault = trustsSystem ? "verify-full" : Object.keys(paths).length > 0 ? "require" : "prefer";
+  const mode = sslmode ?? (ssl === undefined ? byDefault : "require");
+  if (trustsSystem && mode !== "verify-full") {
+    throw new StoreOpenError(
+      `sslrootcert=system in the database URL requires sslmode=verify-full, got ${sslmode ?? "ssl=true"}`,
+    );
+  }
+  // Without a file, Node.js trusts its bundled authorities. NODE_USE_SYSTEM_CA=1 adds the system's authorities.
+  if (trustsSystem) delete paths.ca;
+  return { mode, paths: mode === "disable" || parameters.get("host")?.startsWith("/") === true ? {} : paths };
+}
+
+/** The TLS options for connecting to a host, in order (postgresql.org/docs/current/libpq-ssl.html, table 34.1). */
+function tlsAttemptsOf(host: string, mode: string, files: PemFiles): readonly (false | ConnectionOptions)[] {
+  // Servers do not offer TLS on Unix sockets.
+  if (mode === "disable" || host.startsWith("/")) return [false];
+  const unverified = { ...files, rejectUnauthorized: false };
+  if (mode === "prefer") return [unverified, false];
+  // If there is a root certificate, `require` checks the signature, as in libpq.
+  if (mode === "require" && files.ca === undefined) return [unverified];
+  // Passes the host explicitly. node-postgres does not pass the host to TLS, and TLS would expect "localhost". Loads the
+  // module on demand, because not all settings use TLS.
+  const checkServerIdentity = (_: string, peer: PeerCertificate): Error | undefined =>
+    mode === "verify-full" ? process.getBuiltinModule("node:tls").checkServerIdentity(host, peer) : undefined;
+  return [{ ...files, rejectUnauthorized: true, checkServerIdentity }];
+}
+
+/** The certificate files in a database URL, read again for each connection, because certificates are rotated. */
+export class CertificateFiles {
+  readonly #paths: PemFiles;
+  #files: PemFiles = {};
+  #pair: KeyPair | undefined;
+
+  /** @throws StoreOpenError if a file cannot be read or is invalid, or if the key does not belong to the certificate */
+  constructor(paths: PemFiles) {
+    this.#paths = paths;
+    this.renew(this.paths.map(readPem));
+  }
+
+  get paths(): readonly string[] {
+    return Object.values(this.#paths);
+  }
+
+  /** The files' current contents, or the previous contents if the current contents are unusable. */
+  get current(): PemFiles {
+    try {
+      this.renew(this.paths.map(readPem));
+    } catch (fault) {
+      if (!(fault instanceof StoreOpenError)) throw fault;
+    }
+    return this.#files;
+  }
+
+  /**
+   * Replaces the contents with `texts`, in the order of `paths`.
+   *
+   * @throws StoreOpenError if `texts` are unusable, or would replace a valid certificate with an expired or future one
+   */
+  renew(texts: readonly string[]): void {
+    const files: PemFiles = Object.fromEntries(Object.keys(this.#paths).map((name, i) => [name, texts[i]]));
+    // Does not parse unchanged files, because parsing takes a hundred times as long as reading.
+    if (isDeepStrictEqual(files, this.#files)) return;
+    const { ca, cert, key } = this.#paths;
+    if (files.ca !== undefined) orRefuse([ca], () => checkAuthorities(files.ca, this.#files.ca));
+    const { cert: chain, key: privateKey } = files;
+    if (chain !== undefined && privateKey !== undefined)
+      this.#pair = orRefuse([cert, key], () => readKeyPair(chain, privateKey, this.#pair));
+    this.#files = files;
+  }
+}
+
+function readPem(path: string): string {
+  return orRefuse([path], () => readRegularFileSync(path, pemBytesMax).toString("utf8"));
+}
+
+function orRefuse<Result>(paths: readonly (string | undefined)[], read: () => Result): Result {
+  try {
+    return read();
+  } catch (cause) {
+    const [reason, names] = [cause instanceof Error ? cause.message : String(cause), paths.join(" and ")];
+    throw new StoreOpenError(`cannot use ${names}, which is named in the database URL: ${reason}`, { cause });
+  }
+}
+
+/** Refuses a text without certificates. While the current authorities are valid, refuses expired or future ones. */
+function checkAuthorities(text = "", current = ""): void {
+  if (parseCertificates(text).length === 0) throw new Error("the file must contain certificates in PEM");
+  if (!hasValid(text) && hasValid(current)) throw new Error("no certificate is valid at this time");
+}
+
+function hasValid(pem: string): boolean {
+  return parseCertificates(pem).some((certificate) => validityProblem(certificate) === undefined);
 }

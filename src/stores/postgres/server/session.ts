@@ -1,26 +1,53 @@
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, QueryArrayResult } from "pg";
+import type { StoreConnections } from "../../../service/index.ts";
 import {
-  abortStatement,
   cancelStatement,
   closeTimeoutMs,
   connectTo,
+  destroySoon,
   disconnect,
-  type SessionSettings,
-  sessionSettings,
-  type SessionTimeouts,
+  sqlStateOf,
+  unconfirmedBy,
 } from "./connect.ts";
-import type { NamedStatement, NamedStatements } from "./named-statements.ts";
-import { beginSql, briefTransaction, isRefusedBySetting } from "./pinned-settings.ts";
+import { beginSql, briefTransaction, hiddenRows } from "./pinned-settings.ts";
 import type { Server } from "./server-url.ts";
-import { sqlStateOf } from "./sql-state.ts";
 
 // Minimum time for an attempt, in milliseconds. A shorter attempt could be cancelled with an unknown outcome.
 const attemptMsMin = 500;
 
+/** A session's timeouts, in milliseconds. 0 means no timeout. */
+export interface SessionTimeouts {
+  readonly lockTimeoutMs: number;
+  readonly statementTimeoutMs: number;
+  /** Timeout for a response, after which the connection is closed. Used if the server does not cancel the statement. */
+  readonly responseTimeoutMs: number;
+}
+
 /** A statement, which the server prepares if it has a name. */
-interface Statement {
+export interface Statement {
   readonly text: string;
   readonly name?: string;
+}
+
+/** The prefix for statement and cursor names, for operators who query `pg_prepared_statements`. */
+export const namePrefix = "plantstore_";
+
+/** Names a statement by a hash of its text, so that no statement of another pooler client has the same name. */
+export function nameStatement(text: string): Statement {
+  return { name: `${namePrefix}${createHash("sha256").update(text).digest("base64url")}`, text };
+}
+
+/**
+ * Tracks whether a store's connections keep prepared statements. For a single deletion, prepared statements save more
+ * than half of the server's work. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep prepared
+ * statements. After the first error for a prepared statement, the store prepares no more statements.
+ */
+export interface PreparedStatements {
+  areKept: boolean;
+  /** Called with the server's error message, once or for several connections. Must not throw. */
+  readonly onRefused: (problem: string) => void;
 }
 
 /** A row's columns as text, in the statement's order. */
@@ -28,14 +55,20 @@ export type Row = readonly (string | null)[];
 
 type TextRows = QueryArrayResult<(string | null)[]>;
 
+const rowsAsText = { rowMode: "array", types: { getTypeParser: () => String } } as const;
+
+// A plan that was cached for an empty table would use sequential scans, even for millions of rows later. JIT is off,
+// because the huge cost estimates of disabled plan types would trigger compilation.
+const cachedPlanSettings = { enable_seqscan: "off", jit: "off", plan_cache_mode: "force_generic_plan" };
+
 /** A connection to the server, opened on demand. Runs one statement at a time, each in one round trip. */
 export class Session {
   /** The deadline for all work, on the `performance.now()` clock. Statements that exceed the deadline are cancelled. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
   readonly #server: Server;
-  readonly #names: NamedStatements | undefined;
+  readonly #prepared: PreparedStatements | undefined;
   readonly #responseTimeoutMs: number;
-  readonly #settings: SessionSettings;
+  readonly #settings: Readonly<Record<string, string | number>>;
   #client: Client | undefined;
   /** Why the last commit may not be on the standbys. Undefined if the commit is durable. */
   #unconfirmed: string | undefined;
@@ -44,12 +77,20 @@ export class Session {
   #isClosed = false;
   #abortConnecting: (() => void) | undefined;
 
-  /** @param names - tracks whether to prepare named statements. By default, no statement is prepared */
-  constructor(server: Server, timeouts?: SessionTimeouts, names?: NamedStatements) {
+  /** @param prepared - whether to prepare named statements. By default, no statement is prepared */
+  constructor(server: Server, timeouts?: SessionTimeouts, prepared?: PreparedStatements) {
     this.#server = server;
-    this.#names = names;
+    this.#prepared = prepared;
     this.#responseTimeoutMs = timeouts?.responseTimeoutMs || Number.POSITIVE_INFINITY;
-    this.#settings = sessionSettings(timeouts, names !== undefined);
+    this.#settings = {
+      // The level includes the warning that a commit is not on the standbys.
+      client_min_messages: "warning",
+      // With this setting, a statement fails (42501) if a policy would hide rows.
+      row_security: "off",
+      // Timeout 0 overrides the role's timeout. If passed as a client option, node-postgres would not send timeout 0.
+      ...(timeouts && { lock_timeout: timeouts.lockTimeoutMs, statement_timeout: timeouts.statementTimeoutMs }),
+      ...(prepared && cachedPlanSettings),
+    };
   }
 
   get hasTime(): boolean {
@@ -77,55 +118,50 @@ export class Session {
     if (!this.hasTime) throw new Error("connecting timed out");
   }
 
-  async #connect(): Promise<void> {
+  async #connect(): Promise<Client> {
     if (this.#isInTransaction) throw new Error("the connection was lost during a transaction");
-    if (this.#isClosed) throw closedError();
-    const connecting = connectTo({
-      settings: this.#settings,
-      server: this.#server,
-      deadlineMs: this.deadlineMs,
-      onLost: (client) => this.#dropClient(client),
-      onUnconfirmed: (problem) => (this.#unconfirmed = problem),
-    });
-    await new Promise<void>((resolve, reject) => {
-      this.#abortConnecting = () => reject(closedError());
-      const useClient = (client: Client): void => {
+    const { promise, resolve, reject } = Promise.withResolvers<Client>();
+    this.#abortConnecting = () => reject(new Error("the session is closed"));
+    if (this.#isClosed) this.#abortConnecting();
+    else
+      connectTo(this.#server, this.#settings, this.deadlineMs).then((client) => {
         // Closes a connection that is established after `close`, because the connection would keep the process alive.
-        if (this.#isClosed) void disconnect(client);
-        else this.#client = client;
-      };
-      connecting.then(useClient).then(resolve, reject);
-    });
+        if (this.#isClosed) return void disconnect(client);
+        client.on("error", () => this.#dropClient(client));
+        client.on("notice", (notice) => (this.#unconfirmed ??= unconfirmedBy(notice)));
+        resolve((this.#client = client));
+      }, reject);
+    return await promise;
   }
 
   /**
    * Runs a statement. Another client of a pooler may have left a setting on the connection. If the server may have
    * refused the statement because of a setting, runs the statement again in a separate transaction.
    */
-  async query(statement: string | NamedStatement, values: readonly unknown[] = []): Promise<readonly Row[]> {
-    const named: Statement = typeof statement === "string" ? { text: statement } : statement;
+  async query(statement: string | Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+    const { name, text } = typeof statement === "string" ? { text: statement } : statement;
     try {
-      return (await this.#queryByName(named, values)).rows;
+      if (name !== undefined && this.#prepared?.areKept === true) {
+        const prepared = await this.#query({ name, text }, values).catch((fault: unknown) => this.#forgetNames(fault));
+        if (prepared !== undefined) return prepared.rows;
+      }
+      return (await this.#query({ text }, values)).rows;
     } catch (fault) {
       if (this.#isInTransaction || !isRefusedBySetting(fault)) throw fault;
     }
-    return await this.queryInTransaction(named.text, values);
+    return await this.transact(briefTransaction, () => this.query(text, values));
   }
 
-  async #queryByName({ name, text }: Statement, values: readonly unknown[]): Promise<TextRows> {
-    if (name !== undefined && this.#names?.areKept === true) {
-      try {
-        return await this.#query({ name, text }, values);
-      } catch (fault) {
-        if (!this.#names.isRefused(fault)) throw fault;
-      }
-    }
-    return await this.#query({ text }, values);
-  }
-
-  /** Runs a statement in a separate transaction, which starts with {@link beginSql}. */
-  async queryInTransaction(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    return await this.transact(briefTransaction, async () => (await this.#query({ text }, values)).rows);
+  /** Stops naming statements if the server refused a statement because of its name. Otherwise, throws the error. */
+  #forgetNames(fault: unknown): undefined {
+    // An error with a context (`where`) comes from a trigger.
+    if (!(fault instanceof Error) || ("where" in fault && fault.where !== undefined)) throw fault;
+    // RevalidateCachedQuery fails if a table change has altered the result. 26000 means that the prepared statement does
+    // not exist, and 42P05 that the statement already exists.
+    const isStale = "routine" in fault && fault.routine === "RevalidateCachedQuery";
+    if (!isStale && !/^(?:26000|42P05)$/.test(sqlStateOf(fault) ?? "")) throw fault;
+    if (this.#prepared !== undefined) this.#prepared.areKept = false;
+    this.#prepared?.onRefused(fault.message);
   }
 
   /** Returns the number of changed rows. */
@@ -148,26 +184,11 @@ export class Session {
    * transaction, all statements fail until {@link discard}, because they must not run without the transaction.
    */
   async begin(characteristics: string): Promise<void> {
-    try {
-      await this.run(beginSql(characteristics));
-    } catch (fault) {
+    await this.run(beginSql(characteristics)).catch((fault: unknown) => {
       this.discard();
       throw fault;
-    }
+    });
     this.#isInTransaction = true;
-  }
-
-  /**
-   * Runs statements without parameters and results in a transaction. A single message contains the whole transaction,
-   * so that the server commits even if this process hangs. Rolls back and disconnects after an error.
-   */
-  async runInTransaction(characteristics: string, script: string): Promise<void> {
-    try {
-      await this.run(`${beginSql(characteristics)}; ${script}; COMMIT`);
-    } catch (fault) {
-      this.discard();
-      throw fault;
-    }
   }
 
   /** Runs `work` in a transaction, and commits. After an error, rolls back, or disconnects if the rollback fails. */
@@ -195,22 +216,18 @@ export class Session {
     this.#isInTransaction = false;
   }
 
-  async #connected(): Promise<Client> {
-    if (this.#client === undefined) await this.#connect();
-    if (this.#client === undefined) throw new Error("the connection was lost");
-    if (this.remainingMs <= 0) throw new Error("the deadline has passed");
-    return this.#client;
-  }
-
   async #runOn<Result>(start: (client: Client) => Promise<Result>): Promise<Result> {
-    const client = await this.#connected();
+    const client = this.#client ?? (await this.#connect());
+    const limitMs = Math.min(this.#responseTimeoutMs, this.remainingMs);
+    if (limitMs <= 0) throw new Error("the deadline has passed");
     this.#unconfirmed = undefined;
     this.#isRunning = true;
-    const limitMs = Math.min(this.#responseTimeoutMs, this.remainingMs);
     let cancelled: Promise<void> | undefined;
-    const timer = Number.isFinite(limitMs)
-      ? setTimeout(() => void (cancelled = abortStatement(client)), limitMs)
-      : undefined;
+    const cancel = (): void => {
+      destroySoon(client);
+      cancelled = cancelStatement(client);
+    };
+    const timer = Number.isFinite(limitMs) ? setTimeout(cancel, limitMs) : undefined;
     try {
       const result = await start(client);
       if (this.#unconfirmed === undefined) return result;
@@ -233,9 +250,7 @@ export class Session {
     throw new Error(this.#unconfirmed);
   }
 
-  /**
-   * Closes the connection, immediately if a statement is running. The next statement opens another one.
-   */
+  /** Closes the connection, immediately if a statement is running. The next statement opens another one. */
   discard(): void {
     this.#isInTransaction = false;
     const client = this.#client;
@@ -258,8 +273,76 @@ export class Session {
   }
 }
 
-const rowsAsText = { rowMode: "array", types: { getTypeParser: () => String } } as const;
+/** Whether the server may have refused a statement because of a setting. A refused statement has no effect. */
+function isRefusedBySetting(fault: unknown): boolean {
+  const state = sqlStateOf(fault);
+  return state === "25006" || state === "42501" || (state === "42704" && String(fault).includes(hiddenRows));
+}
 
-function closedError(): Error {
-  return new Error("the session is closed");
+/** A pool that opens sessions on demand and keeps sessions until it is closed. One caller at a time uses a session. */
+export class SessionPool {
+  readonly #open: () => Session;
+  /** All open sessions, whether idle or in use. */
+  readonly #sessions: Session[] = [];
+  readonly #idle: Session[] = [];
+
+  constructor(open: () => Session) {
+    this.#open = open;
+  }
+
+  get connections(): StoreConnections {
+    return { used: this.#sessions.length - this.#idle.length, idle: this.#idle.length };
+  }
+
+  /** Runs `work` with a session. The session's work has a deadline on the `performance.now()` clock. */
+  async use<Result>(deadlineMs: number, work: (session: Session) => Promise<Result>): Promise<Result> {
+    const session = this.#idle.pop() ?? this.#open();
+    if (!this.#sessions.includes(session)) this.#sessions.push(session);
+    session.deadlineMs = deadlineMs;
+    try {
+      return await work(session);
+    } finally {
+      this.#idle.push(session);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#sessions.map((session) => session.close()));
+  }
+}
+
+/** The wait before the next attempt, in milliseconds. Full jitter keeps replicas from retrying at the same time. */
+export function backoffMs(attempts: number): number {
+  // From 5 ms, for a deadlock's victim, to a second, for a starting server.
+  return Math.random() * Math.min(1_000, 5 * 2 ** attempts);
+}
+
+/** How long an operator's command retries after the first error, in milliseconds. */
+export const retryForMs = 10_000;
+
+/**
+ * Runs `work` for an operator's command, and retries `work` after transient errors, for `forMs` after the first error.
+ * By default, an error is transient if it is a serialization failure (40001), a deadlock (40P01) or an unknown outcome
+ * (40003).
+ *
+ * @param work - must leave no transaction open, and must be idempotent
+ */
+export async function retryTransientErrors<Result>(
+  session: Session,
+  work: () => Promise<Result>,
+  transient: RegExp = /^(?:40001|40P01|40003)$/,
+  forMs: number = retryForMs,
+): Promise<Result> {
+  let endMs: number | undefined;
+  for (let attempts = 0; ; attempts++) {
+    try {
+      return await work();
+    } catch (fault) {
+      // Closing the connection rolls the transaction back.
+      session.discard();
+      endMs ??= performance.now() + forMs;
+      if (!transient.test(sqlStateOf(fault) ?? "") || performance.now() >= endMs) throw fault;
+    }
+    await sleep(backoffMs(attempts));
+  }
 }

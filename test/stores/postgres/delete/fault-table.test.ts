@@ -14,7 +14,7 @@ function within(where: string, sqlState = "42501"): Error {
 const trigger = `SQL statement "WITH dropped AS (SELECT OLD.id)
   INSERT INTO audit.log SELECT id FROM dropped"
 PL/pgSQL function audit() line 2 at SQL statement`;
-const rows = Object.entries(faultTable).map(([sqlState, [verdict, inside]]) => ({ sqlState, verdict, inside }));
+const rows = [...faultTable].map(([sqlState, [verdict, inside]]) => ({ sqlState, verdict, inside }));
 
 describe("verdictOn", () => {
   test.each(rows)("returns $verdict for SQLSTATE $sqlState", ({ sqlState, verdict }) => {

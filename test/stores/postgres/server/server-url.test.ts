@@ -151,7 +151,8 @@ describe("readServerUrl", () => {
     })),
     {
       url: "postgres://ann:secret@db/p?sslcert=system&sslkey=system",
-      message: "cannot read system, which is named in the database URL",
+      message:
+        "cannot use system, which is named in the database URL: ENOENT: no such file or directory, open 'system'",
     },
     ...["-", "-1", "-c", "-cx", "x=1", "--=1", "-c=1", "require"].map((option) => ({
       url: `postgres://ann:secret@db/p?options=-cx=1%20${option}`,
@@ -163,11 +164,12 @@ describe("readServerUrl", () => {
     })),
     {
       url: "postgres://ann:secret@db/p?sslmode=verify-ca&sslrootcert=/nowhere/ca.pem",
-      message: "cannot read /nowhere/ca.pem, which is named in the database URL",
+      message:
+        "cannot use /nowhere/ca.pem, which is named in the database URL: ENOENT: no such file or directory, open '/nowhere/ca.pem'",
     },
     {
       url: "postgres://ann:secret@db/p?sslrootcert=/dev/zero",
-      message: "cannot read /dev/zero, which is named in the database URL",
+      message: "cannot use /dev/zero, which is named in the database URL: /dev/zero is not a regular file",
     },
   ])("refuses $url without showing the password", ({ url, message }) => {
     expect(() => readServerUrl(url)).toThrow(StoreOpenError);
@@ -178,7 +180,7 @@ describe("readServerUrl", () => {
     using folder = createTempFolder();
     const pipe = folder.file("pipe");
     execFileSync("mkfifo", [pipe]);
-    const message = `cannot read ${pipe}, which is named in the database URL`;
+    const message = `cannot use ${pipe}, which is named in the database URL: ${pipe} is not a regular file`;
     const other = parameter === "sslrootcert" ? "" : `&${parameter === "sslcert" ? "sslkey" : "sslcert"}=${pipe}`;
     expect(() => readServerUrl(`postgres://db/p?${parameter}=${pipe}${other}`)).toThrow(new StoreOpenError(message));
   });

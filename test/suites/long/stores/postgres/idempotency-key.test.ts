@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { DeleteCall } from "../../../../../src/service/plant-store.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { startCuttingProxy } from "../../../../support/plants/cutting-proxy.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { failAttempts } from "../../../../support/plants/failing-attempts.ts";

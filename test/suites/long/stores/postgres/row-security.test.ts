@@ -1,7 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { checkPostgresStore } from "../../../../../src/stores/postgres/all-plants/check-store.ts";
-import { openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import {
+  checkPostgresStore,
+  openPostgresDatabase,
+} from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";

@@ -1,13 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import { startImport } from "../../../../../src/stores/postgres/all-plants/import.ts";
-import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import {
+  addPlants,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { migrate } from "../../../../../src/stores/postgres/schema/migrate.ts";
 import type { StoreSchema } from "../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { factsOfOwnDatabase } from "../../../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../../../support/plants/describe-plant-database.ts";
@@ -44,10 +47,10 @@ const acknowledged: readonly { name: string; work: (session: Session) => Promise
     work: (session) => runBatchWith(session, [pendingOf(9n, undefined, [token])]),
   },
   { name: "a deletion of a missing plant", work: (session) => runBatchWith(session, [pendingOf(7n)]) },
-  { name: "an import", work: (session) => startImport(session, schemaOf(session), {}).add([5n]) },
+  { name: "an import", work: (session) => addPlants(session, schemaOf(session), [5n], false) },
   {
     name: "an import of existing plants",
-    work: (session) => startImport(session, schemaOf(session), {}).add([1n, 6n]),
+    work: (session) => addPlants(session, schemaOf(session), [1n, 6n], false),
   },
   { name: "a write check", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
 ];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 import { type PostgresProxy, startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";

@@ -1,9 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { singleServer } from "../../../../../src/stores/postgres/delete/single-server.ts";
+import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { countAttempts, failAlways, failAttempts } from "../../../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
-import { checkPostgresStore } from "../../../../../src/stores/postgres/all-plants/check-store.ts";
-import { migratePostgres, openPostgresDatabase } from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import {
+  checkPostgresStore,
+  migratePostgres,
+  openPostgresDatabase,
+} from "../../../../../src/stores/postgres/all-plants/plant-database.ts";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";

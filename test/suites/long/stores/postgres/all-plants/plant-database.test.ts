@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { checkPostgresStore } from "../../../../../../src/stores/postgres/all-plants/check-store.ts";
 import {
+  checkPostgresStore,
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";

@@ -1,21 +1,21 @@
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test, vi } from "vitest";
 import { openPostgresDatabase } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { startRetention } from "../../../../../../src/stores/postgres/all-plants/retention.ts";
 import { singleServer } from "../../../../../../src/stores/postgres/delete/single-server.ts";
-import { Retention } from "../../../../../../src/stores/postgres/all-plants/retention.ts";
-import { retentionIntervalMs } from "../../../../../../src/stores/contract/retention.ts";
+import type { Dropped, StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
+import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
+import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
+import { retentionIntervalMs } from "../../../../../../src/stores/contract/retention.ts";
 import type { Upkeep } from "../../../../../../src/stores/contract/upkeep.ts";
-import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
 import { collect } from "../../../../../../protoport/testing/src/collect.ts";
 import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
 import { startHangingProxy } from "../../../../../support/plants/postgres-proxy.ts";
 import { deleteCall } from "../../../../../support/plants/delete-call.ts";
 import { openClient, runSql } from "../../../../../support/plants/postgres-server.ts";
 import { schemaOf } from "../../../../../support/plants/schema-of.ts";
-import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
-import type { Dropped, StoreTables } from "../../../../../../src/stores/postgres/delete/store-tables.ts";
 import { startPostgresOfFile } from "../../../../../support/plants/postgres-of-file.ts";
 
 const server = await startPostgresOfFile();
@@ -210,7 +210,7 @@ describe("the retention job in PostgreSQL", () => {
     await using proxy = await startCuttingProxy(server.socketFolder);
     const through = readServerUrl(url.replace(server.socketFolder, proxy.socketFolder));
     const reports: Upkeep[] = [];
-    const retention = new Retention(new Session(through), {
+    const retention = startRetention(new Session(through), {
       keptMs: 3_600_000,
       tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
@@ -242,7 +242,7 @@ describe("the retention job in PostgreSQL", () => {
         },
       });
     };
-    const retention = new Retention(new Session(readServerUrl(url)), {
+    const retention = startRetention(new Session(readServerUrl(url)), {
       keptMs: 3_600_000,
       tablesOn,
       hasDeletedSince: () => {
@@ -315,7 +315,7 @@ describe("the retention job in PostgreSQL", () => {
     await runSql(url, "ALTER TABLE deletions RENAME TO gone");
     const reports: Upkeep[] = [];
     const session = new Session(readServerUrl(`${url}&application_name=keeper`));
-    const retention = new Retention(session, {
+    const retention = startRetention(session, {
       keptMs: 3_600_000,
       tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
@@ -332,7 +332,7 @@ describe("the retention job in PostgreSQL", () => {
     const session = new Session(readServerUrl(url));
     using intervals = vi.spyOn(globalThis, "setInterval");
     using cleared = vi.spyOn(globalThis, "clearInterval");
-    const retention = new Retention(session, {
+    const retention = startRetention(session, {
       keptMs: 1,
       tablesOn: onSingleServer,
       onUpkeep: (upkeep) => void reports.push(upkeep),
@@ -364,7 +364,7 @@ describe("the retention job in PostgreSQL", () => {
         if (upkeep.kind === "retention-failed") resolve(retention.stop());
       };
       const options = { keptMs: 1, tablesOn: onSingleServer, onUpkeep };
-      const retention = new Retention(new Session(readServerUrl(url)), options);
+      const retention = startRetention(new Session(readServerUrl(url)), options);
     });
     const lastedMs = expect.any(Number);
     expect(reports).toEqual([
@@ -380,7 +380,7 @@ const recordSql = `INSERT INTO deletions (plant_id, subject, request_id, batch) 
 async function shortenLocked(url: string, through: string) {
   const locking = await openClient(url, "BEGIN; LOCK TABLE deletions IN EXCLUSIVE MODE");
   const reports: Upkeep[] = [];
-  const retention = new Retention(new Session(readServerUrl(through)), {
+  const retention = startRetention(new Session(readServerUrl(through)), {
     keptMs: 3_600_000,
     tablesOn: onSingleServer,
     onUpkeep: (upkeep) => void reports.push(upkeep),

@@ -343,12 +343,12 @@ describe("a batch in doubt", () => {
   });
 
   test.each([
-    { hasKeysPerPlant: true, outcomes: ["deleted", "locked"] },
-    { hasKeysPerPlant: false, outcomes: ["deleted", "key-reused"] },
-  ])("repeats a deletion, and tells another plant with its key $outcomes", async ({ hasKeysPerPlant, outcomes }) => {
+    { isDistributed: true, outcomes: ["deleted", "locked"] },
+    { isDistributed: false, outcomes: ["deleted", "key-reused"] },
+  ])("repeats a deletion, and tells another plant with its key $outcomes", async ({ isDistributed, outcomes }) => {
     const url = await createPlantsUpTo(server, 2);
     const session = openSession(url);
-    const run = (): BatchRun => new BatchRun(session, { ...tablesOf(url), hasKeysPerPlant });
+    const run = (): BatchRun => new BatchRun(session, { ...tablesOf(url), isDistributed });
     const [first, second] = [run(), run()];
     await first.run([callerWith(1n, "a")]);
     const repeated = await second.run([callerWith(1n, "a"), callerWith(2n, "a")]);

@@ -1,15 +1,14 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
-import { ownSchema } from "../../../../../../src/stores/postgres/schema/migrations.ts";
-import { tablesSql } from "../../../../../../src/stores/postgres/schema/tables.ts";
-import { checkPostgresStore } from "../../../../../../src/stores/postgres/all-plants/check-store.ts";
 import {
+  checkPostgresStore,
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
+import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
+import { ownSchema, tablesSql } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../../../../support/plants/delete-call.ts";
 import { createSchemaOfVersion, laterSteps, latestVersion } from "../../../../../support/plants/later-steps.ts";
 import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";

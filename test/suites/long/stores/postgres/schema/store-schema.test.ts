@@ -3,11 +3,11 @@ import {
   migratePostgres,
   openPostgresDatabase,
 } from "../../../../../../src/stores/postgres/all-plants/plant-database.ts";
-import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
+import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
 import { findSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
+import { TableLocation } from "../../../../../../src/stores/postgres/table-location.ts";
 import { collect } from "../../../../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "../../../../../support/plants/delete-call.ts";
 import { factsOfOwnDatabase } from "../../../../../support/plants/describe-durable-store.ts";

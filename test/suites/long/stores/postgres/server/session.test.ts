@@ -4,12 +4,8 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { readCommitted } from "../../../../../../src/stores/postgres/server/pinned-settings.ts";
-import {
-  assertSameDatabase,
-  followServerUrl,
-  readServerUrl,
-} from "../../../../../../src/stores/postgres/server/server-url.ts";
+import { briefTransaction, readCommitted } from "../../../../../../src/stores/postgres/server/pinned-settings.ts";
+import { assertSameDatabase, readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
 import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
 import { createCertificate } from "../../../../../../protoport/testing/src/http/certificate.ts";
@@ -287,7 +283,7 @@ describe("a session", () => {
   test("keeps locks for 5 seconds if its process is stopped in a transaction", async () => {
     const session = new Session(readServerUrl(await server.createSchema()), timeouts);
     const setting = "SELECT pg_catalog.current_setting('idle_in_transaction_session_timeout')";
-    await expect(session.queryInTransaction(setting, [])).resolves.toEqual([["5s"]]);
+    await expect(session.transact(briefTransaction, () => session.query(setting))).resolves.toEqual([["5s"]]);
     await session.close();
   });
 
@@ -754,7 +750,7 @@ test("a session reads the URL again for each connection", async () => {
   const url = await server.createSchema();
   await runSql(url, "CREATE ROLE rotated LOGIN SUPERUSER");
   let current = url;
-  const session = new Session(followServerUrl(url, () => current));
+  const session = new Session(readServerUrl(url, () => current));
   await expect(session.query("SELECT current_user")).resolves.toEqual([["tester"]]);
   current = url.replace("user=tester", "user=rotated");
   session.discard();
@@ -766,7 +762,7 @@ test("the last certificate is used while the certificate file is missing", () =>
   const authority = folder.file("replaced.pem");
   const url = `postgres://old:word@a/p?sslmode=verify-full&sslrootcert=${authority}`;
   writeFileSync(authority, certificate.cert);
-  const followed = followServerUrl(url, () => url);
+  const followed = readServerUrl(url, () => url);
   const { cert } = createCertificate("second");
   writeFileSync(authority, cert);
   const ca = (): unknown => followed.attempts[0]?.ssl;
@@ -790,7 +786,7 @@ test.each([
   { name: "another user and dbname", first: "postgres://old@a?dbname=p", text: "postgres://new@a?dbname=p" },
 ])("a new URL with $name is used", ({ first = formerUrl, text }) => {
   expect(() => assertSameDatabase(first, text)).not.toThrow();
-  expect({ ...followServerUrl(first, () => text) }).toEqual(readServerUrl(text));
+  expect({ ...readServerUrl(first, () => text) }).toEqual(readServerUrl(text));
 });
 
 test.each([
@@ -806,5 +802,5 @@ test.each([
   { name: "the scheme https", text: "https://a/" },
 ])("a new URL with $name is refused", ({ first = formerUrl, text }) => {
   expect(() => assertSameDatabase(first, text)).toThrow(StoreOpenError);
-  expect({ ...followServerUrl(first, () => first) }).toEqual(readServerUrl(first));
+  expect({ ...readServerUrl(first, () => first) }).toEqual(readServerUrl(first));
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { problemOf } from "../../../../src/stores/postgres/delete/problem.ts";
+import { problemOf } from "../../../../src/stores/postgres/delete/fault-table.ts";
 import { StoreOpenError } from "../../../../src/stores/contract/store-open-error.ts";
 
 /** Returns a server error. */
