@@ -71,8 +71,9 @@ interface Waiting extends Requested {
 
 /**
  * Groups concurrent deletions into batches, in order of arrival, so that many share one commit. The next batch contains
- * the deletions that arrived during the last commit. Without a timer, a single deletion is sent immediately. Only this
- * class settles callers.
+ * the deletions that arrived during the last commit. When the store is idle, it contains those of one event-loop turn:
+ * requests that arrive together, or callers that continue after the same batch. There is no timer. Only this class
+ * settles callers.
  *
  * Locked plants are tried again every 50 ms, for at most two seconds, in separate batches, so that they delay no other.
  */
@@ -82,6 +83,7 @@ export class DeleteQueue {
   readonly #inFlightMax: number;
   readonly #waiting: Waiting[] = [];
   #inFlight = 0;
+  #sending: NodeJS.Immediate | undefined;
   /** Maximum number of deletions in the next batch. */
   #batchMax = batchMin;
   /** Whether the oldest deletion had waited for too long when the last batch ended. */
@@ -120,8 +122,7 @@ export class DeleteQueue {
       this.#open++;
       const queuedMs = performance.now();
       this.#waiting.push({ id, call, doubts: [], queuedMs, resolve, reject, deadlineMs: Infinity });
-      // Does not check for cancellation, because reading `signal` would create a signal for each call.
-      if (this.#inFlight < this.#inFlightMax) void this.#send(this.#waiting.splice(0));
+      if (this.#inFlight < this.#inFlightMax) this.#sendSoon();
     });
   }
 
@@ -132,9 +133,21 @@ export class DeleteQueue {
     return this.#closing.promise;
   }
 
-  // Invariant: no deletion waits while fewer than `inFlightMax` batches are in flight.
+  get #canSend(): boolean {
+    return this.#waiting.length > 0 && this.#inFlight < this.#inFlightMax;
+  }
+
+  #sendSoon(): void {
+    this.#sending ??= setImmediate(() => {
+      this.#sending = undefined;
+      // Does not check for cancellation, because reading `signal` would create a signal for each call.
+      while (this.#canSend) void this.#send(this.#waiting.splice(0, this.#batchMax));
+    });
+  }
+
+  // Invariant: no deletion waits for longer than a turn while fewer than `inFlightMax` batches are in flight.
   #sendNext(): void {
-    while (this.#waiting.length > 0 && this.#inFlight < this.#inFlightMax) {
+    while (this.#canSend) {
       const batch = this.#waiting.splice(0, this.#batchMax).filter((one) => !this.#rejectCancelled(one));
       if (batch.length > 0) void this.#send(batch);
     }

@@ -3,7 +3,7 @@ import { openPostgresDatabase } from "../../../src/stores/postgres/all-plants/pl
 import { openPostgresStore, watchIntervalMs } from "../../../src/stores/postgres/postgres-store.ts";
 import { readServerUrl } from "../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../src/stores/postgres/server/session.ts";
-import { deleteCall } from "../../support/plants/delete-call.ts";
+import { deleteApart, deleteCall } from "../../support/plants/delete-call.ts";
 import { testKilled } from "../../support/plants/describe-durable-store.ts";
 import { describePlantDatabase } from "../../support/plants/describe-plant-database.ts";
 import { describePlantStore } from "../../support/plants/describe-plant-store.ts";
@@ -99,7 +99,7 @@ test("a store reports a problem when its connection breaks during a split", asyn
   await failAttempts(opened.url, "DELETE ON plants", ["XX000", "P0001", "P0001"], 1n);
   // While the deletions of two missing plants are in flight, the others become one batch.
   const [, , ...outcomes] = await Promise.allSettled(
-    [8n, 9n, 1n, 2n].map((id) => opened.store.delete(id, deleteCall())),
+    await deleteApart([8n, 9n, 1n, 2n], 2, (id) => opened.store.delete(id, deleteCall())),
   );
   const unknown = { status: "rejected", reason: expect.objectContaining({ errorCode: "ERR_OUTCOME_UNKNOWN" }) };
   expect(outcomes).toEqual([unknown, unknown]);

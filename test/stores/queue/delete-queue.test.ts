@@ -10,6 +10,9 @@ import { refusalOf } from "../../support/plants/refusal.ts";
 
 afterEach(() => void vi.useRealTimers());
 
+/** Resolves at the end of the event-loop turn, when the queue has sent what arrived in it. */
+const turn = (): Promise<unknown> => new Promise(setImmediate);
+
 /** Opens a queue whose batches stay in flight until the test resolves them. */
 function openQueue(options: QueueOnOptions = {}) {
   const sent: { readonly batch: readonly Requested[]; readonly end: PromiseWithResolvers<BatchResult> }[] = [];
@@ -33,9 +36,10 @@ async function openUsedQueue(options: QueueOnOptions = {}) {
   const opened = openQueue(options);
   let batches = 0;
   const deletions = idsFrom(1_000, 1_000).map((id) => opened.queue.delete(id, deleteCall()));
+  await turn();
   for (; batches < opened.sentIds().length; batches++) {
     opened.endBatch(batches, Array<number>(1_000).fill(1));
-    await new Promise(setImmediate);
+    await turn();
   }
   await Promise.all(deletions);
   return {
@@ -56,7 +60,9 @@ describe("the deletion queue", () => {
       return (error) => batches.push(error);
     };
     const { queue, endBatch, failBatch } = openQueue({ onBatch });
-    const deletions = [1n, 2n, 3n].map((id) => queue.delete(id, deleteCall()));
+    const first = queue.delete(1n, deleteCall());
+    await turn();
+    const deletions = [first, ...[2n, 3n].map((id) => queue.delete(id, deleteCall()))];
     expect({ batches, waiting: queue.waiting.forBatch }).toEqual({ batches: [1], waiting: 2 });
     endBatch(0, [1]);
     await deletions[0];
@@ -68,15 +74,28 @@ describe("the deletion queue", () => {
     expect(batches).toEqual([1, undefined, 2, expect.objectContaining(failure)]);
   });
 
-  test("sends a single deletion immediately", () => {
-    const { queue, sentIds } = openQueue();
-    void queue.delete(1n, deleteCall());
-    expect(sentIds()).toEqual([[1n]]);
+  test("sends the deletions of an event-loop turn together, without a timer", async () => {
+    const { queue, endBatch, sentIds } = openQueue({ inFlightMax: 2 });
+    const deletions = [1n, 2n].map((id) => queue.delete(id, deleteCall()));
+    await turn();
+    expect(sentIds()).toEqual([[1n, 2n]]);
+    // Callers that continue after a batch arrive in one turn, too.
+    const next = deletions.map((deletion, i) => deletion.then(() => queue.delete(BigInt(3 + i), deleteCall())));
+    endBatch(0, [1, 1]);
+    await Promise.all(deletions);
+    await turn();
+    expect(sentIds()).toEqual([
+      [1n, 2n],
+      [3n, 4n],
+    ]);
+    endBatch(1, [1, 1]);
+    await Promise.all(next);
   });
 
   test("collects the deletions that arrive during a batch, in order", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
+    await turn();
     const others = [5n, 3n, 4n].map((id) => queue.delete(id, deleteCall()));
     endBatch(0, [1]);
     await expect(first).resolves.toBe(true);
@@ -94,7 +113,7 @@ describe("the deletion queue", () => {
       return { outcomes: batch.map(() => "deleted") };
     });
     await Promise.all(idsFrom(0, 5_000).map((id) => queue.delete(id, deleteCall())));
-    expect(sizes).toEqual([1, 64, 128, 256, 512, 1_024, 1_024, 1_024, 512, 455]);
+    expect(sizes).toEqual([64, 128, 256, 512, 1_024, 1_024, 1_024, 968]);
   });
 
   test("shrinks batches below 64 deletions while they stay slow", async () => {
@@ -107,18 +126,22 @@ describe("the deletion queue", () => {
     });
     const deletions = idsFrom(0, 200).map((id) => queue.delete(id, deleteCall()));
     await Promise.all(deletions);
-    expect(sizes.slice(0, 6)).toEqual([1, 64, 32, 16, 32, 16]);
+    expect(sizes.slice(0, 6)).toEqual([64, 32, 16, 32, 16, 32]);
   });
 
-  test("sends at most inFlightMax batches concurrently", () => {
+  test("sends at most inFlightMax batches concurrently", async () => {
     const { queue, sentIds } = openQueue({ inFlightMax: 2 });
-    for (const id of [1n, 2n, 3n]) void queue.delete(id, deleteCall());
+    for (const id of [1n, 2n, 3n]) {
+      void queue.delete(id, deleteCall());
+      await turn();
+    }
     expect(sentIds()).toEqual([[1n], [2n]]);
   });
 
   test("refuses deletions above its limit with a retry time", async () => {
     const { queue, sentIds } = openQueue({ waitingMax: 1 });
     void queue.delete(1n, deleteCall());
+    await turn();
     void queue.delete(2n, deleteCall());
     const refused = await refusalOf(queue.delete(3n, deleteCall()));
     expect(refused).toMatchObject({ code: Code.ResourceExhausted });
@@ -134,6 +157,7 @@ describe("the deletion queue", () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const { queue, endBatch, failBatch } = openQueue();
     const first = queue.delete(1n, deleteCall()).catch(() => true);
+    await turn();
     const second = queue.delete(2n, deleteCall());
     vi.advanceTimersByTime(waitedMs);
     if (fails) failBatch(0, "away");
@@ -145,6 +169,7 @@ describe("the deletion queue", () => {
     await second;
     // Nothing waits any longer, so the next deletion is accepted.
     const last = isRefused ? queue.delete(4n, deleteCall()) : third;
+    await turn();
     endBatch(2, [1]);
     await expect(last).resolves.toBe(true);
   });
@@ -153,6 +178,7 @@ describe("the deletion queue", () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
+    await turn();
     const controller = new AbortController();
     const cancelled = queue.delete(2n, deleteCall({ signal: controller.signal }));
     vi.advanceTimersByTime(waitMsMax + 1);
@@ -161,6 +187,7 @@ describe("the deletion queue", () => {
     await first;
     await expect(cancelled).rejects.toThrow("given up");
     const last = queue.delete(3n, deleteCall());
+    await turn();
     endBatch(1, [1]);
     await expect(last).resolves.toBe(true);
     expect(sentIds()).toEqual([[1n], [3n]]);
@@ -173,6 +200,7 @@ describe("the deletion queue", () => {
       const refused = await refusalOf(queue.delete(1n, deleteCall({ subject, idempotencyKey: "key" })));
       expect(refused).toMatchObject({ code: Code.FailedPrecondition, errorCode: "ERR_SUBJECT_NOT_RECORDABLE" });
       void queue.delete(2n, deleteCall({ subject }));
+      await turn();
       expect(sentIds()).toEqual([[2n]]);
     },
   );
@@ -180,6 +208,7 @@ describe("the deletion queue", () => {
   test("rejects a cancelled queued call with its reason, and never sends it", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     const first = queue.delete(1n, deleteCall());
+    await turn();
     const controller = new AbortController();
     const failure = queue.delete(2n, deleteCall({ signal: controller.signal }));
     const last = queue.delete(3n, deleteCall());
@@ -195,13 +224,14 @@ describe("the deletion queue", () => {
   test("never sends a call that was cancelled before it was queued", async () => {
     const { queue, endBatch, sentIds } = openQueue();
     void queue.delete(1n, deleteCall());
+    await turn();
     const failure = queue.delete(2n, deleteCall({ signal: AbortSignal.abort(new Error("gone")) }));
     endBatch(0, [1]);
     await expect(failure).rejects.toThrow("gone");
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("does not read the signal of a call that is sent immediately", async () => {
+  test("does not read the signal of a call that is sent in its event-loop turn", async () => {
     const { queue, endBatch } = openQueue();
     const context = {
       get signal(): AbortSignal {
@@ -209,6 +239,7 @@ describe("the deletion queue", () => {
       },
     };
     const sent = queue.delete(1n, { ...deleteCall(), context });
+    await turn();
     endBatch(0, [1]);
     await expect(sent).resolves.toBe(true);
   });
@@ -217,6 +248,7 @@ describe("the deletion queue", () => {
     const { queue, endBatch } = openQueue();
     const controller = new AbortController();
     const sent = queue.delete(1n, deleteCall({ signal: controller.signal }));
+    await turn();
     controller.abort();
     endBatch(0, [1]);
     await expect(sent).resolves.toBe(true);
@@ -225,6 +257,7 @@ describe("the deletion queue", () => {
   test("rejects every call in a failed batch with the reason, and continues", async () => {
     const { queue, endBatch, failBatch } = openQueue();
     const first = queue.delete(1n, deleteCall());
+    await turn();
     const second = queue.delete(2n, deleteCall());
     failBatch(0, "away");
     await expect(first).rejects.toMatchObject({ code: Code.Unavailable });
@@ -237,6 +270,7 @@ describe("the deletion queue", () => {
     const settledIds: bigint[] = [];
     const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => deleted && settledIds.push(id));
     const first = remove(0n);
+    await turn();
     const ids = idsFrom(1, 200);
     const calls = ids.map(remove);
     endBatch(0, [1]);
@@ -245,7 +279,7 @@ describe("the deletion queue", () => {
     const settledByTurn: number[] = [];
     const settledWhenClosed = queue.close().then(() => settledIds.length);
     while (settledIds.length <= ids.length) {
-      await new Promise(setImmediate);
+      await turn();
       settledByTurn.push(settledIds.length);
     }
     await Promise.all(calls);
@@ -257,12 +291,16 @@ describe("the deletion queue", () => {
   test("closes only after an earlier large batch is settled", async () => {
     const { queue, endBatch } = await openUsedQueue({ inFlightMax: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
-    const [first, second] = [remove(0n), remove(1n)];
+    const first = remove(0n);
+    await turn();
+    const second = remove(1n);
+    await turn();
     const settled: bigint[] = [];
     const many = idsFrom(2, 200).map((id) => remove(id).then(() => settled.push(id)));
     endBatch(0, [1]);
     await first;
     const last = remove(300n);
+    await turn();
     endBatch(2, Array<number>(200).fill(1));
     endBatch(1, [1]);
     await second;
@@ -275,9 +313,10 @@ describe("the deletion queue", () => {
   test("closes once every accepted deletion has its outcome", async () => {
     const { queue, endBatch } = openQueue();
     const events: string[] = [];
-    const deletions = [1n, 2n].map((id) =>
-      queue.delete(id, deleteCall()).then((deleted) => events.push(`${id} ${deleted}`)),
-    );
+    const remove = (id: bigint) => queue.delete(id, deleteCall()).then((deleted) => events.push(`${id} ${deleted}`));
+    const first = remove(1n);
+    await turn();
+    const deletions = [first, remove(2n)];
     const closed = queue.close().then(() => events.push("closed"));
     await expect(queue.delete(3n, deleteCall())).rejects.toMatchObject({ code: Code.Unavailable });
     endBatch(0, [1]);
@@ -319,11 +358,11 @@ describe("the deletion queue under random steps", () => {
         const queue = openQueueOn(commit, { waitingMax: 20_000, inFlightMax });
         const endOne = async (which: number, fails: boolean): Promise<void> => {
           const batch = [...open][which % Math.max(1, open.size)];
-          if (batch === undefined) return;
+          if (batch === undefined) return void (await turn());
           open.delete(batch);
           const outcomes = batch.ids.map(() => (fails ? ("unknown" as const) : ("deleted" as const)));
           batch.end.resolve({ outcomes, failure: fails ? "failed" : undefined });
-          await new Promise(setImmediate);
+          await turn();
         };
         const calls: { readonly controller: AbortController; readonly outcome: Promise<string> }[] = [];
         for (const { kind, ...rest } of steps) {
@@ -343,6 +382,7 @@ describe("the deletion queue under random steps", () => {
           else await endOne(which, kind === "fail");
         }
         const closed = queue.close();
+        await turn();
         while (open.size > 0) await endOne(0, false);
         await closed;
 

@@ -62,7 +62,9 @@ describe("an outcome", () => {
       },
       {},
     );
-    const deletions = [1n, 2n].map((id) => queue.delete(id, deleteCall()));
+    const sent = queue.delete(1n, deleteCall());
+    await new Promise(setImmediate);
+    const deletions = [sent, queue.delete(2n, deleteCall())];
     problem = { text: "away", isTemporary: true };
     first.resolve({ outcomes: ["deleted"] });
     await expect(deletions[0]).resolves.toBe(true);
@@ -99,17 +101,20 @@ describe("a locked plant", () => {
   });
 
   test("delays no other deletion", async () => {
-    const { queue, attempts } = openLocked(({ id }, count) => id === 8n || count > 2);
+    let isUnlocked = false;
+    const { queue, attempts } = openLocked(({ id }) => id === 8n || isUnlocked);
     const deleting = queue.delete(7n, deleteCall());
     await expect.poll(() => queue.waiting.forLock).toBe(1);
     await expect(queue.delete(8n, deleteCall())).resolves.toBe(true);
+    isUnlocked = true;
     await expect(deleting).resolves.toBe(true);
-    expect(attempts.map(({ ids }) => ids)).toEqual([[7n], [8n], [7n]]);
+    expect(new Set(attempts.map(({ ids }) => String(ids)))).toEqual(new Set(["7", "8"]));
   });
 
   test("is refused with ERR_QUEUE_FULL when waitingMax others are locked", async () => {
     const { queue } = openLocked((_, count) => count > 3, { waitingMax: 2 });
     const first = queue.delete(0n, deleteCall());
+    await new Promise(setImmediate);
     const others = [1n, 2n].map((id) => queue.delete(id, deleteCall()));
     await expect(others[1]).rejects.toMatchObject({ errorCode: "ERR_QUEUE_FULL" });
     await expect(Promise.all([first, others[0]])).resolves.toEqual([true, true]);

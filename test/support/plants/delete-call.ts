@@ -9,3 +9,20 @@ export function deleteCall({
 }: Partial<Omit<DeleteCall, "context"> & DeleteCall["context"]> = {}): DeleteCall {
   return { subject, requestId, idempotencyKey, context: { signal } };
 }
+
+/**
+ * Deletes the first `apart` plants in an event-loop turn each, so that each is a batch of its own while a lane is free,
+ * and then the others together.
+ */
+export async function deleteApart<Result>(
+  ids: readonly bigint[],
+  apart: number,
+  remove: (id: bigint) => Promise<Result>,
+): Promise<Promise<Result>[]> {
+  const results: Promise<Result>[] = [];
+  for (const [i, id] of ids.entries()) {
+    results.push(remove(id));
+    if (i < apart) await new Promise(setImmediate);
+  }
+  return results;
+}

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
 import { startNode } from "../../../protoport/testing/src/process/command-line.ts";
-import { deleteCall } from "./delete-call.ts";
+import { deleteApart, deleteCall } from "./delete-call.ts";
 import { testRetention } from "./describe-retention.ts";
 import { type Calls, type OpenDurable, type OpenStore, type OpenWithDatabase, protections } from "./opened-store.ts";
 
@@ -143,7 +143,8 @@ function testQueue(open: OpenWithDatabase): void {
     const others = Array.from({ length: 20 }, (_, i) => BigInt(i + 1));
     await using opened = await open([...others, 21n]);
     const controller = new AbortController();
-    const sent = Promise.all(others.map((id) => opened.store.delete(id, deleteCall())));
+    const results = await deleteApart(others, 2, (id) => opened.store.delete(id, deleteCall()));
+    const sent = Promise.all(results);
     const failure = opened.store.delete(21n, deleteCall({ signal: controller.signal }));
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
     await expect(failure).rejects.toMatchObject({ code: Code.DeadlineExceeded });
@@ -154,7 +155,8 @@ function testQueue(open: OpenWithDatabase): void {
   test("is not sent after a batch has failed", async () => {
     await using opened = await open([1n, 2n, 3n, 4n]);
     await opened.database.failDeletions();
-    const results = await Promise.allSettled([1n, 2n, 3n, 4n].map((id) => opened.store.delete(id, deleteCall())));
+    const remove = (id: bigint) => opened.store.delete(id, deleteCall());
+    const results = await Promise.allSettled(await deleteApart([1n, 2n, 3n, 4n], 2, remove));
     expect(results).toEqual(results.map(() => ({ status: "rejected", reason: expect.objectContaining(unavailable) })));
     expect(opened.store.problem).toBeDefined();
     expect(await opened.plants()).toEqual([1n, 2n, 3n, 4n]);

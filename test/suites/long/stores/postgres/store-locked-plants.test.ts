@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { PlantStore } from "../../../../../src/service/plant-store.ts";
 import { openPostgresStore, watchIntervalMs } from "../../../../../src/stores/postgres/postgres-store.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { deleteApart, deleteCall } from "../../../../support/plants/delete-call.ts";
 import { countAttempts, failAttempts } from "../../../../support/plants/failing-attempts.ts";
 import { startPostgresProxy } from "../../../../support/plants/postgres-proxy.ts";
 import { openClient, runSql } from "../../../../support/plants/postgres-server.ts";
@@ -22,7 +22,7 @@ describe("a PostgreSQL store with locked plants", () => {
         ({ code }) => void order.push(`${id}: ${Code[code]}`),
       );
     // Each plant is deleted twice, once alone, once in a batch.
-    const locked = [1n, 2n, 1n, 2n].map(ask);
+    const locked = await deleteApart([1n, 2n, 1n, 2n], 2, ask);
     await Promise.all([3n, 4n, 9n].map(ask));
     await ask(5n);
     expect(order.toSorted()).toEqual(["3: true", "4: true", "5: true", "9: false"]);
@@ -32,7 +32,7 @@ describe("a PostgreSQL store with locked plants", () => {
     // If the machine stalls for long, the deletion fails with Unavailable and nothing was done, so it is repeated.
     const askUntilTold = (id: bigint): Promise<boolean> =>
       opened.store.delete(id, deleteCall()).catch(() => askUntilTold(id));
-    const again = [1n, 2n, 1n].map(askUntilTold);
+    const again = await deleteApart([1n, 2n, 1n], 1, askUntilTold);
     await expect(opened.store.delete(9n, deleteCall())).resolves.toBe(false);
     await expect.poll(() => opened.store.waiting?.forLock).toBe(3);
     await other.query("COMMIT");
@@ -51,7 +51,7 @@ describe("a PostgreSQL store with locked plants", () => {
     const busy = Array<string>(8).fill("40001");
     await failAttempts(opened.url, "DELETE ON plants", ["P0001", ...busy, "42P01"], 3n);
     // Plants 7 and 8 are separate batches, and the others wait.
-    const results = [7n, 8n, 1n, 2n, 3n, 4n].map((id) =>
+    const results = await deleteApart([7n, 8n, 1n, 2n, 3n, 4n], 2, (id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
     // Plant 1 is deferred by now, and unlocked.
@@ -80,7 +80,7 @@ describe("a PostgreSQL store with locked plants", () => {
        CREATE TRIGGER wait AFTER DELETE ON plants EXECUTE FUNCTION wait()`,
     );
     const other = await openClient(opened.url, "BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
-    const results = [7n, 8n, 1n, 2n].map((id) =>
+    const results = await deleteApart([7n, 8n, 1n, 2n], 2, (id) =>
       opened.store.delete(id, deleteCall()).catch((fault: unknown) => ConnectError.from(fault).rawMessage),
     );
     await expect.poll(() => countAttempts(opened.url)).toBe(2);

@@ -22,7 +22,7 @@ import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { retryIntervalMs } from "../../../../../src/stores/contract/store-health.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { deleteApart, deleteCall } from "../../../../support/plants/delete-call.ts";
 import { refusalOf } from "../../../../support/plants/refusal.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
 import { projectFolder } from "../../../../../protoport/testing/src/process/child-program.ts";
@@ -91,7 +91,7 @@ describe("an SQLite store with a fault", () => {
     // The first waits for the lock, and the second for the first.
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
-    const results = [1n, 2n].map((id) => refusalOf(store.delete(id, deleteCall())));
+    const results = await deleteApart([1n, 2n], 1, (id) => refusalOf(store.delete(id, deleteCall())));
     await thread.terminate();
     const refused = await Promise.all(results);
     expect(refused.map(({ rawMessage }) => rawMessage)).toEqual([
