@@ -83,7 +83,8 @@ export class DeleteQueue {
   readonly #inFlightMax: number;
   readonly #waiting: Waiting[] = [];
   #inFlight = 0;
-  #sending: NodeJS.Immediate | undefined;
+  /** Whether a batch is sent at the end of this event-loop turn. */
+  #isSending = false;
   /** Maximum number of deletions in the next batch. */
   #batchMax = batchMin;
   /** Whether the oldest deletion had waited for too long when the last batch ended. */
@@ -138,8 +139,10 @@ export class DeleteQueue {
   }
 
   #sendSoon(): void {
-    this.#sending ??= setImmediate(() => {
-      this.#sending = undefined;
+    if (this.#isSending) return;
+    this.#isSending = true;
+    setImmediate(() => {
+      this.#isSending = false;
       // Does not check for cancellation, because reading `signal` would create a signal for each call.
       while (this.#canSend) void this.#send(this.#waiting.splice(0, this.#batchMax));
     });
