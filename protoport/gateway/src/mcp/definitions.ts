@@ -1,14 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { refusePromise, runSteps, toUtf8 } from "../http/index.ts";
-import {
-  cleanText,
-  commentOf,
-  type Comments,
-  commentsOf,
-  createMessageSchema,
-  omittedSchema,
-} from "../openapi/index.ts";
+import { cleanText, commentOf, type Comments, commentsOf, createMessageSchema } from "../openapi/index.ts";
 import { type ProtocolParts, selectorOf } from "../protocols/index.ts";
 import type { McpOptions, McpToolHints } from "./options.ts";
 import type { Tool } from "./tools.ts";
@@ -16,21 +9,14 @@ import type { Tool } from "./tools.ts";
 /** Maximum bytes of all cached definitions, enough for 5,000. Further definitions are created at each use. */
 const keptBytesMax = 16 * 1024 * 1024;
 
-/** Minimum cost in bytes of a definition with an omitted schema. Creation takes as long as for a large definition. */
-const abridgedCost = 64 * 1024;
-
 /** Maximum characters in a description, about a page. A model reads all descriptions in its limited context. */
 const descriptionMax = 4_000;
 
 /** Maximum characters in a title. A title is one line in a list. */
 const titleMax = 200;
 
-interface Definition {
-  /** The definition as JSON text, preceded by a comma. */
-  readonly json: Uint8Array;
-  /** Size in bytes that counts toward the page limit. */
-  readonly cost: number;
-}
+/** A definition as JSON text, preceded by a comma. */
+type Definition = Uint8Array;
 
 /** Returns a function that describes tools. Each definition is created on its first use. */
 export function createDefinitions(
@@ -48,10 +34,17 @@ export function createDefinitions(
     if (known !== undefined) return known;
     const httpMethods = (bindings.get(tool.rpc.method) ?? []).map(({ pattern }) => pattern.httpMethod);
     const definition = describe(tool, httpMethods, { ...options, comments });
-    keptBytes += definition.json.byteLength;
+    keptBytes += definition.byteLength;
     if (keptBytes <= keptBytesMax) kept.set(tool, definition);
     return definition;
   };
+}
+
+/** Returns the RPCs whose tools would have input schemas that do not list all fields, with the definition's comments. */
+export function withTruncatedInput(methods: readonly DescMethod[]): readonly DescMethod[] {
+  const comments = runSteps(commentsOf(methods.map(({ parent }) => parent)));
+  const style = { comments, useProtoFieldName: false, direction: "input" } as const;
+  return methods.filter(({ input }) => createMessageSchema(input, style).isTruncated);
 }
 
 type Documented = McpOptions & { readonly comments: Comments };
@@ -61,22 +54,20 @@ function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], 
   const { comments, validation: rules } = documented;
   const style = { comments, useProtoFieldName: rpc.options.jsonOptions?.useProtoFieldName ?? false };
   const isClosed = rpc.codecs.json.refusesUnknownFields;
-  const inputSchema = createMessageSchema(method.input, { ...style, rules, isClosed, direction: "input" });
+  const input = createMessageSchema(method.input, { ...style, rules, isClosed, direction: "input" });
   const isStream = kind === "stream";
-  const outputSchema = createMessageSchema(method.output, { ...style, isStream, direction: "output" });
+  const output = createMessageSchema(method.output, { ...style, isStream, direction: "output" });
   const text = options.description ?? commentOf(comments, method) ?? `The RPC ${selectorOf(method)}.`;
   const definition = {
     name,
     title: cleanText(options.title ?? wordsOf(method.name), titleMax),
     description: cleanText(text, descriptionMax),
-    inputSchema,
-    outputSchema,
+    inputSchema: input.schema,
+    outputSchema: output.schema,
     _meta: metaOf(refusePromise(documented.scopesOf?.(method), "scopesOf must be synchronous")),
     annotations: annotationsOf({ ...hintsOf(method, httpMethods), ...options.hints }),
   };
-  const json = toUtf8(`,${JSON.stringify(definition)}`);
-  const isAbridged = inputSchema === omittedSchema || outputSchema === omittedSchema;
-  return { json, cost: isAbridged ? Math.max(abridgedCost, json.byteLength) : json.byteLength };
+  return toUtf8(`,${JSON.stringify(definition)}`);
 }
 
 function hintsOf({ idempotency }: DescMethod, httpMethods: readonly string[]): McpToolHints {

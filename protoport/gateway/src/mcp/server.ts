@@ -97,9 +97,9 @@ export class McpServer {
       // In JavaScript, `isListed` may return a value of any type.
       const result: unknown = tool !== undefined && isListed(tool.rpc.method, caller);
       if (tool === undefined || refusePromise(result, "isListed must be synchronous") !== true) continue;
-      const { json, cost } = definitionOf(tool);
-      items.push(items.length === 0 ? json.subarray(1) : json);
-      bytes += cost;
+      const definition = definitionOf(tool);
+      items.push(items.length === 0 ? definition.subarray(1) : definition);
+      bytes += definition.byteLength;
     }
     const next = at < list.length ? `,"nextCursor":"${at}"` : "";
     return [toUtf8('"tools":['), ...items, toUtf8(`]${next}`)];

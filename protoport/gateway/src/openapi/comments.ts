@@ -46,7 +46,7 @@ export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][
  * Returns the description in a descriptor's `openapiv2_*` option, or else the descriptor's comment, if any. For an RPC,
  * returns the comment, because an RPC's option also has a summary.
  */
-export function commentOf(comments: Comments, desc: Commented): string | undefined {
+export function commentOf(comments: Pick<Comments, "get">, desc: Commented): string | undefined {
   if (desc.kind !== "rpc" && desc.kind !== "enum_value") {
     const description = trimComment(openApiOptionsOf(desc).description ?? "");
     if (description !== "") return description;

@@ -1,4 +1,5 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { runSteps } from "../http/index.ts";
 import { isJsonObject } from "../protobuf/index.ts";
 import { cleanText } from "./clean-text.ts";
 import type { Comments } from "./comments.ts";
@@ -21,10 +22,10 @@ export interface MessageSchemaOptions {
   readonly isStream?: boolean;
 }
 
-/** Maximum number of messages and enums in a schema. Google's largest requests have 150 messages and enums. */
-const definitionsMax = 200;
-
-/** Maximum number of message fields and enum values in a schema. 2,000 are more than a model can use. */
+/**
+ * Maximum number of message fields and enum values in a schema. 2,000 are more than a model can use. 100 characters in
+ * names and comments count as one more field.
+ */
 const fieldsMax = 2_000;
 
 /** Maximum characters in a schema. 2,000 fields with usual descriptions have 256 Ki characters. */
@@ -36,16 +37,35 @@ const nameLengthMax = 200;
 /** Maximum characters in a description for a field, a message or an enum. */
 const descriptionMax = 1_000;
 
+/** A message's JSON Schema. */
+export interface MessageSchema {
+  readonly schema: JsonObject;
+  /** Whether fields or enum values are omitted. */
+  readonly isTruncated: boolean;
+}
+
 /**
  * Creates a JSON Schema (2020-12) for an object. Other messages and enums are in `$defs`, so the schema does not refer
  * to a document. A message whose JSON is not an object is in the member `value`, and a stream's array in the member
- * `messages`. Returns {@link omittedSchema} instead of a schema that is too large for a model.
+ * `messages`. A schema that is too large for a model lacks the deepest fields, which clients can set, too.
  */
-export function createMessageSchema(
+export function createMessageSchema(desc: DescMessage, options: MessageSchemaOptions): MessageSchema {
+  // Lengths are only estimated at first. The second attempt usually fits.
+  for (let budget = fieldsMax; ;) {
+    const total = new FieldBudget(budget);
+    const schema = describe(desc, total, options);
+    const { length } = JSON.stringify(schema);
+    if (length <= schemaLengthMax || budget === 0) return { schema, isTruncated: total.isExceeded };
+    budget = Math.floor(total.usedFields * Math.min(1 / 2, schemaLengthMax / length));
+  }
+}
+
+/** Returns a schema whose fields fit in a budget. */
+function describe(
   desc: DescMessage,
-  { direction, isClosed = false, isStream = false, ...options }: MessageSchemaOptions,
+  total: FieldBudget,
+  { direction, isClosed = false, isStream = false, comments, ...options }: MessageSchemaOptions,
 ): JsonObject {
-  const total = new FieldBudget(fieldsMax);
   const closed = { has: () => isClosed };
   const fixed = {
     int64Numbers: false,
@@ -55,27 +75,24 @@ export function createMessageSchema(
     total,
     hasExamples: false,
     isNameShown,
+    // One long comment does not take the place of fields.
+    comments: { get: (name: string) => comments.get(name)?.slice(0, descriptionMax + 1) },
   };
   const schemas = new Schemas({ ...options, ...fixed });
   const whole = schemas.ofMessage(desc);
-  const steps = schemas.components();
-  for (let count = 0; ; count += 1) {
-    const { done, value: definitions } = steps.next();
-    if (count > definitionsMax || total.isExceeded) return omittedSchema;
-    if (done !== true) continue;
-    // The root's definition replaces a reference to the root, because a reference has no `type`.
-    const reference = whole["$ref"];
-    const root = typeof reference === "string" ? definitions[reference.slice(referencePrefix.length)] : whole;
-    const message = refine(root ?? whole, direction);
-    const object = isJsonObject(desc) ? message : objectOf("value", message, isClosed);
-    const refined = isStream ? objectOf("messages", { type: "array", items: object }, isClosed) : object;
-    const entries = Object.entries(definitions).map(([name, schema]) => [name, refine(schema, direction)] as const);
-    const text = JSON.stringify([refined, entries]);
-    if (text.length > schemaLengthMax) return omittedSchema;
-    // The root's definition is needed only if another message refers to it.
-    const used = entries.filter(([name]) => text.includes(JSON.stringify(referencePrefix + name)));
-    return used.length === 0 ? refined : { ...refined, $defs: Object.fromEntries(used) };
-  }
+  const definitions = runSteps(schemas.components());
+  // The root's definition replaces a reference to the root, because a reference has no `type`.
+  const reference = whole["$ref"];
+  const root = typeof reference === "string" ? definitions[reference.slice(referencePrefix.length)] : whole;
+  const message = refine(root ?? whole, direction);
+  const object = isJsonObject(desc) ? message : objectOf("value", message, isClosed);
+  const refined = isStream ? objectOf("messages", { type: "array", items: object }, isClosed) : object;
+  const entries = Object.entries(definitions).map(([name, each]) => [name, refine(each, direction)] as const);
+  const text = JSON.stringify([refined, entries]);
+  // The root's definition is needed only if another message refers to it.
+  const references = new Set(text.match(/"#\/\$defs\/(?:[^"\\]|\\.)*"/g));
+  const used = entries.filter(([name]) => references.has(JSON.stringify(referencePrefix + name)));
+  return used.length === 0 ? refined : { ...refined, $defs: Object.fromEntries(used) };
 }
 
 function objectOf(name: string, schema: JsonObject, isClosed: boolean): JsonObject {
@@ -84,12 +101,6 @@ function objectOf(name: string, schema: JsonObject, isClosed: boolean): JsonObje
 }
 
 const referencePrefix = "#/$defs/";
-
-/** The schema that replaces a schema that is too large. */
-export const omittedSchema: JsonObject = {
-  type: "object",
-  description: "The schema is left out because it is too large.",
-};
 
 const none: ReadonlySet<DescMessage> = new Set();
 

@@ -19,7 +19,7 @@ import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } f
 
 /** Options for {@link Schemas}. */
 export interface SchemaOptions {
-  readonly comments: Comments;
+  readonly comments: Pick<Comments, "get">;
   /** Whether fields have their proto names instead of their JSON names. */
   readonly useProtoFieldName: boolean;
   /** Whether a service writes 64-bit integers as numbers. */

@@ -89,8 +89,8 @@ function describe(pattern: { readonly case: "get" | "post"; readonly value: stri
 const posted = describe({ case: "post", value: "/hosts" }, "*");
 const asked = describe({ case: "get", value: "/hosts/{uuid}" }, "");
 const style = { comments: new Map(), useProtoFieldName: false };
-const input = createMessageSchema(host, { ...style, direction: "input" });
-const output = createMessageSchema(host, { ...style, direction: "output" });
+const input = createMessageSchema(host, { ...style, direction: "input" }).schema;
+const output = createMessageSchema(host, { ...style, direction: "output" }).schema;
 
 test.each(cases)("the field $name has the format and example of its field_info", ({ name, schema, example }) => {
   expect(posted).toHaveProperty(["components", "schemas", "Host", "properties", name], schema);

@@ -7,6 +7,8 @@ export interface CheckedTools {
   readonly names: ReadonlyMap<string, string>;
   /** The selected RPCs that are not tools, because the client sends a stream. */
   readonly clientStreams: readonly string[];
+  /** The RPCs whose tools have an input schema that does not list all fields, because the request is too large. */
+  readonly truncated: readonly string[];
   /** The selectors that match no RPC. */
   readonly unmatched: readonly string[];
 }
@@ -14,7 +16,7 @@ export interface CheckedTools {
 /** Returns the tools for the RPCs that the selectors match. */
 export async function checkTools(selectors: readonly string[], methods: readonly DescMethod[]): Promise<CheckedTools> {
   // The MCP package is imported dynamically, as in the gateway.
-  const { createMcp } = await import("@protoport/gateway/mcp");
+  const { createMcp, withTruncatedInput } = await import("@protoport/gateway/mcp");
   const tools = createMcp({ tools: selectors }).toolNamesOf(methods);
   const names = new Map([...tools].map(([method, name]) => [selectorOf(method), name]));
   const isSelected = createNameFilter(selectors);
@@ -22,6 +24,7 @@ export async function checkTools(selectors: readonly string[], methods: readonly
   return {
     names,
     clientStreams: selected.filter((rpc) => !names.has(rpc)),
+    truncated: withTruncatedInput([...tools.keys()]).map(selectorOf),
     unmatched: unmatchedPatterns(selectors, methods.map(selectorOf)),
   };
 }

@@ -31,11 +31,12 @@ export function writeReport(
   return lines.join("\n");
 }
 
-function describeTools({ names, clientStreams, unmatched }: CheckedTools): readonly string[] {
+function describeTools({ names, clientStreams, truncated, unmatched }: CheckedTools): readonly string[] {
   return [
     `${count(names.size, "RPC")} would be tools of AI agents.`,
     ...clientStreams.map((rpc) => `  ${rpc} is not a tool: its client sends a stream`),
     ...[...names].flatMap(([rpc, name]) => (name === rpc.replaceAll(".", "_") ? [] : [`  ${rpc} is the tool ${name}`])),
+    ...truncated.map((rpc) => `  ${rpc} has more fields than a tool's schema lists; models can set the others, too`),
     ...unmatched.map((selector) => `  --mcp ${selector} matches no RPC`),
   ];
 }

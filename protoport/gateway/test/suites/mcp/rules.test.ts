@@ -239,7 +239,7 @@ function open(form: FieldForm, rules: Rules): Readonly<Record<"schema" | "server
   const ajv = new Ajv2020({ strict: true, strictTypes: false, allowUnionTypes: true });
   ajvFormats.default(ajv);
   const input = { comments: new Map<string, string>(), useProtoFieldName: false, direction: "input" } as const;
-  const schema = ajv.compile(createMessageSchema(desc, { ...input, isClosed: true, rules: validation }));
+  const schema = ajv.compile(createMessageSchema(desc, { ...input, isClosed: true, rules: validation }).schema);
   const check = validation.prepare([service], registry)(desc);
   const server = (value: unknown): boolean => {
     const message = readJson(desc, JSON.stringify(value));

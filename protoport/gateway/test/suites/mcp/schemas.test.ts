@@ -17,7 +17,7 @@ function validatorOf(desc: DescMessage, direction: "input" | "output"): (value: 
   ajvFormats.default(ajv);
   const isClosed = direction === "input";
   const options = { comments: new Map<string, string>(), useProtoFieldName: false, direction, isClosed };
-  return ajv.compile(createMessageSchema(desc, options));
+  return ajv.compile(createMessageSchema(desc, options).schema);
 }
 
 const write = createJsonMessageWriter(SinkSchema, { registry: kitchenSinkRegistry });

@@ -21,8 +21,6 @@ function stringField(number: number, name = `f${number}`): DescribedField {
   return { name, jsonName: name, number, type: Type.STRING };
 }
 
-const tooLarge = { type: "object", description: "The schema is left out because it is too large." };
-
 /** Returns messages `M`, `M1`, `M2` and so on, each with a field for the next one, except the last one. */
 function chainOf(count: number, fieldsEach: number): readonly DescribedMessage[] {
   return Array.from({ length: count }, (_, at) => {
@@ -31,6 +29,18 @@ function chainOf(count: number, fieldsEach: number): readonly DescribedMessage[]
     return { name: at === 0 ? "M" : `M${at}`, field: at === count - 1 ? field : [next, ...field.slice(1)] };
   });
 }
+
+/** A message whose schema is too long: each of the 50 members in a oneof refuses the others by their long names. */
+const longNames: readonly DescribedMessage[] = [
+  {
+    name: "M",
+    field: Array.from({ length: 1_000 }, (_, at) => ({
+      ...stringField(at + 1, `${"n".repeat(90)}${at}`),
+      oneofIndex: Math.floor(at / 50),
+    })),
+    oneofDecl: Array.from({ length: 20 }, (_, at) => ({ name: `o${at}` })),
+  },
+];
 
 function rpcs(count: number): { name: string }[] {
   return Array.from({ length: count }, (_, at) => ({ name: `A${at}` }));
@@ -43,32 +53,33 @@ function countStrings(schema: unknown): number {
 
 describe("a schema", () => {
   test.each([
-    { name: "2,001 fields of one message", messages: chainOf(1, 2_001), outcome: "omitted", want: undefined },
+    { name: "2,001 fields of one message", messages: chainOf(1, 2_001), outcome: "truncated", want: 2_000 },
     { name: "2,000 fields of one message", messages: chainOf(1, 2_000), outcome: "complete", want: 2_000 },
     { name: "2,000 fields of 200 messages", messages: chainOf(200, 10), outcome: "complete", want: 1_801 },
-    { name: "201 messages", messages: chainOf(201, 1), outcome: "omitted", want: undefined },
-  ])("with $name is $outcome in tools/list", async ({ messages, want }) => {
+    { name: "3,000 messages", messages: chainOf(3_000, 1), outcome: "truncated", want: 0 },
+  ])("with $name is $outcome in tools/list", async ({ messages, outcome, want }) => {
     const { tools } = await pageOf(serveDescribed(rpcs(1), { messages }));
     const { inputSchema, outputSchema } = tools[0] ?? {};
-    if (want === undefined) expect([inputSchema, outputSchema]).toEqual([tooLarge, tooLarge]);
-    else expect([inputSchema, outputSchema].map(countStrings)).toEqual([want, want]);
+    expect([inputSchema, outputSchema].map(countStrings)).toEqual([want, want]);
+    expect(JSON.stringify(inputSchema).includes("Not all fields are listed here")).toBe(outcome === "truncated");
   });
 
-  test("with 2,000 enum values is omitted in tools/list", async () => {
+  test("lists 2,000 enum values only if no field needs their place", async () => {
     const value = Array.from({ length: 2_000 }, (_, number) => ({ name: `V${number}`, number }));
     const field = [{ name: "e", jsonName: "e", number: 1, type: Type.ENUM, typeName: ".hostile.v1.M.E" }];
     const messages = [{ name: "M", field, enumType: [{ name: "E", value }] }];
     const { tools } = await pageOf(serveDescribed(rpcs(1), { messages }));
-    expect(tools[0]?.["inputSchema"]).toEqual(tooLarge);
+    expect(tools[0]?.["inputSchema"]).toMatchObject({
+      properties: { e: { $ref: "#/$defs/M.E" } },
+      $defs: { "M.E": { type: "string", $comment: "The 2000 names of this enum are too many to list." } },
+    });
   });
 
-  test("with an excessively long JSON text is omitted in tools/list", async () => {
-    // Each of the 50 members in a oneof refuses the others by name.
-    const names = Array.from({ length: 1_000 }, (_, at) => `${"n".repeat(90)}${at}`);
-    const field = names.map((name, at) => ({ ...stringField(at + 1, name), oneofIndex: Math.floor(at / 50) }));
-    const oneofDecl = Array.from({ length: 20 }, (_, at) => ({ name: `o${at}` }));
-    const { tools } = await pageOf(serveDescribed(rpcs(1), { messages: [{ name: "M", field, oneofDecl }] }));
-    expect(tools[0]?.["inputSchema"]).toEqual(tooLarge);
+  test("with an excessively long JSON text has fewer fields in tools/list", async () => {
+    const { tools } = await pageOf(serveDescribed(rpcs(1), { messages: longNames }));
+    const text = JSON.stringify(tools[0]?.["inputSchema"]);
+    expect(text.length).toBeLessThanOrEqual(256 * 1024);
+    expect(countStrings(tools[0]?.["inputSchema"])).toBeGreaterThan(40);
   });
 });
 
@@ -80,13 +91,10 @@ async function pagesOf(fetch: FetchHandler): Promise<readonly ToolPage[]> {
   return pages;
 }
 
-test.each([
-  { name: "16 omitted schemas", count: 34, messages: chainOf(200, 50), pageCount: 3 },
-  { name: "1 MiB of schemas", count: 20, messages: chainOf(1, 1_900), pageCount: 2 },
-])("after $name, tools/list starts a new page", async ({ count, messages, pageCount }) => {
-  const pages = await pagesOf(serveDescribed(rpcs(count), { messages }));
-  expect(pages.map(({ httpStatus }) => httpStatus)).toEqual(Array.from({ length: pageCount }, () => 200));
-  expect(new Set(pages.flatMap(({ tools }) => tools.map(({ name }) => name))).size).toBe(count);
+test("after 1 MiB of schemas, tools/list starts a new page", async () => {
+  const pages = await pagesOf(serveDescribed(rpcs(20), { messages: chainOf(1, 1_900) }));
+  expect(pages.map(({ httpStatus }) => httpStatus)).toEqual([200, 200]);
+  expect(new Set(pages.flatMap(({ tools }) => tools.map(({ name }) => name))).size).toBe(20);
   expect(Math.max(...pages.map(({ text }) => text.length))).toBeLessThan(1.5 * 1024 * 1024);
 });
 

@@ -21,6 +21,7 @@ import { file_kitchensink_v1_shelves } from "../../../../../testing/src/gen/kitc
 import { file_orders_v1_orders } from "../../../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { file_streams_v1_stream_service } from "../../../../../testing/src/gen/streams/v1/stream_service_pb.ts";
 import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { stringField } from "../../../../../testing/src/gateway/file-init.ts";
 import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
 
@@ -333,6 +334,29 @@ test("--mcp lists RPCs that cannot be tools, and tools with a hash", async () =>
       unmatched: [],
     },
   });
+});
+
+test("--mcp names the RPCs whose tools do not list all fields, and no others", async () => {
+  const field = Array.from({ length: 2_001 }, (_, at) => stringField(`f${at}`, at + 1));
+  const method = ["Wide", "Small"].map((name) => ({ name, inputType: `.a.${name}`, outputType: ".a.Small" }));
+  const file = create(FileDescriptorProtoSchema, {
+    name: "a.proto",
+    package: "a",
+    syntax: "proto3",
+    messageType: [{ name: "Wide", field }, { name: "Small" }],
+    service: [{ name: "S", method }],
+  });
+  const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] }));
+  const { exitCode, printed } = await check(write("wide.binpb", set), "--mcp", "a.*");
+  expect([exitCode, printed.split("\n\n").at(-1)?.split("\n")]).toEqual([
+    0,
+    [
+      "2 RPCs would be tools of AI agents.",
+      "  a.S.Wide has more fields than a tool's schema lists; models can set the others, too",
+    ],
+  ]);
+  const { printed: json } = await check(write("wide.binpb", set), "--mcp", "a.*", "--json");
+  expect(JSON.parse(json)).toMatchObject({ tools: { truncated: ["a.S.Wide"] } });
 });
 
 test("--help lists every --rest switch", async () => {
