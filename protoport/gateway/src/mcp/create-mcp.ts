@@ -16,6 +16,7 @@ import { jsonRpcError, respondWithError, stringOf } from "./json-rpc.ts";
 import { readMcpMessage } from "./read-message.ts";
 import { type McpOptions, mcpOptionNames, streamLimitsOf } from "./options.ts";
 import { isStateless } from "./revisions.ts";
+import { RunningCalls } from "./running-calls.ts";
 import { McpServer } from "./server.ts";
 import { type ToolCall, ToolWire } from "./tool-wire.ts";
 import { selectTools } from "./tools.ts";
@@ -43,8 +44,9 @@ export function createMcp(options: McpOptions): ProtocolExtension {
     const named = methods.map((method) => ({ method }));
     return new Map([...selectTools(options.tools, named, true).values()].map(({ name, rpc }) => [rpc.method, name]));
   };
+  const runningCalls = new RunningCalls();
   return createExtension(path, toolNamesOf, (parts) => {
-    const server = new McpServer(complete, parts);
+    const server = new McpServer(complete, parts, runningCalls);
     const open = (exchange: Exchange, protocol: Protocol): BodyWire => openBody(exchange, protocol, server);
     return createBodyProtocol("mcp", path, open, (exchange, fields) => ({
       writeError: (error) => respondWithError(exchange, error, undefined, fields),
@@ -63,6 +65,8 @@ function openBody(exchange: Exchange, protocol: Protocol, server: McpServer): Bo
       readId = id;
       if (message.error !== undefined) throw message.error;
       const stateless = isStateless(exchange, message);
+      if (method === "notifications/cancelled" && !stateless)
+        server.runningCalls.cancel(exchange, message.params.get("requestId") ?? "");
       if (method !== "tools/call" || id === undefined) return server.reply(message, stateless, caller);
       const tool = server.tools.get(stringOf(message.params.get("name")) ?? "");
       if (tool === undefined) throw jsonRpcError("invalidParams", "unknown tool", 200);

@@ -10,6 +10,7 @@ import { createDefinitions } from "./definitions.ts";
 import { jsonFields, jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 import type { McpOptions, McpStreamLimits } from "./options.ts";
 import { initializedRevisions, revisions } from "./revisions.ts";
+import type { RunningCalls } from "./running-calls.ts";
 import { selectTools, type Tool } from "./tools.ts";
 
 /** Maximum tools in a `tools/list` page. 100 usual definitions have 200 KB. */
@@ -33,14 +34,17 @@ export class McpServer {
   /** Maximum message size for any tool, in bytes. */
   readonly readMaxBytes: number;
   readonly writeErrorRecord: ErrorRecordWriter;
+  /** Shared with earlier servers of the same extension, which still run calls. */
+  readonly runningCalls: RunningCalls;
   readonly #serverInfo: string;
   /** Created for the first `tools/list` request, because many servers never get one. */
   #definitionOf: ReturnType<typeof createDefinitions> | undefined;
 
-  constructor(options: ServerOptions, parts: ProtocolParts) {
+  constructor(options: ServerOptions, parts: ProtocolParts, runningCalls: RunningCalls) {
     this.options = options;
     this.parts = parts;
     this.tools = selectTools(options.tools, parts.rpcs, parts.isIncomplete);
+    this.runningCalls = runningCalls;
     this.readMaxBytes = Math.max(0, ...[...this.tools.values()].map(({ rpc }) => rpc.options.readMaxBytes));
     this.writeErrorRecord = createErrorRecordWriter(undefined, parts.registry);
     this.#serverInfo = JSON.stringify(options.serverInfo ?? { name: "protoport", version: "1" });
@@ -58,7 +62,9 @@ export class McpServer {
     }
     const [before, after] = this.frame(id, stateless);
     const body = concatBytes([toUtf8(before), ...page, toUtf8(members + after)]);
-    return { kind: "reply", httpStatus: 200, fields: jsonFields, body };
+    // The session only tells callers apart that cancel calls. No other request needs it.
+    const fields = method === "initialize" ? [...jsonFields, "mcp-session-id", crypto.randomUUID()] : jsonFields;
+    return { kind: "reply", httpStatus: 200, fields, body };
   }
 
   /** Returns the text of a JSON-RPC response before and after the members of `result`. */

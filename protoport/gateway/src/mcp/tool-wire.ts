@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { problem, FieldProblem, isJsonObject, JsonScanner } from "../protobuf/index.ts";
-import { concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "../http/index.ts";
+import { clientGoneProblem, concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "../http/index.ts";
 import {
   BodyCallWire,
   LazyHeaders,
@@ -43,6 +43,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
   readonly #messages: string[] = [];
   #bytes = 0;
   #progress: UnaryProgress | undefined;
+  #removeFromRunning: (() => void) | undefined;
 
   constructor(exchange: Exchange, call: ToolCall) {
     const { rpc } = call.tool;
@@ -52,11 +53,26 @@ export class ToolWire extends BodyCallWire implements StreamWire {
   }
 
   read(): Message {
-    const { tool, message } = this.#call;
+    const { server, tool, id, message, stateless } = this.#call;
     const token = this.#progressToken;
     if (tool.rpc.kind === "unary" && token !== undefined)
       this.#progress = new UnaryProgress(this.exchange, token, () => this.headerToSend(this.responseHeader));
+    if (!stateless) this.#removeFromRunning = server.runningCalls.add(this.exchange, id, () => this.#cancel());
     return this.decode(isJsonObject(tool.rpc.method.input) ? message.arguments : this.#valueOf(message.arguments));
+  }
+
+  /** Ends a call that its client has cancelled, without a JSON-RPC response (MCP 2025-11-25, "Cancellation"). */
+  #cancel(): void {
+    this.#finish();
+    if (this.exchange.httpStatus === 0) this.exchange.respond(200, eventFields, noBytes);
+    else this.exchange.end();
+    this.exchange.abortReceiver?.clientAborted(clientGoneProblem());
+  }
+
+  /** Ends what runs with the call. Returns whether progress notifications have begun the response. */
+  #finish(): boolean {
+    this.#removeFromRunning?.();
+    return this.#progress?.stop() === true;
   }
 
   /** Returns the argument `value`, which contains an input message whose JSON is not an object. */
@@ -95,12 +111,12 @@ export class ToolWire extends BodyCallWire implements StreamWire {
 
   write(message: Message, header: Headers): void {
     const result = this.#result(this.#structure(message));
-    if (this.#progress?.stop() === true) return this.#endWith(event(result));
+    if (this.#finish()) return this.#endWith(event(result));
     this.exchange.respond(200, withFieldsOf(header, jsonFields), toUtf8(result));
   }
 
   writeError(error: ConnectError): void {
-    if (this.#progress?.stop() === true) return this.#endWith(event(this.#result(undefined, error)));
+    if (this.#finish()) return this.#endWith(event(this.#result(undefined, error)));
     const httpStatus = challengeStatus(error);
     const fields = withFieldsOf(this.responseHeader, []);
     if (httpStatus !== undefined) return respondWithError(this.exchange, error, this.#call.id, fields, httpStatus);
@@ -110,7 +126,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
 
   /** Called when the client disconnects. */
   release(): void {
-    this.#progress?.stop();
+    this.#finish();
   }
 
   encode(message: Message): Uint8Array {
@@ -143,6 +159,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
   }
 
   #endWith(last: Uint8Array): void {
+    this.#finish();
     // Backpressure can be ignored at the response's last write.
     void this.send(last);
     this.exchange.end();
@@ -152,6 +169,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
     if (error !== undefined && (challengeStatus(error) !== undefined || this.#messages.length === 0)) {
       return this.writeError(error);
     }
+    this.#finish();
     this.exchange.respond(200, header, concatBytes([bytes, this.#resultEvent(error)]));
   }
 

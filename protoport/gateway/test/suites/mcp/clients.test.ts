@@ -27,13 +27,13 @@ async function callFromPython(mode: string): Promise<Results> {
 test.each([
   {
     name: "the TypeScript client 2 (stateless)",
-    call: () => callAll(server, (url, authorization) => connect2(url, "2026-07-28", authorization), true),
+    call: () => callAll(server, (url, authorization) => connect2(url, "2026-07-28", authorization)),
   },
   {
     name: "the TypeScript client 2 (with initialize)",
-    call: () => callAll(server, (url, authorization) => connect2(url, "2025-11-25", authorization), false),
+    call: () => callAll(server, (url, authorization) => connect2(url, "2025-11-25", authorization)),
   },
-  { name: "the TypeScript SDK 1", call: () => callAll(server, connect1, false) },
+  { name: "the TypeScript SDK 1", call: () => callAll(server, connect1) },
   { name: "the Python client (stateless)", call: () => callFromPython("2026-07-28") },
   { name: "the Python client (with initialize)", call: () => callFromPython("legacy") },
 ])("$name lists and calls tools", async ({ call }) => {

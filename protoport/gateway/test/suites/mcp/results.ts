@@ -12,7 +12,7 @@ export interface Results {
   readonly types: unknown;
   /** Whether a call without a credential is refused. */
   readonly isRefused: boolean;
-  /** Whether a cancelled call is rejected. In the stateless revision, the handler is cancelled too. */
+  /** Whether a cancelled call is rejected. */
   readonly isCancelled: boolean;
 }
 

@@ -67,7 +67,6 @@ export async function connect1(url: string, authorization: string): Promise<Conn
 export async function callAll(
   server: ClientServer,
   connect: (url: string, authorization: string) => Promise<Connected>,
-  isStateless: boolean,
 ): Promise<Results> {
   const connected = await connect(server.url, credential);
   const { tools } = await connected.listTools();
@@ -82,7 +81,7 @@ export async function callAll(
     { onprogress: () => void (progress += 1) },
   );
   const types = await connected.callTool({ name: "kitchensink_v1_KitchenSink_Create", arguments: everyType });
-  const isCancelled = await cancel(connected, server, isStateless);
+  const isCancelled = await cancel(connected, server);
   await connected.close();
   return {
     tools: tools.map(({ name }) => name),
@@ -96,13 +95,13 @@ export async function callAll(
   };
 }
 
-async function cancel(connected: Connected, server: ClientServer, isStateless: boolean): Promise<boolean> {
+async function cancel(connected: Connected, server: ClientServer): Promise<boolean> {
   const controller = new AbortController();
   const params = { name: `${greenhouse}_WatchReadings`, arguments: { sensor: "endless", count: 1 } };
   const pending = connected.callTool(params, { signal: controller.signal, onprogress: () => controller.abort() });
   const isAborted = await isRefused(pending);
-  // In earlier revisions, clients send a notification instead of closing the response.
-  if (isStateless) await server.cancelled();
+  // Stateless clients close the response. In earlier revisions, clients send a notification.
+  await server.cancelled();
   return isAborted;
 }
 

@@ -1,0 +1,130 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { file_greenhouse_v1_greenhouse } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createMcp } from "../../../gateway/src/mcp/index.ts";
+import { within } from "../../../testing/src/deadline.ts";
+import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
+import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
+import {
+  eventsOf,
+  initializedRequest,
+  initializedRevision,
+  postMcp,
+  toolNameOf,
+} from "../../../testing/src/gateway/mcp.ts";
+import { startProxy } from "../../../testing/src/gateway/proxy.ts";
+import type { Address, Field } from "../../../testing/src/http/exchange.ts";
+import { exchangeHttp1, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+
+// Progress and cancellation of tool calls through a proxy, compared with a gateway that has the handlers.
+
+const water = toolNameOf(waterBedProcedure);
+const watch = "greenhouse_v1_GreenhouseService_WatchReadings";
+const session: readonly Field[] = [["mcp-session-id", "session-of-ada"]];
+
+interface Serving {
+  readonly address: Address;
+  /** Resolves when the handler runs, with its signal. */
+  readonly begun: Promise<AbortSignal>;
+  /** Ends the handler. */
+  readonly end: () => void;
+}
+
+const mcp = () => createMcp({ tools: ["greenhouse.v1.*"] });
+
+async function startGateway(): Promise<Serving> {
+  const begun = Promise.withResolvers<AbortSignal>();
+  const ended = Promise.withResolvers<void>();
+  const handle = async (signal: AbortSignal): Promise<void> => {
+    begun.resolve(signal);
+    await ended.promise;
+  };
+  const greenhouse = await startGreenhouse(
+    {
+      waterBed: async ({ bed }, { signal }) => {
+        await handle(signal);
+        return { bed };
+      },
+      async *watchReadings({ sensor }, { signal }) {
+        yield { sensor };
+        yield { sensor };
+        await handle(signal);
+      },
+    },
+    { mcp: mcp() },
+  );
+  onTestFinished(async () => {
+    ended.resolve();
+    await greenhouse[Symbol.asyncDispose]();
+  });
+  return { address: greenhouse.address, begun: begun.promise, end: ended.resolve };
+}
+
+async function startProxied(): Promise<Serving> {
+  const serving = await startGateway();
+  const { address, port } = serving.address;
+  const proxy = await startProxy(`http://${address}:${port}`, [file_greenhouse_v1_greenhouse], { mcp: mcp() });
+  onTestFinished(() => proxy[Symbol.asyncDispose]());
+  return { ...serving, address: proxy.address };
+}
+
+const calls = [
+  { name: "a unary call", tool: water, args: { bed: "7" } },
+  { name: "a stream", tool: watch, args: { sensor: "a" } },
+];
+
+describe.each([
+  { name: "of a gateway", start: startGateway },
+  { name: "through a proxy", start: startProxied },
+])("a tool call $name", ({ start }) => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  test.each(calls)("is cancelled by its client's notification: $name", async ({ tool, args }) => {
+    const { address, begun } = await start();
+    const call = initializedRequest("tools/call", { name: tool, arguments: args }, session);
+    const responding = exchangeHttp1(address, call);
+    const signal = await within(begun, "the handler");
+    const body = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}';
+    await exchangeHttp1(address, postMcp(body, [["mcp-protocol-version", initializedRevision], ...session]));
+    expect(String((await within(responding, "the response")).body)).toBe("");
+    expect(ConnectError.from(await reasonOf(signal)).code).toBe(Code.Canceled);
+  });
+
+  test.each(calls)("is cancelled when its client disconnects: $name", async ({ tool, args }) => {
+    const { address, begun } = await start();
+    using connection = await openHttp1(address);
+    connection.request(initializedRequest("tools/call", { name: tool, arguments: args }));
+    const signal = await within(begun, "the handler");
+    connection.socket.resetAndDestroy();
+    expect(ConnectError.from(await reasonOf(signal)).code).toBe(Code.Canceled);
+  });
+
+  test("reports the progress of a unary call every 5 seconds", async () => {
+    const timers = vi.spyOn(globalThis, "setInterval");
+    const { address, begun, end } = await start();
+    const params = { name: water, arguments: { bed: "7" }, _meta: { progressToken: "p" } };
+    const responding = exchangeHttp1(address, initializedRequest("tools/call", params));
+    await within(begun, "the handler");
+    const notify = timers.mock.calls.flatMap(([fire, ms]) => (ms === 5_000 ? [fire] : []));
+    for (const fire of notify) fire();
+    end();
+    expect(eventsOf(String((await within(responding, "the response")).body))).toMatchObject([
+      { method: "notifications/progress", params: { progressToken: "p", progress: 5 } },
+      { id: 1, result: { structuredContent: { bed: "7" } } },
+    ]);
+  });
+
+  test("reports each message of a stream as progress before the stream ends", async () => {
+    const { address, begun, end } = await start();
+    using connection = await openHttp1(address);
+    const params = { name: watch, arguments: { sensor: "a" }, _meta: { progressToken: "p" } };
+    let received = "";
+    connection.socket.on("data", (bytes) => (received += String(bytes)));
+    connection.request(initializedRequest("tools/call", params));
+    await within(begun, "the handler");
+    await expect.poll(() => received.split("notifications/progress").length).toBe(3);
+    expect(received).not.toContain('"result"');
+    end();
+    await expect.poll(() => received).toContain('"structuredContent":{"messages":[{"sensor":"a"},{"sensor":"a"}]}');
+  });
+});
