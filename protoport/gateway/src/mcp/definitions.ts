@@ -4,6 +4,7 @@ import { refusePromise, runSteps, toUtf8 } from "../http/index.ts";
 import { cleanText, commentOf, type Comments, commentsOf, createMessageSchema } from "../openapi/index.ts";
 import { type ProtocolParts, selectorOf } from "../protocols/index.ts";
 import type { McpOptions, McpToolHints } from "./options.ts";
+import { annotateSchema, type ParamHeaders } from "./param-headers.ts";
 import type { Tool } from "./tools.ts";
 
 /** Maximum bytes of all cached definitions, enough for 5,000. Further definitions are created at each use. */
@@ -23,6 +24,7 @@ export function createDefinitions(
   options: McpOptions,
   { restRoutes }: ProtocolParts,
   tools: ReadonlyMap<string, Tool>,
+  paramHeaders: ParamHeaders,
 ): (tool: Tool) => Definition {
   const services = [...tools.values()].map(({ rpc }) => rpc.method.parent);
   const comments = options.comments ?? runSteps(commentsOf(services));
@@ -33,7 +35,7 @@ export function createDefinitions(
     const known = kept.get(tool);
     if (known !== undefined) return known;
     const httpMethods = (bindings.get(tool.rpc.method) ?? []).map(({ pattern }) => pattern.httpMethod);
-    const definition = describe(tool, httpMethods, { ...options, comments });
+    const definition = describe(tool, httpMethods, { ...options, comments }, paramHeaders);
     keptBytes += definition.byteLength;
     if (keptBytes <= keptBytesMax) kept.set(tool, definition);
     return definition;
@@ -49,7 +51,12 @@ export function withTruncatedInput(methods: readonly DescMethod[]): readonly Des
 
 type Documented = McpOptions & { readonly comments: Comments };
 
-function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], documented: Documented): Definition {
+function describe(
+  { name, rpc, options }: Tool,
+  httpMethods: readonly string[],
+  documented: Documented,
+  paramHeaders: ParamHeaders,
+): Definition {
   const { kind, method } = rpc;
   const { comments, validation: rules } = documented;
   const style = { comments, useProtoFieldName: rpc.options.jsonOptions?.useProtoFieldName ?? false };
@@ -62,7 +69,7 @@ function describe({ name, rpc, options }: Tool, httpMethods: readonly string[], 
     name,
     title: cleanText(options.title ?? wordsOf(method.name), titleMax),
     description: cleanText(text, descriptionMax),
-    inputSchema: input.schema,
+    inputSchema: annotateSchema(input.schema, paramHeaders.get(method.input), style),
     outputSchema: output.schema,
     _meta: metaOf(refusePromise(documented.scopesOf?.(method), "scopesOf must be synchronous")),
     annotations: annotationsOf({ ...hintsOf(method, httpMethods), ...options.hints }),

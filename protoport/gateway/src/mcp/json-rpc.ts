@@ -62,6 +62,11 @@ export function jsonRpcError(name: ErrorName, message: string, httpStatus: numbe
   return Object.assign(problem("ERR_PROTOCOL", message, { code, httpStatus }), { jsonRpc });
 }
 
+/** Returns whether {@link jsonRpcError} has created an error. */
+export function isProtocolError(error: ConnectError): boolean {
+  return "jsonRpc" in error;
+}
+
 /** The content type field for all responses that are not streams. */
 export const jsonFields: HeaderFields = prepareHeaderFields("content-type", "application/json");
 

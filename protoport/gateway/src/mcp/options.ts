@@ -32,6 +32,13 @@ export interface McpOptions {
   readonly comments?: Comments;
   /** The validation rules for input schemas, as in the gateway's option `validation`. */
   readonly validation?: FieldRules;
+  /**
+   * The request fields that clients repeat as `Mcp-Param-{name}` in the header, each with this name: `{
+   * "shop.v1.GetOrderRequest.region": "Region" }`. A proxy can route by the header without reading the body. The fields
+   * must be strings, booleans or integers of the tool's request itself. A header without the body's value is refused.
+   * Clients before revision 2026-07-28 send no such header. By default, clients repeat none.
+   */
+  readonly paramHeaders?: Readonly<Record<string, string>>;
   /** The limits for server stream results. */
   readonly stream?: Partial<McpStreamLimits>;
 }
@@ -102,6 +109,7 @@ export const mcpOptionNames: OptionNames<McpOptions> = {
   scopesOf: true,
   comments: true,
   validation: true,
+  paramHeaders: true,
   stream: streamDefaults,
 };
 

@@ -42,7 +42,8 @@ export function isStateless(header: HeaderReader, message: McpMessage): boolean 
   return true;
 }
 
-function requireSame(header: HeaderReader, name: string, expected: string): void {
+/** @throws ConnectError if a header field is missing, or differs from the value in the body ("Server Validation") */
+export function requireSame(header: HeaderReader, name: string, expected: string): void {
   const sent = header.get(name);
   // A value that is not plain ASCII is sent in Base64 (MCP, "Value Encoding").
   if (sent === expected || sent === `=?base64?${base64Encode(toUtf8(expected))}?=`) return;

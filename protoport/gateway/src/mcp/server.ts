@@ -9,6 +9,7 @@ import {
 import { createDefinitions } from "./definitions.ts";
 import { jsonFields, jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 import type { McpOptions, McpStreamLimits } from "./options.ts";
+import { findParamHeaders, type ParamHeaders } from "./param-headers.ts";
 import { initializedRevisions, revisions } from "./revisions.ts";
 import type { RunningCalls } from "./running-calls.ts";
 import { selectTools, type Tool } from "./tools.ts";
@@ -36,6 +37,7 @@ export class McpServer {
   readonly writeErrorRecord: ErrorRecordWriter;
   /** Shared with earlier servers of the same extension, which still run calls. */
   readonly runningCalls: RunningCalls;
+  readonly paramHeaders: ParamHeaders;
   readonly #serverInfo: string;
   /** Created for the first `tools/list` request, because many servers never get one. */
   #definitionOf: ReturnType<typeof createDefinitions> | undefined;
@@ -45,6 +47,7 @@ export class McpServer {
     this.parts = parts;
     this.tools = selectTools(options.tools, parts.rpcs, parts.isIncomplete);
     this.runningCalls = runningCalls;
+    this.paramHeaders = findParamHeaders(options.paramHeaders ?? {}, this.tools.values(), parts.isIncomplete);
     this.readMaxBytes = Math.max(0, ...[...this.tools.values()].map(({ rpc }) => rpc.options.readMaxBytes));
     this.writeErrorRecord = createErrorRecordWriter(undefined, parts.registry);
     this.#serverInfo = JSON.stringify(options.serverInfo ?? { name: "protoport", version: "1" });
@@ -91,7 +94,12 @@ export class McpServer {
 
   /** Returns a `tools/list` page as members for a result. A cursor is an index into the list with all tools. */
   #pageOf(cursor: string, caller: BodyCaller): readonly Uint8Array[] {
-    const definitionOf = (this.#definitionOf ??= createDefinitions(this.options, this.parts, this.tools));
+    const definitionOf = (this.#definitionOf ??= createDefinitions(
+      this.options,
+      this.parts,
+      this.tools,
+      this.paramHeaders,
+    ));
     const { isListed = () => true } = this.options;
     const list = [...this.tools.values()];
     let at = /^"[0-9]{1,7}"$/.test(cursor) ? Number(cursor.slice(1, -1)) : list.length;

@@ -14,8 +14,9 @@ import {
   codeNames,
   httpStatusOf,
 } from "../protocols/index.ts";
-import { isId, jsonFields, type McpMessage, respondWithError } from "./json-rpc.ts";
+import { isId, isProtocolError, jsonFields, type McpMessage, respondWithError } from "./json-rpc.ts";
 import { event, eventFields, heartbeat, progressEvent } from "./events.ts";
+import { requireParamHeaders } from "./param-headers.ts";
 import type { McpServer } from "./server.ts";
 import type { Tool } from "./tools.ts";
 import { UnaryProgress } from "./unary-progress.ts";
@@ -54,11 +55,14 @@ export class ToolWire extends BodyCallWire implements StreamWire {
 
   read(): Message {
     const { server, tool, id, message, stateless } = this.#call;
+    const { input } = tool.rpc.method;
     const token = this.#progressToken;
     if (tool.rpc.kind === "unary" && token !== undefined)
       this.#progress = new UnaryProgress(this.exchange, token, () => this.headerToSend(this.responseHeader));
     if (!stateless) this.#removeFromRunning = server.runningCalls.add(this.exchange, id, () => this.#cancel());
-    return this.decode(isJsonObject(tool.rpc.method.input) ? message.arguments : this.#valueOf(message.arguments));
+    const decoded = this.decode(isJsonObject(input) ? message.arguments : this.#valueOf(message.arguments));
+    if (stateless) requireParamHeaders(this.exchange, decoded, input, server.paramHeaders);
+    return decoded;
   }
 
   /** Ends a call that its client has cancelled, without a JSON-RPC response (MCP 2025-11-25, "Cancellation"). */
@@ -117,7 +121,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
 
   writeError(error: ConnectError): void {
     if (this.#finish()) return this.#endWith(event(this.#result(undefined, error)));
-    const httpStatus = challengeStatus(error);
+    const httpStatus = isProtocolError(error) ? httpStatusOf(error) : challengeStatus(error);
     const fields = withFieldsOf(this.responseHeader, []);
     if (httpStatus !== undefined) return respondWithError(this.exchange, error, this.#call.id, fields, httpStatus);
     const result = toUtf8(this.#result(undefined, error));

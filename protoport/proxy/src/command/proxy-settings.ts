@@ -53,6 +53,8 @@ export interface ProxySettings {
   readonly operationIds: OperationIds;
   /** The selectors in `mcp.tools`, which choose the RPCs that MCP clients may call. */
   readonly tools: readonly string[] | undefined;
+  /** The names in `mcp.paramHeaders`, by field. */
+  readonly paramHeaders: Readonly<Record<string, string>> | undefined;
   readonly visibility: ProxyConfiguration["visibility"];
   /** The source of the validation rules: nothing, the descriptor files, or all upstreams. */
   readonly validates: "none" | "files" | "upstreams";
@@ -102,6 +104,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     info: toInfo(read),
     operationIds: settings.openapi.operationIds,
     tools: settings.mcp?.tools,
+    paramHeaders: settings.mcp?.paramHeaders,
     visibility: settings.visibility,
     validates: settings.validateReflected ? "upstreams" : settings.validate ? "files" : "none",
     admin: admin.port === undefined ? undefined : { host: admin.host ?? listen.host, port: admin.port },

@@ -88,7 +88,7 @@ async function loadValidation({ validates }: ProxySettings): Promise<ServingPart
 }
 
 async function openMcp(
-  { tools }: ProxySettings,
+  { tools, paramHeaders }: ProxySettings,
   validation: ServingParts["validation"],
   { isListed }: AccessChecks,
 ): Promise<ProtocolExtension | undefined> {
@@ -99,6 +99,7 @@ async function openMcp(
     tools,
     path: mcpPath,
     serverInfo,
+    ...(paramHeaders && { paramHeaders }),
     ...(validation && { validation }),
     ...(isListed && { isListed }),
   });

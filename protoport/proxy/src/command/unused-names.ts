@@ -1,5 +1,5 @@
 import { describeUnusedLabels } from "@protoport/gateway/descriptors";
-import { unmatchedPatterns } from "@protoport/gateway/rest";
+import { createNameFilter, selectorOf, unmatchedPatterns } from "@protoport/gateway/rest";
 import { createDescriber, describeUnusedRules, findUnknownNames, selectableNames } from "../definitions/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
@@ -10,9 +10,10 @@ type ServedNames = Pick<ProxyGateway, "services" | "hiddenRpcs" | "visibilityLab
 /** Returns a line for each service or RPC name in the settings that is misspelled, not served, or hidden. */
 export function describeUnusedNames(
   { services, hiddenRpcs, visibilityLabels, descriptorReloads }: ServedNames,
-  { upstreams, rest, restServices, configuredMethods, authentication, tools = [], visibility }: ProxySettings,
+  settings: ProxySettings,
 ): readonly string[] {
-  const { typeNames, rpcs, paths, callableRpcs } = selectableNames(services);
+  const { upstreams, rest, restServices, configuredMethods, authentication, visibility } = settings;
+  const { typeNames, rpcs, paths } = selectableNames(services);
   const selected = selectedServices(upstreams, descriptorReloads);
   const describe = createDescriber(hiddenRpcs);
   return [
@@ -53,13 +54,34 @@ export function describeUnusedNames(
       (name) => `rest.omit has no effect for ${name}`,
       "no served RPC has this name",
     ),
+    ...describeUnusedTools(services, settings, describe),
+    ...describeUnusedLabels(visibility, visibilityLabels),
+  ];
+}
+
+/** Returns a line for each name in `mcp` that has no effect. */
+function describeUnusedTools(
+  services: ServedNames["services"],
+  { tools = [], paramHeaders = {} }: ProxySettings,
+  describe: ReturnType<typeof createDescriber>,
+): readonly string[] {
+  const { callableRpcs } = selectableNames(services);
+  const isTool = createNameFilter(tools);
+  const methods = services.flatMap((service) => service.methods).filter((each) => isTool?.(selectorOf(each)) === true);
+  const fields = methods.flatMap(({ input }) => input.fields.map(({ name }) => `${input.typeName}.${name}`));
+  return [
     ...describe(
       unmatchedPatterns(tools, callableRpcs),
       callableRpcs,
       (name) => `--mcp ${name} has no effect`,
       "no served RPC matches that can be a tool",
     ),
-    ...describeUnusedLabels(visibility, visibilityLabels),
+    ...describe(
+      findUnknownNames(Object.keys(paramHeaders), fields),
+      fields,
+      (name) => `mcp.paramHeaders has no effect for ${name}`,
+      "no tool's request has this field",
+    ),
   ];
 }
 

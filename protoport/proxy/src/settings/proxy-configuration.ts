@@ -21,7 +21,9 @@ export interface ProxyConfiguration {
   readonly responseBytes: number;
   readonly docs: boolean;
   readonly openapi: OpenApiSection;
-  readonly mcp: { readonly tools: readonly string[] } | undefined;
+  readonly mcp:
+    | { readonly tools: readonly string[]; readonly paramHeaders: Readonly<Record<string, string>> }
+    | undefined;
   readonly visibility: { readonly allow: readonly string[] } | undefined;
   readonly validate: boolean;
   readonly validateReflected: boolean;

@@ -1,5 +1,15 @@
 import type { SettingType } from "@protoport/command-line/settings";
-import { boolean, integer, list, mapping, number, ofSource, oneOf, text } from "@protoport/command-line/settings";
+import {
+  boolean,
+  integer,
+  list,
+  mapping,
+  number,
+  ofSource,
+  oneOf,
+  record,
+  text,
+} from "@protoport/command-line/settings";
 import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { defaultReadMaxBytes } from "@protoport/gateway/exchange";
 import { operationIdsType, profileNames, splitSwitches, switchNames } from "../definitions/index.ts";
@@ -276,6 +286,12 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
         about:
           "RPCs that AI agents may call as tools at `/mcp`, as `package.Service.Method`; `*` at the end is a wildcard.",
         flags: [{ name: "mcp", placeholder: "RPC", multiple: true }],
+      },
+      paramHeaders: {
+        type: record(fieldName),
+        fallback: {},
+        about:
+          "Request fields, as `package.Message.field`, that MCP clients repeat as `Mcp-Param-{name}` in the header, each with this name.",
       },
     }),
     about: "Tools of the Model Context Protocol. Default: none.",

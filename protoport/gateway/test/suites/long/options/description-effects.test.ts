@@ -66,6 +66,7 @@ const toolEffects: EffectsOf<McpOptions> = {
   isListed: () => compareTools({ isListed: () => false }),
   comments: () => compareTools({ comments }),
   validation: () => compareTools({ validation }),
+  paramHeaders: () => compareTools({ paramHeaders: { [`${reading.input.typeName}.sensor`]: "Sensor" } }),
   stream: () => compareTools({ stream: { messagesMax: 1 } }, "tools/call", watch(3)),
 };
 

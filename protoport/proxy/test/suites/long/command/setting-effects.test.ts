@@ -176,6 +176,13 @@ const otherEffects: Effects = {
     const init = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
     return compare({ off: toolSettings("WaterBed"), on: toolSettings("GetReading"), observe: bodyOf("/mcp", init) });
   },
+  "mcp.paramHeaders": () => {
+    const list = statelessRequest("tools/list");
+    const init = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
+    const tools = [`${greenhouse}.GetReading`];
+    const paramHeaders = { "greenhouse.v1.GetReadingRequest.sensor": "Sensor" };
+    return compare({ off: { mcp: { tools } }, on: { mcp: { tools, paramHeaders } }, observe: bodyOf("/mcp", init) });
+  },
   "visibility.allow": () => {
     const upstream = { descriptors: fileOf("restricted.binpb", descriptorSetOf(restrictedGreenhouse())) };
     return compare({
