@@ -104,7 +104,7 @@ export function peerOf(socket: Socket | undefined): Peer {
 
 const key: unique symbol = Symbol("connection");
 
-/** Returns an object that identifies a socket or a session, without access to it. */
+/** Returns an opaque key for a socket or a session. */
 export function keyOf(connection: object & { [key]?: object }): object {
   return (connection[key] ??= {});
 }
