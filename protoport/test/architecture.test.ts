@@ -178,11 +178,11 @@ test("every package has size limits", () => {
   expect(limits.map(({ name }) => name)).toEqual(protoportPackageNames);
 });
 
-/** The pages that list modules: architecture.md and the README of each package, and of each part of the gateway. */
+/** The pages that list modules: architecture.md and the README of each package's sources. */
 const pages = [
   architecture,
   ...readdirSync(protoportFolder, { recursive: true, encoding: "utf8" }).filter((path) =>
-    /^[a-z-]+\/src\/(?:[a-z]+\/)?README\.md$/.test(path),
+    /^[a-z-]+\/src\/README\.md$/.test(path),
   ),
 ].map((path) => ({ path, text: readFileSync(join(protoportFolder, path), "utf8") }));
 
