@@ -11,7 +11,7 @@ import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 // Ports are replaced by free ones.
 
 const folders = ["examples", "protoport/examples"];
-const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@connectrpc/connect-node": "2.2.0" };
+const peers = { "@grpc/grpc-js": "1.14.7", "@grpc/proto-loader": "0.8.1", "@connectrpc/connect-node": "2.3.0" };
 const runtimes = { "@oven/bun-linux-x64": "1.4.5", "@deno/linux-x64-glibc": "2.9.6" };
 const next = { next: "16.4.6", react: "19.3.1", "react-dom": "19.3.1", typescript: "5.9.3", "@types/react": "19.2.0" };
 

@@ -30,7 +30,7 @@ const [forGateway = "", forProxy = ""] = inProject.split("\n");
 /** The commands for a server. */
 const forServer = onServer.split("\n");
 
-const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.2.0" } as const;
+const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.3.0" } as const;
 const folders: string[] = [];
 let tarballs: HouseTarballs;
 
