@@ -47,7 +47,7 @@ export type {
   UpstreamCallObserver,
   VisibilityOptions,
 } from "./forward/index.ts";
-export { parseServiceRules } from "./definitions/service-config/index.ts";
+export { parseServiceRules } from "./definitions/service-config.ts";
 export {
   createUpstream,
   type Upstream,

@@ -3,7 +3,7 @@ const inHandlers = (...modules: readonly string[]): string[] => modules.map((nam
 
 /** The modules that a module, or part of one, may import. Any module may list a `gen` folder. */
 export const allowedImports: Readonly<Record<string, readonly string[]>> = {
-  proxy: ["proxy/definitions/service-config", "proxy/forward", "proxy/upstreams", "gateway"],
+  proxy: ["proxy/definitions/service-config.ts", "proxy/forward", "proxy/upstreams", "gateway"],
   "proxy/command": [
     "proxy",
     "proxy/definitions",
@@ -27,7 +27,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "command-line",
     "command-line/settings",
     "proxy/definitions",
-    "proxy/definitions/service-config",
+    "proxy/definitions/read-yaml.ts",
     "proxy/upstreams",
     "gateway/health",
     "gateway",
@@ -36,7 +36,8 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
   "proxy/definitions": [
     "auth",
     "proxy/definitions/compare",
-    "proxy/definitions/service-config",
+    "proxy/definitions/read-yaml.ts",
+    "proxy/definitions/service-config.ts",
     "command-line",
     "command-line/settings",
     "docs-page",
@@ -46,7 +47,8 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
     "gateway/openapi",
   ],
   "proxy/definitions/compare": ["auth", "gateway", "gateway/openapi"],
-  "proxy/definitions/service-config": ["gateway"],
+  "proxy/definitions/service-config.ts": ["proxy/definitions/read-yaml.ts", "gateway"],
+  "proxy/definitions/read-yaml.ts": ["gateway"],
   "proxy/forward": ["proxy/client", "proxy/upstreams", "command-line", "gateway/protobuf/gen", "gateway"],
   "proxy/client": ["proxy/upstreams", "gateway/engine", "gateway"],
   "proxy/upstreams": ["gateway/engine", "gateway/protobuf/gen", "gateway"],

@@ -42,7 +42,7 @@ import type { FieldRules } from "./field-rules.ts";
 import { createOperationIds, findOperationIdClash, type OperationIds } from "./operation-ids.ts";
 import { describePaths, type OnOmitted } from "./paths.ts";
 import { Schemas } from "./schemas.ts";
-import { createSecurity, type SecurityOptions } from "./security.ts";
+import { createSecurity, type SecurityOptions } from "./operation.ts";
 import { Tags } from "./tags.ts";
 
 /** Options for {@link createOpenApi}, with information that the definition does not contain. */

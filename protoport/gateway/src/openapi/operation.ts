@@ -1,14 +1,15 @@
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
+import { nearestName, withCode } from "../http/index.ts";
 import {
-  hasResponseStream,
   findProtoField,
+  hasResponseStream,
   printPathTemplate,
   resolveProtoPath,
   type RestBinding,
   type StreamForm,
 } from "../protocols/index.ts";
 import { trimComment } from "./comments.ts";
-import { fieldsOmittedNote, FieldBudget, operationFieldsMax } from "./field-budget.ts";
+import { FieldBudget, fieldsOmittedNote, operationFieldsMax } from "./field-budget.ts";
 import type {
   OpenApiContent,
   OpenApiMediaType,
@@ -17,13 +18,14 @@ import type {
   OpenApiResponse,
   OpenApiRpc,
   OpenApiSchema,
+  OpenApiSecurityRequirement,
+  OpenApiSecurityScheme,
   OpenApiVersion,
 } from "./open-api-document.ts";
 import type { PathParameter } from "./open-api-path.ts";
 import { externalDocsOf, openApiOptionsOf } from "./openapi-options.ts";
 import { describePathParameter, describeQuery } from "./parameters.ts";
 import type { BoundObject, Schemas } from "./schemas.ts";
-import type { Security } from "./security.ts";
 
 /** Options for {@link describeOperation}. All operations in a document have the same options. */
 export interface OperationOptions {
@@ -223,4 +225,64 @@ function summarize(method: DescMethod, comment = ""): Pick<OpenApiOperation, "su
     summary: summary.replaceAll("\n", " "),
     description: description || `The RPC \`${method.parent.typeName}.${method.name}\`.`,
   };
+}
+
+/** The options for {@link createSecurity}. */
+export interface SecurityOptions {
+  /** The security schemes, by name. */
+  readonly securitySchemes?: Readonly<Record<string, OpenApiSecurityScheme>>;
+  /**
+   * The alternative security requirements for operations. A caller needs all credentials in one alternative, each with
+   * the listed scopes. `{}` allows calls without a credential. Defaults to one alternative with all credentials in
+   * {@link securitySchemes}.
+   */
+  readonly security?: readonly OpenApiSecurityRequirement[];
+  /**
+   * Returns an RPC's alternative security requirements. `[]` means that the RPC needs no credential, and `undefined`
+   * means that {@link security} applies. `describeSecurity` from `createBearerAuth` creates a function for this option.
+   */
+  readonly describeSecurity?: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
+}
+
+/** A document's security requirements. */
+interface Security {
+  /** The security requirements for all operations without separate requirements. */
+  readonly ofDocument: readonly OpenApiSecurityRequirement[];
+  /** Returns an RPC's security requirements, or `undefined` if the document's requirements apply. */
+  readonly ofMethod: (method: DescMethod) => readonly OpenApiSecurityRequirement[] | undefined;
+}
+
+/** Creates the security requirements. @throws TypeError for a credential that `securitySchemes` does not contain */
+export function createSecurity({ securitySchemes = {}, security, describeSecurity }: SecurityOptions): Security {
+  const names = Object.keys(securitySchemes);
+  const all = Object.fromEntries(names.map((name) => [name, []]));
+  // An empty array means that no credential is required. Linters report a document without `security`.
+  const ofDocument = security ?? (names.length === 0 ? [] : [all]);
+  refuseUnknownSchemes(ofDocument, names, "security of createOpenApi");
+  const common = JSON.stringify(ofDocument);
+  return {
+    ofDocument,
+    ofMethod(method) {
+      const own = describeSecurity?.(method);
+      if (own === undefined || JSON.stringify(own) === common) return undefined;
+      refuseUnknownSchemes(
+        own,
+        names,
+        `describeSecurity of createOpenApi, for ${method.parent.typeName}.${method.name}`,
+      );
+      return own;
+    },
+  };
+}
+
+function refuseUnknownSchemes(
+  requirements: readonly OpenApiSecurityRequirement[],
+  names: readonly string[],
+  owner: string,
+): void {
+  const unknown = requirements.flatMap((requirement) => Object.keys(requirement)).find((name) => !names.includes(name));
+  if (unknown === undefined) return;
+  const nearest = nearestName(unknown, names);
+  const hint = nearest === undefined ? `accepted are ${names.join(", ")}` : `did you mean "${nearest}"?`;
+  throw withCode(new TypeError(`${owner}: "${unknown}" is not a name of securitySchemes; ${hint}`), "ERR_OPTIONS");
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
 import { documentFieldsMax, operationFieldsMax } from "../../src/openapi/field-budget.ts";
-import { base64Pattern, durationPattern, fieldMaskPattern } from "../../src/openapi/text-patterns.ts";
+import { base64Pattern, durationPattern, fieldMaskPattern } from "../../src/openapi/value-schema.ts";
 import type {
   OpenApiDocument,
   OpenApiOperation,

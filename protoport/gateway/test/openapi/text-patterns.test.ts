@@ -6,7 +6,7 @@ import {
   fieldMaskPattern,
   integerPattern,
   urlFieldMaskPattern,
-} from "../../src/openapi/text-patterns.ts";
+} from "../../src/openapi/value-schema.ts";
 import { parseBase64 } from "../../src/protobuf/messages/json/text-forms.ts";
 import { parseFieldMask } from "../../src/protobuf/messages/json/field-mask.ts";
 import { integerRangeOf, parseCanonicalInteger } from "../../src/protobuf/messages/json/numbers.ts";

@@ -11,9 +11,8 @@ import {
 } from "@protoport/gateway/http2-client";
 import { type CallSignal, type Envelope, EnvelopeReader } from "@protoport/gateway/forward";
 import type { PendingCall, Upstream } from "../upstreams/index.ts";
-import { type ResponseCoding, readResponseHead } from "./response-head.ts";
+import { type ClientMethod, readResponseHead, type ResponseCoding } from "./client-method.ts";
 import { readStatus, requestHeaderTooLargeError, resetError, responseHeaderTooLargeError } from "./call-status.ts";
-import type { ClientMethod } from "./client-method.ts";
 import { encodeRequestFields, type RequestFields } from "./request-fields.ts";
 import type { ResponseMessages } from "./response-messages.ts";
 import { type Retries, transparentRetries } from "./retries.ts";

@@ -1,22 +1,23 @@
-import type { CommandOutput } from "@protoport/command-line";
 import {
   createBearerAuth,
   createResourceMetadata,
   limitRates,
   openTokenVerifier,
   parsePlainTokens,
+  principalKey,
   type ResourceMetadata,
   type StaticToken,
   type TokenVerifier,
 } from "@protoport/auth";
 import type { OperatorLog } from "@protoport/auth/inputs";
+import type { CommandOutput } from "@protoport/command-line";
 import type { Admit, Endpoint } from "@protoport/gateway";
 import type { McpOptions } from "@protoport/gateway/mcp";
 import type { OpenApiOptions } from "@protoport/gateway/openapi";
+import { procedureOf } from "@protoport/gateway/rest";
+import { createRequiredScopes } from "../definitions/index.ts";
 import type { AuthenticationSection } from "../settings/index.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import { createRequiredScopes } from "../definitions/index.ts";
-import { createToolFilter } from "./tool-filter.ts";
 
 /** The MCP endpoint's path. */
 export const mcpPath = "/mcp";
@@ -171,5 +172,19 @@ function toOperatorLog({ out, err }: CommandOutput): OperatorLog {
   return {
     info: (fields, message) => out(`${message} ${JSON.stringify(fields)}`),
     warn: (fields, message) => err(`${message} ${JSON.stringify(fields)}`),
+  };
+}
+
+/** Creates a filter that lists only the tools that a caller's token may call. */
+function createToolFilter(
+  scopes: Readonly<Record<string, string>>,
+  isOpen: (procedure: string) => boolean,
+): NonNullable<McpOptions["isListed"]> {
+  const requiredScopes = createRequiredScopes(scopes);
+  return (method, { contextValues }) => {
+    const procedure = procedureOf(method);
+    const held = contextValues.get(principalKey)?.scopes;
+    if (held === "all" || isOpen(procedure)) return true;
+    return (requiredScopes(procedure) ?? []).every((scope) => held?.has(scope) === true);
   };
 }

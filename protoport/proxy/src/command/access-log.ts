@@ -1,10 +1,10 @@
 import { Code } from "@connectrpc/connect";
 import { credentialRefusalOf, principalKey } from "@protoport/auth";
 import type { CompletedRequest } from "@protoport/gateway";
-import { errorCodeOf } from "@protoport/gateway/errors";
 import { optionOf } from "@protoport/gateway/descriptors";
+import { errorCodeOf } from "@protoport/gateway/errors";
+import type { ProxyOptions } from "../create-proxy.ts";
 import type { ProxyConfiguration } from "../settings/index.ts";
-import { shownNames } from "./shown-names.ts";
 
 /** Maximum logged characters per path. No route matches a longer path. */
 const pathLengthMax = 256;
@@ -44,3 +44,26 @@ function toRecord(request: CompletedRequest): object {
     reason: refusal?.reason,
   };
 }
+
+/** The settings that error messages name instead of gateway options. Undefined for options without a setting. */
+export const shownNames: Required<Exclude<ProxyOptions["nameOptions"], boolean | undefined>> = {
+  acceptCompression: undefined,
+  "cors.origins": "cors.origins",
+  "cors.origins or crossSite": "cors.origins",
+  ignoreBodies: "rest.options: [ignoreBodies]",
+  jsonClientStreams: "rest.options: [jsonClientStreams]",
+  "jsonOptions.registry": undefined,
+  lenient: "rest.options: [lenient]",
+  "lenient or ignoredQueryParameters": "rest.options: [lenient]",
+  "limits.headerBytes": "headerBytes",
+  "limits.headerTimeoutMs": undefined,
+  "limits.requestTimeoutMs": undefined,
+  "limits.urlBytes": undefined,
+  mapsInQuery: "rest.options: [mapsInQuery]",
+  maxTimeoutMs: undefined,
+  readMaxBytes: "requestBytes",
+  requireConnectProtocolHeader: undefined,
+  "rest.json.canonicalIntegers": undefined,
+  "rest.json.unknownFields": undefined,
+  "sameValueAsPath or lenient": "rest.options: [sameValueAsPath] or [lenient]",
+};

@@ -18,20 +18,17 @@ import {
   Metrics,
 } from "@protoport/telemetry/metrics";
 import { SettingsProblem } from "../settings/index.ts";
-import { createAccessLog } from "./access-log.ts";
+import { createAccessLog, shownNames } from "./access-log.ts";
 import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
-import { failForSettings } from "./known-names.ts";
+import { describeUnusedNames, failForSettings } from "./known-names.ts";
 import { describeCauses, Notices } from "./notices.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 import { closeParts, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
-import { requireServable, requireServableFiles } from "./servable-settings.ts";
-import { shownNames } from "./shown-names.ts";
+import { describeUncheckedScopes, requireServable, requireServableFiles } from "./servable-settings.ts";
 import type { Terminal } from "./terminal.ts";
 import { toUrl } from "./to-url.ts";
-import { describeUncheckedScopes } from "./unchecked-scopes.ts";
-import { describeUnusedNames } from "./unused-names.ts";
 
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;

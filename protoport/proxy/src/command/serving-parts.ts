@@ -1,14 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
+import type { DescService } from "@bufbuild/protobuf";
 import type { CommandOutput } from "@protoport/command-line";
-import { isAddressOrNetwork } from "@protoport/gateway";
+import { createDocsPage } from "@protoport/docs-page";
+import { type Endpoint, isAddressOrNetwork, type RestOptions } from "@protoport/gateway";
 import { messageOf } from "@protoport/gateway/errors";
 import type { ServerPart } from "@protoport/gateway/health";
 import type { ProtocolExtension } from "@protoport/gateway/mcp";
+import { createOpenApiAsync, documentBaseOf, type OpenApiBase, type OpenApiOptions } from "@protoport/gateway/openapi";
 import type { openValidation } from "@protoport/gateway/validation";
-import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import type { ProxyGateway } from "../create-proxy.ts";
+import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import { type AccessChecks, challengedPathsOf, mcpPath, openAccessChecks } from "./access-checks.ts";
-import { createProxyDocs, type ProxyDocs } from "./proxy-docs.ts";
 import { packageVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
@@ -164,5 +166,61 @@ export function readinessOf(
     descriptors: { problem: proxy === undefined ? "the descriptors are not loaded yet" : undefined },
     upstream: { problem: isReachable ? undefined : "no upstream is reachable" },
     ...Object.fromEntries(parts),
+  };
+}
+
+/** The API description's endpoints. */
+interface ProxyDocs {
+  readonly endpoints: readonly Endpoint[];
+  /** Discards the description. The next request creates a new description. */
+  renew(): void;
+}
+
+/**
+ * Creates a proxy's description.
+ *
+ * @param getServed - returns the served services. Called at the first request
+ * @param warn - called if operation ids have other names than in the options
+ */
+export function createProxyDocs(
+  getServed: () => { readonly services: readonly DescService[]; readonly rest: RestOptions } | undefined,
+  {
+    info = {},
+    ...further
+  }: Pick<OpenApiBase, "info"> &
+    Pick<
+      OpenApiOptions,
+      "describeSecurity" | "jsonOptions" | "mcp" | "operationIds" | "securitySchemes" | "validation"
+    >,
+  warn: (text: string) => void,
+): ProxyDocs {
+  const create = (): readonly Endpoint[] =>
+    createDocsPage({
+      document: () => {
+        const { services = [], rest = {} } = getServed() ?? {};
+        const { securitySchemes } = further;
+        const options: OpenApiOptions = {
+          // The page sends credentials to the servers in the document, so an upstream must not add a server.
+          ...documentBaseOf(services, { info, servers: [{ url: "/" }], ...(securitySchemes && { securitySchemes }) }),
+          rest,
+          ...further,
+        };
+        return createOpenApiAsync(services, options).catch((error: unknown) => {
+          // Descriptors that an upstream sent after the start may have equal operation ids.
+          warn(`the document at /openapi.json has operationIds: full, because ${messageOf(error)}`);
+          return createOpenApiAsync(services, { ...options, operationIds: "full" });
+        });
+      },
+      open: true,
+    });
+  let current = create();
+  return {
+    endpoints: current.map((endpoint, at) => ({
+      ...endpoint,
+      handle: (request) => (current[at] ?? endpoint).handle(request),
+    })),
+    renew: () => {
+      current = create();
+    },
   };
 }

@@ -1,14 +1,15 @@
 import { pathToFileURL } from "node:url";
-import type { ForwardRules, ProxiedUpstreamOptions } from "../create-proxy.ts";
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { ForwardRules, MethodSettings, ProxiedUpstreamOptions } from "../create-proxy.ts";
 import {
   type HeaderRulesSection,
+  type MethodConfigSection,
   type ReadSettings,
   SettingsProblem,
   type UpstreamSection,
   type UpstreamTlsSection,
 } from "../settings/index.ts";
 import { findPatternProblems, type UpstreamOptions, type UpstreamTls } from "../upstreams/index.ts";
-import { toMethodSettings } from "./method-settings.ts";
 import { readPem } from "./pem-files.ts";
 
 /** Returns the options of all upstreams. @throws SettingsProblem for contradictions, InputError for an invalid file */
@@ -138,4 +139,34 @@ function toForwardRules(rules: HeaderRulesSection | undefined, hidden: readonly 
   const { allow, deny = [], rename = {}, set = {} } = rules ?? {};
   const added = Object.keys(set).length === 0 ? undefined : { set: () => set };
   return { ...(allow && { allow }), deny: [...deny, ...hidden], rename, ...added };
+}
+
+/**
+ * Returns a function that finds a method's settings, as in gRPC's service config. The most specific item applies: for
+ * the method, then for the service, then for all services.
+ */
+function toMethodSettings(items: readonly MethodConfigSection[]): (method: DescMethod) => MethodSettings | undefined {
+  const named = items.flatMap((item) => {
+    const settings = toSettings(item);
+    return item.name.map(({ service, method }): [string, MethodSettings] => [`${service}/${method}`, settings]);
+  });
+  const byName = new Map(named);
+  return ({ parent: { typeName }, name }) =>
+    byName.get(`${typeName}/${name}`) ?? byName.get(`${typeName}/`) ?? byName.get("/");
+}
+
+function toSettings({ timeout, retryPolicy }: MethodConfigSection): MethodSettings {
+  return {
+    timeoutMs: timeout,
+    timeoutMaxMs: timeout,
+    ...(retryPolicy && {
+      retry: {
+        maxAttempts: retryPolicy.maxAttempts,
+        initialBackoffMs: retryPolicy.initialBackoff,
+        maxBackoffMs: retryPolicy.maxBackoff,
+        backoffMultiplier: retryPolicy.backoffMultiplier,
+        retryableCodes: retryPolicy.retryableStatusCodes,
+      },
+    }),
+  };
 }

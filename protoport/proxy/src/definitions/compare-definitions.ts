@@ -11,7 +11,7 @@ import {
   withoutRules,
 } from "./compare/index.ts";
 import type { Definition } from "./definition.ts";
-import { InputError } from "./input-error.ts";
+import { InputError } from "./read-input.ts";
 
 /** Options for {@link compareDefinitions}. */
 export interface ComparisonOptions {

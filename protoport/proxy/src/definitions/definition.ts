@@ -10,7 +10,7 @@ import {
 } from "@protoport/gateway/descriptors";
 import { messageOf } from "@protoport/gateway/errors";
 import { createNameFilter } from "@protoport/gateway/rest";
-import { InputError } from "./input-error.ts";
+import { InputError } from "./read-input.ts";
 
 /** Maximum definition size in bytes. The descriptors for all Google APIs together take 30 MB. */
 export const definitionMaxBytes: number = 200 * 1024 * 1024;

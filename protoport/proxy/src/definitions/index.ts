@@ -8,13 +8,23 @@
  */
 export { checkCommand } from "./check-command.ts";
 export { definitionMaxBytes } from "./definition.ts";
-export { InputError } from "./input-error.ts";
-export { findUnknownSelectors, findUnknownServices, namesIn } from "./known-selectors.ts";
-export { openApiCommand } from "./openapi/openapi-command.ts";
-export { operationIdsType } from "./operation-ids-flag.ts";
-export { pluginCommand } from "./openapi/plugin-command.ts";
-export { readInput } from "./read-input.ts";
-export { readRules } from "./read-rules.ts";
-export { profileNames, splitSwitches, type SwitchName, switchNames, toRestOptions } from "./rest-switches.ts";
+export { InputError, readInput, readRules } from "./read-input.ts";
+export {
+  createDescriber,
+  describeUnusedRules,
+  findUnknownNames,
+  findUnknownSelectors,
+  findUnknownServices,
+  namesIn,
+  selectableNames,
+} from "./known-selectors.ts";
+export { openApiCommand, pluginCommand } from "./openapi/openapi-commands.ts";
+export {
+  operationIdsType,
+  profileNames,
+  splitSwitches,
+  type SwitchName,
+  switchNames,
+  toRestOptions,
+} from "./definition-flags.ts";
 export { createRequiredScopes, findUncheckedScopes, type UncheckedRpcs } from "./unchecked-scopes.ts";
-export { createDescriber, describeUnusedRules, findUnknownNames, selectableNames } from "./unused-names.ts";

@@ -1,33 +1,34 @@
 import { AsyncResource } from "node:async_hooks";
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { ConnectError, type ConnectRouterOptions } from "@connectrpc/connect";
-import type { BodyMemory, HeaderFields } from "@protoport/gateway/exchange";
 import type { HiddenParts } from "@protoport/gateway/descriptors";
-import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/messages";
 import { problem } from "@protoport/gateway/errors";
+import type { BodyMemory, HeaderFields } from "@protoport/gateway/exchange";
 import {
+  type Caller,
   Envelope,
   envelopeBytes,
   type ForwardedMessage,
-  type ProtocolName,
-  toEnvelope,
-  type Caller,
   type Forwarder,
+  LazyHeaders,
+  type ProtocolName,
   type Reply,
+  toEnvelope,
 } from "@protoport/gateway/forward";
+import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/messages";
 import {
   type CallInit,
-  messageEncodingError,
   ClientMethod,
-  type Retries,
+  messageEncodingError,
   OutgoingStream,
   OutgoingUnary,
+  type RequestFields,
+  type Retries,
 } from "../client/index.ts";
 import { defaultRestTimeoutMs, type Upstream } from "../upstreams/index.ts";
-import type { ForwardedFields } from "./forward-rules.ts";
-import { ResponseMetadata, forwardHeader } from "./forwarded-metadata.ts";
+import { type AddedFields, type ForwardedFields, noAddedFields } from "./forward-rules.ts";
 import type { UpstreamCallObserver } from "./observe-calls.ts";
-import { transportError, malformedResponseError, descriptorMismatchError } from "./upstream-errors.ts";
+import { descriptorMismatchError, malformedResponseError, transportError } from "./upstream-errors.ts";
 
 /** An RPC with the settings for forwarding its calls. */
 export interface ForwardTarget {
@@ -249,4 +250,55 @@ function reportedError(
 ): ConnectError {
   if (trailer === undefined) return transportError(error);
   return hidden?.removeFromDetails(error) ?? error;
+}
+
+/** Whether callers' credentials are forwarded. A credential for an MCP server must not be passed on. */
+const forwardsCredential: Readonly<Record<ProtocolName, boolean>> = {
+  connect: true,
+  grpc: true,
+  "grpc-web": true,
+  mcp: false,
+  rest: true,
+};
+
+/** Returns the fields in a caller's header that are forwarded to the upstream. */
+export function forwardHeader({ request, headers }: Caller, fields: ForwardedFields): RequestFields {
+  const { requestHeader } = headers;
+  const fieldList = requestHeader instanceof LazyHeaders ? requestHeader.fields : [...requestHeader].flat();
+  const added = fields.added(request);
+  const isHidden = !forwardsCredential[request.protocol] && !fields.forwardsMcpCredential;
+  return fields.select(isHidden ? withoutCredential(fieldList) : fieldList, added);
+}
+
+/** Drops the field `authorization` by its received name, so that no rule can rename the credential. */
+function withoutCredential(fields: HeaderFields): HeaderFields {
+  return fields.filter((_, at) => fields[at - (at % 2)]?.toLowerCase() !== "authorization");
+}
+
+/** Forwards an upstream response's header and trailer to the caller. */
+export class ResponseMetadata {
+  readonly #caller: Caller;
+  readonly #fields: ForwardedFields;
+  /** Computed before the call is sent, so that an error in `set` is not reported as an upstream error. */
+  readonly #added: AddedFields;
+
+  constructor(caller: Caller, fields: ForwardedFields) {
+    this.#caller = caller;
+    this.#fields = fields;
+    this.#added = fields.added(caller.request);
+  }
+
+  /** Forwards the header section. A trailers-only response has no header section. */
+  header(fields: HeaderFields): void {
+    append(this.#caller.headers.responseHeader, this.#fields.select(fields, this.#added).fields);
+    this.#caller.begin();
+  }
+
+  trailer(fields: HeaderFields): void {
+    append(this.#caller.headers.responseTrailer, this.#fields.select(fields, noAddedFields).fields);
+  }
+}
+
+function append(headers: Headers, fields: HeaderFields): void {
+  for (let at = 0; at < fields.length; at += 2) headers.append(fields[at] ?? "", fields[at + 1] ?? "");
 }

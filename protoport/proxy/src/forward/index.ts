@@ -5,8 +5,7 @@
  * The module does not depend on sockets or on the callers' protocols.
  */
 export type { DescriptorSource, ServiceDescriptors, UpstreamDescriptors } from "./descriptors.ts";
-export { DescriptorReader, isUnreachable, type ReadDescriptors, toError } from "./descriptor-reader.ts";
-export { readAll } from "./read-all.ts";
+export { DescriptorReader, isUnreachable, readAll, type ReadDescriptors, toError } from "./descriptor-reader.ts";
 export { UnknownPaths } from "./unknown-paths.ts";
 export type { CallEnd, RetryPolicy } from "../client/index.ts";
 export type { ForwardRules } from "./forward-rules.ts";

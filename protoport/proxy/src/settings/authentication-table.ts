@@ -1,5 +1,5 @@
 import { type IntrospectionSource, jwtAlgorithms, type JwtSource, openOptionProblem } from "@protoport/auth";
-import { secret } from "./secret-types.ts";
+import { secret } from "./field-types.ts";
 import type { SettingType } from "@protoport/command-line/settings";
 import { boolean, formatted, list, mapping, oneOf, publicUrl, record, text } from "@protoport/command-line/settings";
 

@@ -6,7 +6,7 @@
  * opens no sockets, and reads only secret files.
  */
 export type { AuthenticationSection } from "./authentication-table.ts";
-export { proxyConfigurationSchema, settingTable } from "./describe-settings.ts";
+export { type FlagOfSetting, flagsOfSettings, proxyConfigurationSchema, settingTable } from "./setting-flags.ts";
 export type { MethodConfigSection, MethodNameSection } from "./method-config-table.ts";
 export type { ProxyConfiguration, RestSection, RestServiceSection } from "./proxy-configuration.ts";
 export {
@@ -15,7 +15,6 @@ export {
   type ReadSettings,
   SettingsProblem,
 } from "./read-proxy-configuration.ts";
-export { type FlagOfSetting, flagsOfSettings } from "./setting-flags.ts";
 export {
   type HeaderRulesSection,
   parseServiceFlag,

@@ -1,7 +1,7 @@
 import { type ParsedFlags, textsOf } from "@protoport/command-line";
 import type { Located, Members, SettingFlag } from "@protoport/command-line/settings";
 import { findLocated, memberPath, ofSource, subjectOf } from "@protoport/command-line/settings";
-import { readLocatedYaml, YamlProblem, type YamlValue } from "../definitions/service-config/index.ts";
+import { readLocatedYaml, YamlProblem, type YamlValue } from "../definitions/read-yaml.ts";
 import type { ProxyConfiguration } from "./proxy-configuration.ts";
 import { proxyConfigurationType } from "./setting-table.ts";
 

@@ -1,4 +1,4 @@
-import type { Members, SettingFlag } from "@protoport/command-line/settings";
+import type { JsonSchema, Members, SettingFlag } from "@protoport/command-line/settings";
 import { proxyConfigurationType } from "./setting-table.ts";
 
 /** A flag and the setting to which it belongs. */
@@ -39,4 +39,23 @@ export function settingRows(
     const row = { path, type: type.label, about, fallback, isRequired: required === true, flags };
     return [row, ...(type.members ? settingRows(type.members, `${path}${type.isList === true ? "[]" : ""}.`) : [])];
   });
+}
+
+/** Returns the configuration file's JSON Schema. */
+export function proxyConfigurationSchema(): JsonSchema {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Configuration of protoport",
+    ...proxyConfigurationType.schema,
+  };
+}
+
+/** Returns the table in protoport/docs/reference/proxy-configuration.md, as Markdown lines. */
+export function settingTable(): string[] {
+  const rows = settingRows().map(({ path, type, about, fallback, isRequired, flags }) => {
+    const initial = isRequired ? ", required" : fallback === undefined ? "" : `, \`${JSON.stringify(fallback)}\``;
+    const names = [path, ...flags.map(({ name }) => `--${name}`)].map((name) => `\`${name}\``).join(" ");
+    return `| ${names} | ${type}${initial} | ${about.replaceAll("|", "\\|")} |`;
+  });
+  return ["| setting and flag | type and default | meaning |", "|---|---|---|", ...rows];
 }

@@ -7,12 +7,10 @@
  * a free stream.
  */
 export { ConnectBackoff } from "./connect-backoff.ts";
-export { type UpstreamTls } from "./open-socket.ts";
-export { TlsFilesError } from "./tls-errors.ts";
+export { TlsFilesError, type UpstreamTls } from "./open-socket.ts";
 export { isProtocolField, isSettable } from "./protocol-fields.ts";
-export { requireRange } from "./require-range.ts";
+export { requireRange, type UpstreamLookup, upstreamOptionNames, type UpstreamOptions } from "./upstream-options.ts";
 export type { PendingCall, RefusalReason } from "./call-queue.ts";
 export { createUpstream, Upstream, type UpstreamLoad } from "./upstream.ts";
 export { defaultRestTimeoutMs, type UpstreamLimits, upstreamLimits } from "./upstream-limits.ts";
-export { type UpstreamLookup, type UpstreamOptions, upstreamOptionNames } from "./upstream-options.ts";
 export { findPatternProblems, type PatternProblem, ServiceOwners } from "./service-owners.ts";

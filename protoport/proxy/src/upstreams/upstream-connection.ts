@@ -4,8 +4,7 @@ import { type BacklogBudget } from "@protoport/gateway/http2-client";
 import { errorName } from "@protoport/gateway/errors";
 import { ClientConnection, type Http2Limits } from "@protoport/gateway/http2-client";
 import { HealthWatch } from "./health-watch.ts";
-import type { PreparedTls } from "./open-socket.ts";
-import { explainTlsError, missingClientCertificate } from "./tls-errors.ts";
+import { explainTlsError, missingClientCertificate, type PreparedTls } from "./open-socket.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 import type { UpstreamLimits } from "./upstream-limits.ts";
 

@@ -1,7 +1,7 @@
+import { inspect } from "node:util";
 import { timerMsMax } from "@protoport/gateway/exchange";
 import { type OptionNames, required, withDefaultLimits } from "@protoport/gateway/options";
-import { type UpstreamTls } from "./open-socket.ts";
-import { requireRange } from "./require-range.ts";
+import type { UpstreamTls } from "./open-socket.ts";
 import {
   connectionsDefault,
   connectionsMax,
@@ -92,4 +92,11 @@ export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamO
     requireRange(`limits.${name}`, value, 1, maximum);
   }
   return settings;
+}
+
+/** @throws RangeError if the value is not a number from `least` to `most` */
+export function requireRange(name: string, value: number, least: number, most: number): void {
+  // A JavaScript caller may pass a string, for example from an environment variable.
+  if (typeof value === "number" && value >= least && value <= most) return;
+  throw new RangeError(`${name} must be between ${least} and ${most}, got ${inspect(value)}`);
 }

@@ -2,7 +2,6 @@ import type { Socket } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import { openSocket } from "./open-socket.ts";
-import type { ServerLoad } from "./pick-server.ts";
 import { nameAddress, type UpstreamAddress } from "./upstream-address.ts";
 import { type ServerSettings, UpstreamConnection } from "./upstream-connection.ts";
 
@@ -191,4 +190,24 @@ export class UpstreamServer implements ServerLoad {
     this.problem = new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
     this.#events.onChange();
   }
+}
+
+/** A server that can get calls. */
+interface ServerLoad {
+  /** How many calls are in flight to the server. */
+  readonly calls: number;
+}
+
+/**
+ * Returns the less loaded of two random servers ("The Power of Two Choices"). The load is distributed nearly as evenly
+ * as with the least loaded server. Only two servers are checked, and clients do not all pick the same server.
+ */
+export function pickServer<Server extends ServerLoad>(servers: readonly Server[]): Server | undefined {
+  const count = servers.length;
+  if (count < 2) return servers[0];
+  const first = Math.trunc(Math.random() * count);
+  // The second server is any server except the first, with uniform probability.
+  const second = (first + 1 + Math.trunc(Math.random() * (count - 1))) % count;
+  const [one, other] = [servers[first], servers[second]];
+  return one !== undefined && other !== undefined && one.calls > other.calls ? other : one;
 }

@@ -4,12 +4,11 @@ import { refuseUnknownOptions } from "@protoport/gateway/options";
 import { AddressResolver } from "./address-resolver.ts";
 import { CallQueue, type PendingCall, type RefusalReason } from "./call-queue.ts";
 import { prepareTls } from "./open-socket.ts";
-import { pickServer } from "./pick-server.ts";
+import { pickServer, type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 import { nameAddress, readUpstreamAddress, type UpstreamAddress } from "./upstream-address.ts";
 import type { ServerSettings, UpstreamConnection } from "./upstream-connection.ts";
 import { toClientLimits, type UpstreamLimits } from "./upstream-limits.ts";
 import { readUpstreamOptions, upstreamOptionNames, type UpstreamOptions } from "./upstream-options.ts";
-import { type ServerEvents, UpstreamServer } from "./upstream-server.ts";
 
 /** An {@link Upstream}'s current load. */
 export interface UpstreamLoad {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { gzip } from "../../../gateway/src/protocols/compression/index.ts";
 import { errorCodeOf } from "../../../gateway/src/index.ts";
 import { codeOfHttpStatus, readStatus, resetError, responseError } from "../../src/client/call-status.ts";
-import { readResponseHead } from "../../src/client/response-head.ts";
+import { readResponseHead } from "../../src/client/client-method.ts";
 import { malformedResponseError, transportError } from "../../src/forward/upstream-errors.ts";
 
 // The errors for responses and resets by a gRPC server, and what the proxy's caller gets instead.

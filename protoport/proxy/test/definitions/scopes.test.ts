@@ -5,7 +5,7 @@ import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts"
 import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
-import { createProxyDocs } from "../../src/command/proxy-docs.ts";
+import { createProxyDocs } from "../../src/command/serving-parts.ts";
 import { compareDefinitions, parseDefinition, writeOpenApi } from "../../src/definitions/entry.ts";
 import { createRequiredScopes } from "../../src/definitions/index.ts";
 import { runOpenApi } from "../suites/long/definitions/openapi/run-openapi.ts";

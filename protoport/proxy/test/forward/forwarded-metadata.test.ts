@@ -3,7 +3,7 @@ import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
 import { LazyHeaders, type ProtocolName } from "../../../gateway/src/protocols/index.ts";
 import type { Caller } from "../../../gateway/src/serve/index.ts";
 import { compileForwardRules, type ForwardRules } from "../../src/forward/forward-rules.ts";
-import { forwardHeader, ResponseMetadata } from "../../src/forward/forwarded-metadata.ts";
+import { forwardHeader, ResponseMetadata } from "../../src/forward/forward-call.ts";
 
 // Which credentials are forwarded per protocol, and which fields of a response go to its header and trailer.
 

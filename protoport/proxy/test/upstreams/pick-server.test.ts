@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pickServer } from "../../src/upstreams/pick-server.ts";
+import { pickServer } from "../../src/upstreams/upstream-server.ts";
 
 /** Returns how often each of some servers with these calls in flight is picked in 2,000 attempts. */
 function countPicks(calls: readonly number[]): readonly number[] {

@@ -3,7 +3,7 @@ import { createServer as createTcpServer } from "node:net";
 import { createServer, type TlsOptions } from "node:tls";
 import { expect, test } from "vitest";
 import { createUpstream, type UpstreamTls } from "../../src/upstreams/index.ts";
-import { explainTlsError } from "../../src/upstreams/tls-errors.ts";
+import { explainTlsError } from "../../src/upstreams/open-socket.ts";
 import { createCertificate } from "../../../testing/src/http/certificate.ts";
 import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { openGreenhouse, wateringOf } from "../../../testing/src/gateway/greenhouse-client.ts";

@@ -1,10 +1,7 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import type { ChangeList } from "./change.ts";
-import type { Usage } from "./usage.ts";
-import { compareEnums } from "./compare-enums.ts";
 import { compareVisibility, compareVisibilityOfType } from "./compare-visibility.ts";
-import { counterpartOf } from "./field-shape.ts";
-import type { CompareRules } from "./compare-rules.ts";
 
 /**
  * Compares the visibility and the validation rules of message types and their fields' types. Two types are compared
@@ -56,4 +53,40 @@ export class MessageComparison {
     this.#compared.add(key);
     return false;
   }
+}
+
+/** Compares two enums. Values correspond if they have the same name, or otherwise the same number. */
+function compareEnums(before: DescEnum, now: DescEnum, changes: ChangeList): void {
+  compareVisibilityOfType(before, now, changes);
+  for (const old of before.values) {
+    const value = now.values.find(({ name }) => name === old.name) ?? now.value[old.number];
+    compareVisibility(old, value ?? { missingIn: now }, `${before.typeName}.${old.name}`, changes);
+  }
+}
+
+/** Compares the rules that requests must satisfy. */
+export interface CompareRules {
+  compareFields(old: DescField, field: DescField, usage: Usage): void;
+  /** Checks the rules on a new field. */
+  checkNewField(field: DescField, usage: Usage): void;
+  /** Compares the rules on two messages and on their oneofs. */
+  compareMessages(before: DescMessage, now: DescMessage, usage: Usage): void;
+}
+
+/** Returns the field of `type` with the same number as `field`, or otherwise the field with the same name. */
+export function counterpartOf(field: DescField, type: DescMessage): DescField | undefined {
+  return (
+    type.fields.find(({ number }) => number === field.number) ?? type.fields.find(({ name }) => name === field.name)
+  );
+}
+
+/** Returns whether a message distinguishes a default value from no value. */
+export function hasPresence({ presence }: DescField): boolean {
+  return presence !== FeatureSet_FieldPresence.IMPLICIT;
+}
+
+/** Where a message is used: in requests or responses, and in which request, such as `GET /v1/{id}`. */
+export interface Usage {
+  readonly direction: "request" | "response";
+  readonly request: string;
 }

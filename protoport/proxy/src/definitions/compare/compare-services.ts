@@ -4,11 +4,10 @@ import { createOperationIds, type OperationIds } from "@protoport/gateway/openap
 import { type RestBinding, type RestOptions, selectorOf, checkRestRoutes } from "@protoport/gateway/rest";
 import { type Change, ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
-import { MessageComparison } from "./compare-messages.ts";
+import { type CompareRules, MessageComparison } from "./compare-messages.ts";
 import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
 import { compareRoutes, type RoutedMethods } from "./compare-routes.ts";
 import { compareVisibility } from "./compare-visibility.ts";
-import type { CompareRules } from "./compare-rules.ts";
 
 /** Creates a comparison for validation rules, which requires protovalidate. */
 export type OpenRules = (changes: ChangeList) => CompareRules;

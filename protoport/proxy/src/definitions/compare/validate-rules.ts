@@ -9,10 +9,8 @@ import {
 } from "@bufbuild/protobuf";
 import type { Validator } from "@bufbuild/protovalidate";
 import type { ChangeList } from "./change.ts";
-import type { Usage } from "./usage.ts";
+import { type CompareRules, counterpartOf, hasPresence, type Usage } from "./compare-messages.ts";
 import type { OpenRules } from "./compare-services.ts";
-import type { CompareRules } from "./compare-rules.ts";
-import { counterpartOf, hasPresence } from "./field-shape.ts";
 import { flattenRules, narrowedRules, type RuleValues } from "./narrowed-rules.ts";
 
 /** Loads the comparison for `buf.validate` rules. @throws Error if `@bufbuild/protovalidate` is not installed */

@@ -8,7 +8,7 @@ import { file_orders_v1_orders, OrderService } from "../../../../testing/src/gen
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { createGateway } from "../../../../gateway/src/index.ts";
 import { readDescriptorSet } from "../../../../gateway/src/protobuf/index.ts";
-import { createProxyDocs } from "../../../src/command/proxy-docs.ts";
+import { createProxyDocs } from "../../../src/command/serving-parts.ts";
 import { runOpenApi } from "../../suites/long/definitions/openapi/run-openapi.ts";
 
 // grpc-gateway's option openapiv2_swagger, in documents that the command `openapi` writes and the proxy serves.

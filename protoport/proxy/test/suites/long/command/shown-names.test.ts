@@ -5,7 +5,7 @@ import { KitchenSink } from "../../../../../testing/src/gen/kitchensink/v1/kitch
 import { startKitchenSink } from "../../../../../testing/src/gateway/kitchen-sink.ts";
 import { startProxy, type TestProxy } from "../../../../../testing/src/gateway/proxy.ts";
 import { toProxySettings } from "../../../../src/command/proxy-settings.ts";
-import { shownNames } from "../../../../src/command/shown-names.ts";
+import { shownNames } from "../../../../src/command/access-log.ts";
 import { readProxyConfiguration } from "../../../../src/settings/index.ts";
 
 // Refused requests name the command settings that accept them, and no library options.

@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { afterAll, describe, expect, test } from "vitest";
 import { proxyCommand } from "../../../../src/command/program.ts";
-import { switchNames, toRestOptions } from "../../../../src/definitions/rest-switches.ts";
+import { switchNames, toRestOptions } from "../../../../src/definitions/definition-flags.ts";
 import { createGateway, parseHttpRules } from "../../../../../gateway/src/index.ts";
 import { file_files_v1_files } from "../../../../../testing/src/gen/files/v1/files_pb.ts";
 import {

@@ -1,8 +1,8 @@
 import { toJson } from "@bufbuild/protobuf";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { HttpRuleSchema } from "../../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
-import { parseServiceRules } from "../../../src/definitions/service-config/index.ts";
+import { HttpRuleSchema } from "../../../gateway/src/protobuf/gen/google/api/http_pb.ts";
+import { parseServiceRules } from "../../src/definitions/service-config.ts";
 
 const rules = [
   { selector: "a.B.C", get: "/v1/{name=x/*}", additionalBindings: [{ post: "/v1/x:c", body: "*" }] },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readYaml } from "../../../../../src/definitions/service-config/read-yaml.ts";
+import { readYaml } from "../../../../src/definitions/read-yaml.ts";
 
 // Tests the accepted YAML, and errors with line and column.
 

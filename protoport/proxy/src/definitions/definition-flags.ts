@@ -1,6 +1,8 @@
+import { type Flag, type ParsedFlags, readFlag, readValue, textsOf } from "@protoport/command-line";
+import { oneOf, type SettingType } from "@protoport/command-line/settings";
+import type { VisibilityOptions } from "@protoport/gateway/descriptors";
+import type { OperationIds } from "@protoport/gateway/openapi";
 import type { RestOptions, RestProfile, RestServiceOptions } from "@protoport/gateway/rest";
-import { readValue } from "@protoport/command-line";
-import { oneOf } from "@protoport/command-line/settings";
 
 /** The names of a type's boolean members. */
 type BooleansOf<Options> = {
@@ -57,3 +59,30 @@ export function toRestOptions(names: ReadonlySet<SwitchName>, profile: RestProfi
 
 /** The names of all profiles. */
 export const profileNames: readonly RestProfile[] = ["strict", "google", "grpc-gateway", "envoy", "a2a"];
+
+/** The flag `--visibility` for commands that read a definition. */
+export const visibilityFlag: Flag = {
+  value: "LABEL",
+  about: "hides what has a rule of google.api.visibility without LABEL",
+  multiple: true,
+};
+
+/** Returns what the flag makes visible, or `undefined` if all elements are visible. */
+export function visibilityOf({ visibility }: ParsedFlags): VisibilityOptions | undefined {
+  return visibility === undefined ? undefined : { allow: textsOf(visibility) };
+}
+
+/** The flag for the names in operation ids. */
+export const operationIdsFlag: Flag = {
+  value: "NAMES",
+  about: "the names in operation ids: service (with the version, the default), rpc, or full (with the package)",
+};
+
+/** The type of the names in operation ids. */
+export const operationIdsType: SettingType<OperationIds> = oneOf(["service", "rpc", "full"]);
+
+/** Returns the option that {@link operationIdsFlag} sets. @throws UsageError for unknown names */
+export function operationIdsOf(flags: ParsedFlags): { readonly operationIds?: OperationIds } {
+  const operationIds = readFlag(flags, "operation-ids", operationIdsType);
+  return operationIds === undefined ? {} : { operationIds };
+}

@@ -1,3 +1,4 @@
+import { writeFile } from "node:fs/promises";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import {
   CodeGeneratorRequestSchema,
@@ -6,12 +7,48 @@ import {
   Edition,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { type CommandOf, type CommandOutput, parseCommand, textOf } from "@protoport/command-line";
+import { type CommandOf, type CommandOutput, parseCommand, textOf, UsageError } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/errors";
-import { parseDefinition, readBytes } from "../definition.ts";
-import { visibilityOf } from "../visibility-flag.ts";
-import { documentFlags } from "./document-flags.ts";
-import { documentOfFlags, formatOf } from "./document-of-flags.ts";
+import { parseDefinition, readBytes, readDefinition } from "../definition.ts";
+import { InputError } from "../read-input.ts";
+import { visibilityOf } from "../definition-flags.ts";
+import { documentFlags, documentOfFlags, formatOf } from "./document-of-flags.ts";
+
+/** Writes a descriptor set's OpenAPI document. */
+export const openApiCommand: CommandOf<CommandOutput> = {
+  name: "openapi",
+  summary: "write the OpenAPI document of a definition, without an upstream",
+  operands: [{ name: "SET", about: "a binary descriptor set, as for check; with source info, it has the comments" }],
+  flags: {
+    out: { value: "FILE", about: "writes the document to this file; default standard output" },
+    ...documentFlags,
+  },
+  notes: ["Exit code: 0 if the document is written, 1 if the HTTP rules are not valid, 2 for an argument or a file."],
+  run: async (flags, [file = ""], { out, err }) => {
+    const path = textOf(flags["out"]);
+    try {
+      const format = formatOf(flags, path);
+      const definition = await readDefinition(file, visibilityOf(flags));
+      definition.warnings.forEach((problem) => err(problem));
+      const bytes = await documentOfFlags(definition, flags, format, err);
+      if (path === undefined) out(new TextDecoder().decode(bytes).replace(/\n$/, ""));
+      else await writeDocument(path, bytes);
+      return 0;
+    } catch (error) {
+      if (error instanceof UsageError) throw error;
+      err(error instanceof InputError ? error.message : `cannot describe the definition: ${messageOf(error)}`);
+      return error instanceof InputError ? 2 : 1;
+    }
+  },
+};
+
+async function writeDocument(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await writeFile(path, bytes);
+  } catch (error) {
+    throw new InputError(`cannot write ${path}: ${messageOf(error)}`);
+  }
+}
 
 /** A plugin's streams. */
 interface PluginStreams {
