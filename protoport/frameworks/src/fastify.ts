@@ -16,7 +16,7 @@ export interface FastifyReplyLike {
   readonly raw: Parameters<NodeHandler>[1];
   getHeaders(): Readonly<Record<string, number | string | readonly string[] | undefined>>;
   callNotFound(): unknown;
-  send(error: Error): unknown;
+  send(error?: Error): unknown;
 }
 
 /** The members that the plugin uses in a Fastify instance, in versions 4 and 5. */
@@ -75,7 +75,7 @@ type HttpMethod = (typeof commonMethods)[number];
  * A Fastify plugin that serves Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin is
  * encapsulated. Its content type parsers do not affect the application. The application's hooks up to `preHandler` and
  * the hook `onResponse` run for the plugin's calls. `onSend` does not run, because the gateway writes the response
- * itself.
+ * itself. With `@fastify/cookie`, `onSend` runs before the call, without a payload.
  *
  * Registers one route per path and method that the gateway serves, and `app.printRoutes()` prints these routes. The
  * application serves all other requests, including other methods on these paths.
@@ -120,14 +120,18 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
       // The routes have no schemas that @fastify/swagger could describe.
       schema: { hide: true },
       handler: (request, reply) => {
-        copyFields(reply, report);
         const { method, headers } = request.raw;
         const asked = String(headers["access-control-request-method"]);
         const owner = method === "OPTIONS" ? sharing.find((each) => each.methods.has(asked)) : undefined;
-        (owner?.mount ?? mount).serve(request, request.raw, reply.raw, (error) => {
-          if (error === undefined) reply.callNotFound();
-          else reply.send(error);
-        });
+        const serve = (): void => {
+          copyFields(reply, report);
+          (owner?.mount ?? mount).serve(request, request.raw, reply.raw, (error) => {
+            if (error === undefined) reply.callNotFound();
+            else reply.send(error);
+          });
+        };
+        if ("setCookie" in reply) runOnSend(reply, serve);
+        else serve();
       },
     };
     try {
@@ -148,6 +152,28 @@ function explainRefusedRoute(error: unknown, procedures: readonly string[]): unk
   if (!isDuplicate && !isUnknownMethod) return error;
   const remedy = isDuplicate ? "remove the application's route" : "call app.addHttpMethod before app.register";
   return new Error(`${error.message} (for ${names}): ${remedy}, or add the RPC to rest.omit`, { cause: error });
+}
+
+/**
+ * Runs the `onSend` hooks of a route as for a response without a payload, and then calls `serve`. `@fastify/cookie` and
+ * `@fastify/session` set their cookies in these hooks. If a hook fails, sends the response to its error instead.
+ */
+function runOnSend(reply: FastifyReplyLike, serve: () => void): void {
+  const { raw } = reply;
+  let header: Parameters<typeof raw.writeHead>[1];
+  const response: FastifyReplyLike["raw"] = Object.create(raw, {
+    statusCode: { value: 200, writable: true },
+    writeHead: { value: (_status: number, fields: typeof header) => void (header = fields) },
+    end: {
+      value: (payload?: string) => {
+        if (response.statusCode < 400) serve();
+        else raw.writeHead(response.statusCode, header).end(payload ?? "");
+      },
+    },
+  });
+  // Hooks get a reply that inherits everything but its response.
+  const empty: FastifyReplyLike = Object.create(reply, { raw: { value: response } });
+  empty.send();
 }
 
 /** Adds the header fields that hooks have set on `reply` to the response. Reports those that HTTP forbids instead. */

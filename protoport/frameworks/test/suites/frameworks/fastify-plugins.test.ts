@@ -45,6 +45,19 @@ async function checkCalls(app: Application, prefixes: readonly string[]): Promis
   return [url, response];
 }
 
+interface Cookies {
+  setCookie(name: string, value: string): void;
+}
+type Hook = (request: object, reply: Cookies, ...others: unknown[]) => void;
+
+const setLast: Hook = (_request, reply, payload, done) => {
+  reply.setCookie("last", "2");
+  Object(done)(null, payload);
+};
+
+const namesIn = ({ headers }: Injected): readonly string[] =>
+  [headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split("=")[0] ?? "");
+
 describe.each(Object.entries(folders))("Fastify, %s major version", (version, folder) => {
   const fastify: () => Application = requireFrom(folder)("fastify");
   const requirePlugin = pluginsOfFastify(version);
@@ -86,17 +99,45 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
     });
   });
 
-  test("a hook adds a cookie with serializeCookie of @fastify/cookie", async () => {
-    const app = create();
-    app.register(requirePlugin("cookie"));
-    const addCookie = (_request: unknown, reply: object, done: () => void): void => {
-      Reflect.get(reply, "header").call(reply, "set-cookie", Reflect.get(app, "serializeCookie")("seen", "1"));
-      done();
-    };
-    const hookable: { addHook(name: string, hook: unknown): unknown } = Object(app);
-    hookable.addHook("onRequest", addCookie);
-    app.register(fastifyConnectPlugin, gateway);
-    const { headers, body } = await app.inject(reading);
-    expect([headers["set-cookie"], JSON.parse(body)]).toEqual(["seen=1", { sensor: "palm of ada" }]);
+  describe("with @fastify/cookie and @fastify/session", () => {
+    /** Creates an application whose hooks set cookies, with an own route beside the gateway. */
+    function createWithCookies(onSend: Hook): Application {
+      const app = create();
+      const hookable: { addHook(name: string, hook: Hook): unknown } = Object(app);
+      app.register(requirePlugin("cookie"));
+      app.register(requirePlugin("session"), { secret: "s".repeat(32), cookie: { secure: false } });
+      hookable.addHook("onRequest", (_request, reply, done) => {
+        reply.setCookie("first", "1");
+        Object(done)();
+      });
+      hookable.addHook("onSend", onSend);
+      app.register(fastifyConnectPlugin, gateway);
+      app.register(async (child: Application) => child.get("/page", {}, (_request, reply) => reply.send("a page")));
+      return app;
+    }
+
+    test("cookies of all hooks reach calls and own routes", async () => {
+      const app = createWithCookies(setLast);
+      const call = { method: "POST", url: pathOf("GetReading"), payload: { sensor: "door" } };
+      for (const request of [reading, call, { method: "GET", url: "/page" }]) {
+        const response = await app.inject(request);
+        expect([response.statusCode, namesIn(response).toSorted()]).toEqual([200, ["first", "last", "sessionId"]]);
+      }
+    });
+
+    test("a call with a session keeps it", async () => {
+      const app = createWithCookies(setLast);
+      const cookies: readonly string[] = Object((await app.inject(reading)).headers["set-cookie"]);
+      const cookie = cookies.find((each) => each.startsWith("sessionId="))?.split(";")[0];
+      const response = await app.inject({ ...reading, headers: { cookie } });
+      const kept = [response.headers["set-cookie"] ?? []].flat().find((each) => each.startsWith("sessionId="));
+      expect(kept?.split(";")[0] ?? cookie).toBe(cookie);
+    });
+
+    test("a hook that fails ends the call before its handler", async () => {
+      const app = createWithCookies((_request, _reply, _payload, done) => Object(done)(new Error("the hook failed")));
+      const { statusCode, body } = await app.inject(reading);
+      expect([statusCode, JSON.parse(body)]).toMatchObject([500, { message: "the hook failed" }]);
+    });
   });
 });
