@@ -114,24 +114,14 @@ interface Refusal {
 }
 
 const refusals: readonly Refusal[] = [
-  {
-    name: "a request without a credential",
-    given: {},
-    want: missing,
-    cause: { kind: "missing" },
-  },
+  { name: "a request without a credential", given: {}, want: missing, cause: { kind: "missing" } },
   {
     name: "a credential of another scheme",
     given: { authorization: "Basic dTpw" },
     want: missing,
     cause: { kind: "other-scheme" },
   },
-  {
-    name: "a malformed credential",
-    given: { authorization: "Bearer" },
-    want: malformed,
-    cause: { kind: "malformed" },
-  },
+  { name: "a malformed credential", given: { authorization: "Bearer" }, want: malformed, cause: { kind: "malformed" } },
   {
     name: "two valid tokens in one Authorization field",
     given: { authorization: "Bearer good, Bearer good" },
@@ -240,18 +230,10 @@ describe.each([
 });
 
 test.each([
-  { name: "no requirement for an open service", method: Health.method.check, want: [] },
-  {
-    name: "the required scope of an RPC",
-    method: OrderService.method.deleteOrder,
-    want: [{ oauth: ["orders:delete"] }],
-  },
-  {
-    name: "a requirement without scopes for an RPC that requires none",
-    method: LibraryService.method.getBook,
-    want: [{ oauth: [] }],
-  },
-])("describeSecurity returns $name", ({ method, want }) => {
+  ["no requirement for an open service", Health.method.check, []],
+  ["the required scope of an RPC", OrderService.method.deleteOrder, [{ oauth: ["orders:delete"] }]],
+  ["a requirement without scopes for an RPC that requires none", LibraryService.method.getBook, [{ oauth: [] }]],
+])("describeSecurity returns %s", (_name, method, want) => {
   expect(createBearerAuth(synchronous, options).describeSecurity("oauth")(method)).toEqual(want);
 });
 

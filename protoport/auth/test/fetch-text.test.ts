@@ -33,25 +33,15 @@ describe("fetchText", () => {
   });
 
   test.each([
-    {
-      name: "sends a GET if no form is given",
-      form: undefined,
-      header: undefined,
-      want: ["GET", "application/json", ""],
-    },
-    {
-      name: "sends a POST if a form is given",
-      form: new URLSearchParams({ a: "b c" }),
-      header: undefined,
-      want: ["POST", "application/json", "a=b+c"],
-    },
-    {
-      name: "sends the given Accept header",
-      form: undefined,
-      header: { accept: "text/x" },
-      want: ["GET", "text/x", ""],
-    },
-  ])("$name", async ({ form, header, want }) => {
+    ["sends a GET if no form is given", undefined, undefined, ["GET", "application/json", ""]],
+    [
+      "sends a POST if a form is given",
+      new URLSearchParams({ a: "b c" }),
+      undefined,
+      ["POST", "application/json", "a=b+c"],
+    ],
+    ["sends the given Accept header", undefined, { accept: "text/x" }, ["GET", "text/x", ""]],
+  ])("%s", async (_name, form, header, want) => {
     await using provider = await startProvider((request, response) => {
       let body = "";
       request.on("data", (piece: Buffer) => (body += String(piece)));
@@ -88,20 +78,10 @@ describe("fetchText", () => {
   });
 
   test.each([
-    { name: "a body as large as the limit", bytes: providerResponseLimitBytes, isCompressed: false, kind: "value" },
-    {
-      name: "a body larger than the limit",
-      bytes: providerResponseLimitBytes + 1,
-      isCompressed: false,
-      kind: "problems",
-    },
-    {
-      name: "a compressed body that exceeds the limit when decoded",
-      bytes: 2 ** 24,
-      isCompressed: true,
-      kind: "problems",
-    },
-  ])("returns $kind when $name arrives", async ({ bytes, isCompressed, kind }) => {
+    ["value", "a body as large as the limit", providerResponseLimitBytes, false],
+    ["problems", "a body larger than the limit", providerResponseLimitBytes + 1, false],
+    ["problems", "a compressed body that exceeds the limit when decoded", 2 ** 24, true],
+  ])("returns %s when %s arrives", async (kind, _name, bytes, isCompressed) => {
     const body = Buffer.alloc(bytes, "x");
     await using provider = await startProvider((_, response) => {
       if (isCompressed) response.setHeader("content-encoding", "gzip").end(gzipSync(body));

@@ -127,19 +127,15 @@ describe("issueToken", () => {
   });
 
   test.each([
-    {
-      name: "with a token of this name",
-      text: `sha256:${"a".repeat(64)} ci - -\n`,
-      want: /^line 2: the name already appears on line 1$/,
-    },
-    { name: "with an invalid line", text: "nonsense\n", want: /^line 1: a line must have 4 columns .*, got 1$/ },
-    {
-      name: "without room for the token",
-      text: `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
-      want: /would be larger than the limit of 4194304 bytes$/,
-    },
-    { name: "that is not UTF-8", text: Buffer.alloc(100, 0xff), want: /^line 1: / },
-  ])("leaves a file $name unchanged", async ({ text, want }) => {
+    ["with a token of this name", `sha256:${"a".repeat(64)} ci - -\n`, /^line 2: the name already appears on line 1$/],
+    ["with an invalid line", "nonsense\n", /^line 1: a line must have 4 columns .*, got 1$/],
+    [
+      "without room for the token",
+      `#${"x".repeat(4 * 1024 * 1024 - 10)}\n`,
+      /would be larger than the limit of 4194304 bytes$/,
+    ],
+    ["that is not UTF-8", Buffer.alloc(100, 0xff), /^line 1: /],
+  ])("leaves a file %s unchanged", async (_name, text, want) => {
     using folder = createTempFolder();
     const file = folder.file("tokens");
     writeFileSync(file, text);

@@ -10,9 +10,7 @@ import { createTempFolder } from "../../testing/src/process/temp-folder.ts";
 
 const quiet: OperatorLog = { info: () => {}, warn: () => {} };
 
-function line(token: string): string {
-  return `sha256:${digestOf(token)} ${token} - -\n`;
-}
+const line = (token: string): string => `sha256:${digestOf(token)} ${token} - -\n`;
 
 function accepts(verifier: TokenVerifier, token: string): boolean {
   const outcome = verifier.verify({ text: token, digest: digestOf(token) });

@@ -211,23 +211,18 @@ describe("createVerifierChain", () => {
     { how: "synchronously", make: synchronous },
     { how: "with a promise", make: asynchronous },
   ])("with verifiers that respond $how", ({ make }) => {
-    test.each<[name: string, first: TokenOutcome, want: TokenOutcome["kind"], calls: readonly string[]]>([
-      ["calls the next verifier for an unknown token", unknown, "principal", ["first", "second"]],
-      ["stops at the first verifier that accepts the token", good, "principal", ["first"]],
-      ["stops at the first verifier that rejects the token", { kind: "invalid", reason: "" }, "invalid", ["first"]],
+    test.each<[name: string, first: TokenOutcome, want: TokenOutcome["kind"], calls: readonly string[]]>(
+      // oxfmt-ignore
       [
-        "stops at the first verifier that reports an expired token",
-        { kind: "expired", reason: "" },
-        "expired",
-        ["first"],
+        ["calls the next verifier for an unknown token", unknown, "principal", ["first", "second"]],
+        ["stops at the first verifier that accepts the token", good, "principal", ["first"]],
+        ["stops at the first verifier that rejects the token", { kind: "invalid", reason: "" }, "invalid", ["first"]],
+        ["stops at the first verifier that reports an expired token", { kind: "expired", reason: "" }, "expired",
+          ["first"]],
+        ["stops at the first verifier that is unavailable", { kind: "unavailable", reason: "", retryAfterS: 1 },
+          "unavailable", ["first"]],
       ],
-      [
-        "stops at the first verifier that is unavailable",
-        { kind: "unavailable", reason: "", retryAfterS: 1 },
-        "unavailable",
-        ["first"],
-      ],
-    ])("%s", async (_, first, want, calls) => {
+    )("%s", async (_, first, want, calls) => {
       const called: string[] = [];
       const verifier = createVerifierChain([make(first, called, "first"), make(good, called, "second")]);
       expect((await outcomeOf(verifier, "token")).kind).toBe(want);

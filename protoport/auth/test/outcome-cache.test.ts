@@ -7,46 +7,22 @@ const valid: TokenOutcome = { kind: "principal", subject: "ada", issuer: undefin
 const rejected: TokenOutcome = { kind: "invalid", reason: "no" };
 
 describe("OutcomeCache", () => {
-  test.each([
-    { name: "returns a valid token before it expires", outcome: valid, untilMs: 1000, nowMs: 999, want: valid },
-    {
-      name: "does not return a valid token when it has expired",
-      outcome: valid,
-      untilMs: 1000,
-      nowMs: 1000,
-      want: undefined,
-    },
-    {
-      name: "returns a rejected token before it expires",
-      outcome: rejected,
-      untilMs: 1000,
-      nowMs: 999,
-      want: rejected,
-    },
-    {
-      name: "does not return a rejected token when it has expired",
-      outcome: rejected,
-      untilMs: 1000,
-      nowMs: 1000,
-      want: undefined,
-    },
-    {
-      name: "does not return a rejected token after the clock was set back",
-      outcome: rejected,
-      fromMs: 500,
-      untilMs: 1000,
-      nowMs: 499,
-      want: undefined,
-    },
-    {
-      name: "returns a rejected token in the millisecond of its rejection",
-      outcome: rejected,
-      fromMs: 500,
-      untilMs: 1000,
-      nowMs: 500,
-      want: rejected,
-    },
-  ])("$name", ({ want, nowMs, ...entry }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "returns a valid token before it expires", outcome: valid, untilMs: 1000, nowMs: 999, want: valid },
+      { name: "does not return a valid token when it has expired", outcome: valid, untilMs: 1000, nowMs: 1000,
+        want: undefined },
+      { name: "returns a rejected token before it expires", outcome: rejected, untilMs: 1000, nowMs: 999,
+        want: rejected },
+      { name: "does not return a rejected token when it has expired", outcome: rejected, untilMs: 1000, nowMs: 1000,
+        want: undefined },
+      { name: "does not return a rejected token after the clock was set back", outcome: rejected, fromMs: 500,
+        untilMs: 1000, nowMs: 499, want: undefined },
+      { name: "returns a rejected token in the millisecond of its rejection", outcome: rejected, fromMs: 500,
+        untilMs: 1000, nowMs: 500, want: rejected },
+    ],
+  )("$name", ({ want, nowMs, ...entry }) => {
     const cache = new OutcomeCache();
     cache.set("digest", entry);
     expect(cache.get("digest", nowMs)?.outcome).toEqual(want);
@@ -71,18 +47,8 @@ describe("OutcomeCache", () => {
   });
 
   test.each([
-    {
-      name: "10,000 to 20,000 valid tokens",
-      outcome: valid,
-      least: 10_000,
-      most: 20_000,
-    },
-    {
-      name: "1000 to 2000 rejected tokens",
-      outcome: rejected,
-      least: 1000,
-      most: 2000,
-    },
+    { name: "10,000 to 20,000 valid tokens", outcome: valid, least: 10_000, most: 20_000 },
+    { name: "1000 to 2000 rejected tokens", outcome: rejected, least: 1000, most: 2000 },
   ])("keeps the last $name in memory", ({ outcome, least, most }) => {
     const cache = new OutcomeCache();
     for (let n = 0; n < 50_500; n += 1) cache.set(String(n), { outcome, untilMs: 1000 });

@@ -28,25 +28,17 @@ describe("parsePlainTokens", () => {
   });
 
   test.each([
-    { name: "an empty string", given: "", want: ["token 1 is empty"] },
-    { name: "a trailing comma", given: `${first},`, want: ["token 2 is empty"] },
-    { name: "a token with 15 characters", given: "abcdefghijklmno", want: ["token 1 is shorter than 16 characters"] },
-    { name: "a token with 8193 characters", given: "a".repeat(8193), want: ["token 1 is longer than 8192 characters"] },
-    { name: "a duplicate token", given: `${first},${first}`, want: ["token 2 is a duplicate"] },
-    {
-      name: "each of two invalid tokens",
-      given: `a,${first},b`,
-      want: [1, 3].map((n) => `token ${n} is shorter than 16 characters`),
-    },
-    { name: "a space inside a token", given: "abcdefgh ijklmnop", want: [`token 1 ${invalidCharacter}`] },
-    {
-      name: "a token with a comma in an array",
-      given: [second, `${first},${first}`],
-      want: [`token 2 ${invalidCharacter}`],
-    },
-    { name: "a duplicate token in an array", given: [first, second, first], want: ["token 3 is a duplicate"] },
-    { name: "an empty token in an array", given: [first, ""], want: ["token 2 is empty"] },
-  ])("reports $name as a problem", ({ given, want }) => {
+    ["an empty string", "", ["token 1 is empty"]],
+    ["a trailing comma", `${first},`, ["token 2 is empty"]],
+    ["a token with 15 characters", "abcdefghijklmno", ["token 1 is shorter than 16 characters"]],
+    ["a token with 8193 characters", "a".repeat(8193), ["token 1 is longer than 8192 characters"]],
+    ["a duplicate token", `${first},${first}`, ["token 2 is a duplicate"]],
+    ["each of two invalid tokens", `a,${first},b`, [1, 3].map((n) => `token ${n} is shorter than 16 characters`)],
+    ["a space inside a token", "abcdefgh ijklmnop", [`token 1 ${invalidCharacter}`]],
+    ["a token with a comma in an array", [second, `${first},${first}`], [`token 2 ${invalidCharacter}`]],
+    ["a duplicate token in an array", [first, second, first], ["token 3 is a duplicate"]],
+    ["an empty token in an array", [first, ""], ["token 2 is empty"]],
+  ])("reports %s as a problem", (_name, given, want) => {
     expect(parsePlainTokens(given)).toEqual({ kind: "problems", problems: want });
   });
 });

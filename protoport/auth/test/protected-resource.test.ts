@@ -26,27 +26,11 @@ async function documentOf(endpoint: Endpoint | undefined): Promise<Record<string
 
 describe("createResourceMetadata", () => {
   test.each([
-    {
-      publicUrl: "https://orders.example/",
-      path: "/.well-known/oauth-protected-resource",
-      resource: "https://orders.example",
-    },
-    {
-      publicUrl: "https://orders.example/api/",
-      path: "/.well-known/oauth-protected-resource/api",
-      resource: "https://orders.example/api",
-    },
-    {
-      publicUrl: "https://orders.example//",
-      path: "/.well-known/oauth-protected-resource",
-      resource: "https://orders.example",
-    },
-    {
-      publicUrl: "https://orders.example:8443/a/b",
-      path: "/.well-known/oauth-protected-resource/a/b",
-      resource: "https://orders.example:8443/a/b",
-    },
-  ])("serves metadata for $publicUrl, and for /mcp and /tools below it", async ({ publicUrl, path, resource }) => {
+    ["https://orders.example/", "/.well-known/oauth-protected-resource", "https://orders.example"],
+    ["https://orders.example/api/", "/.well-known/oauth-protected-resource/api", "https://orders.example/api"],
+    ["https://orders.example//", "/.well-known/oauth-protected-resource", "https://orders.example"],
+    ["https://orders.example:8443/a/b", "/.well-known/oauth-protected-resource/a/b", "https://orders.example:8443/a/b"],
+  ])("serves metadata for %s, and for /mcp and /tools below it", async (publicUrl, path, resource) => {
     const paths = ["/mcp", "/tools", "/mcp"];
     const options = { name: "Orders", publicUrl: new URL(publicUrl), issuers, scopes, paths };
     const { endpoints, url, urlsByPath } = createResourceMetadata(options);

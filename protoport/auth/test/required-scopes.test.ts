@@ -271,18 +271,10 @@ describe("the challenge of an MCP call before 2026-07-28", () => {
   };
 
   test.each([
-    { name: "some other scopes", scopes: ["b", "beds.water"], want: "b beds.water beds.manage" },
-    {
-      name: "scopes that a challenge cannot have",
-      scopes: ['"', "李", "a b", "b"],
-      want: "b beds.water beds.manage",
-    },
-    {
-      name: "too many scopes",
-      scopes: Array.from({ length: 1000 }, (_, index) => `scope-${index}`),
-      want: "beds.water beds.manage",
-    },
-  ])("for a token with $name has the scopes to request", ({ scopes, want }) => {
+    ["some other scopes", ["b", "beds.water"], "b beds.water beds.manage"],
+    ["scopes that a challenge cannot have", ['"', "李", "a b", "b"], "b beds.water beds.manage"],
+    ["too many scopes", Array.from({ length: 1000 }, (_, index) => `scope-${index}`), "beds.water beds.manage"],
+  ])("for a token with %s has the scopes to request", (_name, scopes, want) => {
     expect(challengeFor(scopes)).toContain(`scope="${want}"`);
   });
 
@@ -315,24 +307,23 @@ const notUtf8 = {
 
 describe("createBearerAuth", () => {
   test.each([
-    {
-      name: "a service with the option on only some RPCs",
-      scopes: { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
-      problem:
-        "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
+    [
+      "a service with the option on only some RPCs",
+      { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
+      "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
         "option protoport.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token",
-    },
-    {
-      name: "two scopes in one string",
-      scopes: { GetReading: ["a b"], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
-      problem: 'greenhouse.v1.GreenhouseService.GetReading requires the scope "a b", which no token can have',
-    },
-    {
-      name: "an empty scope",
-      scopes: { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
-      problem: 'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have',
-    },
-  ])("refuses $name with ERR_OPTIONS", ({ scopes, problem }) => {
+    ],
+    [
+      "two scopes in one string",
+      { GetReading: ["a b"], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+      'greenhouse.v1.GreenhouseService.GetReading requires the scope "a b", which no token can have',
+    ],
+    [
+      "an empty scope",
+      { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+      'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have',
+    ],
+  ])("refuses %s with ERR_OPTIONS", (_name, scopes, problem) => {
     const definition = scopedGreenhouse(scopes);
     expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(
       expect.objectContaining({ code: "ERR_OPTIONS", message: `option "services" of createBearerAuth: ${problem}` }),

@@ -24,12 +24,7 @@ function countingVerifier(isAsync: boolean): TokenVerifier & { readonly calls: n
   return {
     verify: ({ text }) => {
       calls += 1;
-      const outcome: TokenOutcome = {
-        kind: "principal",
-        subject: "ada",
-        issuer: undefined,
-        scopes: new Set([text]),
-      };
+      const outcome: TokenOutcome = { kind: "principal", subject: "ada", issuer: undefined, scopes: new Set([text]) };
       return isAsync ? Promise.resolve(outcome) : outcome;
     },
     get calls() {
@@ -53,32 +48,16 @@ function callTool(procedure: string): HttpRequest {
 }
 
 /** Calls to RPCs that require the scope. */
+// oxfmt-ignore
 const calls: readonly { readonly name: string; readonly request: HttpRequest; readonly refusedStatus?: number }[] = [
   { name: "REST", request: { httpMethod: "POST", path: "/beds/7:water", header: [] } },
-  {
-    name: "Connect",
-    request: rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure),
-  },
-  {
-    name: "gRPC-Web",
-    request: rpcRequest(wireFormats["grpc-web"], Buffer.alloc(0), [], waterBedProcedure),
-    refusedStatus: 200,
-  },
-  {
-    name: "gRPC",
-    request: rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], waterBedProcedure),
-    refusedStatus: 200,
-  },
-  {
-    name: "Connect streaming",
-    request: {
-      httpMethod: "POST",
-      path: watchProcedure,
-      header: [["content-type", "application/connect+proto"]],
-      body: encodeEnvelope(0, Buffer.alloc(0)),
-    },
-    refusedStatus: 200,
-  },
+  { name: "Connect", request: rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure) },
+  { name: "gRPC-Web", request: rpcRequest(wireFormats["grpc-web"], Buffer.alloc(0), [], waterBedProcedure),
+    refusedStatus: 200 },
+  { name: "gRPC", request: rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], waterBedProcedure), refusedStatus: 200 },
+  { name: "Connect streaming",
+    request: { httpMethod: "POST", path: watchProcedure, header: [["content-type", "application/connect+proto"]],
+      body: encodeEnvelope(0, Buffer.alloc(0)) }, refusedStatus: 200 },
   { name: "MCP", request: callTool(waterBedProcedure) },
   { name: "MCP streaming", request: callTool(watchProcedure) },
 ];

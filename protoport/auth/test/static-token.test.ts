@@ -19,35 +19,23 @@ describe("createStaticTokenVerifier", () => {
   );
 
   test.each([
-    { name: "a token that never expires", given: digestOf("ci-token"), want: { subject: "ci", scopes: "all" } },
-    {
-      name: "a token that expires later",
-      given: digestOf("later"),
-      want: { subject: "later", scopes: new Set(["a"]) },
-    },
-    {
-      name: "the first of two digests with the same prefix",
-      given: sharedPrefix + "1".repeat(48),
-      want: { subject: "one", scopes: "all" },
-    },
-    {
-      name: "the second of two digests with the same prefix",
-      given: sharedPrefix + "2".repeat(48),
-      want: { subject: "two", scopes: "all" },
-    },
-  ])("accepts $name and returns its principal", ({ given, want }) => {
+    ["a token that never expires", digestOf("ci-token"), { subject: "ci", scopes: "all" }],
+    ["a token that expires later", digestOf("later"), { subject: "later", scopes: new Set(["a"]) }],
+    ["the first of two digests with the same prefix", sharedPrefix + "1".repeat(48), { subject: "one", scopes: "all" }],
+    [
+      "the second of two digests with the same prefix",
+      sharedPrefix + "2".repeat(48),
+      { subject: "two", scopes: "all" },
+    ],
+  ])("accepts %s and returns its principal", (_name, given, want) => {
     expect(verifier.verify({ digest: given, text: "" })).toEqual({ kind: "principal", issuer: undefined, ...want });
   });
 
   test.each([
-    { name: "returns unknown for another token", given: digestOf("ci-toke"), want: "unknown" },
-    {
-      name: "returns unknown for a digest with the prefix of another",
-      given: sharedPrefix + "3".repeat(48),
-      want: "unknown",
-    },
-    { name: "returns expired for an expired token", given: digestOf("earlier"), want: "expired" },
-  ])("$name", ({ given, want }) => {
+    ["returns unknown for another token", digestOf("ci-toke"), "unknown"],
+    ["returns unknown for a digest with the prefix of another", sharedPrefix + "3".repeat(48), "unknown"],
+    ["returns expired for an expired token", digestOf("earlier"), "expired"],
+  ])("%s", (_name, given, want) => {
     expect(verifier.verify({ digest: given, text: "" })).toMatchObject({ kind: want });
   });
 });

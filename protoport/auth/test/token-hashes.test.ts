@@ -8,36 +8,26 @@ const problemOf = (scope: string): string | undefined => (scope === "a" ? undefi
 const base = { digest: hexA, name: "ci", scopes: "all", expiresAtMs: undefined } as const;
 
 describe("parseTokenHashes", () => {
-  test.each([
-    { name: "a token with all scopes and no expiry", given: `sha256:${hexA} ci - -`, want: [base] },
-    { name: "hex digits in upper case", given: `sha256:${"A".repeat(64)} ci - -`, want: [base] },
-    { name: "columns separated by tabs and spaces", given: `  sha256:${hexA}\t ci  -\t-  `, want: [base] },
-    { name: "CRLF line breaks", given: `sha256:${hexA} ci - -\r\n`, want: [base] },
-    { name: "a byte order mark", given: `\uFEFFsha256:${hexA} ci - -`, want: [base] },
-    { name: "scopes", given: `sha256:${hexA} ci a,b:c -`, want: [{ ...base, scopes: new Set(["a", "b:c"]) }] },
-    {
-      name: "an expiry",
-      given: `sha256:${hexA} ci - 2030-01-31T12:00:00Z`,
-      want: [{ ...base, expiresAtMs: Date.UTC(2030, 0, 31, 12) }],
-    },
-    {
-      name: "an expiry with an offset and a fraction",
-      given: `sha256:${hexA} ci - 2030-01-31T12:00:00.5+02:00`,
-      want: [{ ...base, expiresAtMs: Date.UTC(2030, 0, 31, 10, 0, 0, 500) }],
-    },
-    {
-      name: "a leap day as expiry",
-      given: `sha256:${hexA} ci - 2028-02-29T00:00:00Z`,
-      want: [{ ...base, expiresAtMs: Date.UTC(2028, 1, 29) }],
-    },
-    { name: "no lines", given: "", want: [] },
-    { name: "comments and empty lines", given: "# tokens\n\n   \n  # more\n", want: [] },
-    {
-      name: "several lines",
-      given: `sha256:${hexA} ci - -\n# revoked: cd\nsha256:${hexB} ops@site/1 - -`,
-      want: [base, { ...base, digest: hexB, name: "ops@site/1" }],
-    },
-  ])("accepts $name in a file", ({ given, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["a token with all scopes and no expiry", `sha256:${hexA} ci - -`, [base]],
+      ["hex digits in upper case", `sha256:${"A".repeat(64)} ci - -`, [base]],
+      ["columns separated by tabs and spaces", `  sha256:${hexA}\t ci  -\t-  `, [base]],
+      ["CRLF line breaks", `sha256:${hexA} ci - -\r\n`, [base]],
+      ["a byte order mark", `\uFEFFsha256:${hexA} ci - -`, [base]],
+      ["scopes", `sha256:${hexA} ci a,b:c -`, [{ ...base, scopes: new Set(["a", "b:c"]) }]],
+      ["an expiry", `sha256:${hexA} ci - 2030-01-31T12:00:00Z`, [{ ...base, expiresAtMs: Date.UTC(2030, 0, 31, 12) }]],
+      ["an expiry with an offset and a fraction", `sha256:${hexA} ci - 2030-01-31T12:00:00.5+02:00`,
+        [{ ...base, expiresAtMs: Date.UTC(2030, 0, 31, 10, 0, 0, 500) }]],
+      ["a leap day as expiry", `sha256:${hexA} ci - 2028-02-29T00:00:00Z`,
+        [{ ...base, expiresAtMs: Date.UTC(2028, 1, 29) }]],
+      ["no lines", "", []],
+      ["comments and empty lines", "# tokens\n\n   \n  # more\n", []],
+      ["several lines", `sha256:${hexA} ci - -\n# revoked: cd\nsha256:${hexB} ops@site/1 - -`,
+        [base, { ...base, digest: hexB, name: "ops@site/1" }]],
+    ],
+  )("accepts %s in a file", (_name, given, want) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "value", value: want });
   });
 
@@ -47,43 +37,34 @@ describe("parseTokenHashes", () => {
   const expiry = 'the expiry must be a date-time such as 2030-01-31T12:00:00Z ("-" means never)';
   const good = `sha256:${hexA} ci - -`;
 
-  test.each([
-    ["too few columns", `sha256:${hexA} ci -`, [`line 1: ${columns}, got 3`]],
-    ["too many columns", `${good} -`, [`line 1: ${columns}, got 5`]],
-    ["a hash of another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
-    ["a hash that is too short", `sha256:${"a".repeat(63)} ci - -`, [`line 1: ${hash}`]],
-    ["a hash with a prefix", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
-    ["a token instead of a hash", `secret-token ci - -`, [`line 1: ${hash}`]],
-    ["a name with a quote", `sha256:${hexA} "ci" - -`, [`line 1: ${name}`]],
-    ["a name that is too long", `sha256:${hexA} ${"n".repeat(129)} - -`, [`line 1: ${name}`]],
+  test.each(
+    // oxfmt-ignore
     [
-      "an empty scope",
-      `sha256:${hexA} ci a,,b -`,
-      ['line 1: scope 2 is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)'],
+      ["too few columns", `sha256:${hexA} ci -`, [`line 1: ${columns}, got 3`]],
+      ["too many columns", `${good} -`, [`line 1: ${columns}, got 5`]],
+      ["a hash of another algorithm", `sha512:${hexA} ci - -`, [`line 1: ${hash}`]],
+      ["a hash that is too short", `sha256:${"a".repeat(63)} ci - -`, [`line 1: ${hash}`]],
+      ["a hash with a prefix", `xsha256:${hexA} ci - -`, [`line 1: ${hash}`]],
+      ["a token instead of a hash", `secret-token ci - -`, [`line 1: ${hash}`]],
+      ["a name with a quote", `sha256:${hexA} "ci" - -`, [`line 1: ${name}`]],
+      ["a name that is too long", `sha256:${hexA} ${"n".repeat(129)} - -`, [`line 1: ${name}`]],
+      ["an empty scope", `sha256:${hexA} ci a,,b -`,
+        ['line 1: scope 2 is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)']],
+      ["a scope of 129 characters", `sha256:${hexA} ci ${"s".repeat(129)} -`,
+        ['line 1: scope 1 is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)']],
+      ["an invalid offset", `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`, [`line 1: ${expiry}`]],
+      ["an invalid date", `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, [`line 1: ${expiry}`]],
+      ["a year of six digits", `sha256:${hexA} ci - +002030-01-31T12:00:00Z`, [`line 1: ${expiry}`]],
+      ["text after the date-time", `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`, [`line 1: ${expiry}`]],
+      ["an invalid hour", `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, [`line 1: ${expiry}`]],
+      ["a duplicate name", `${good}\nsha256:${hexB} ci - -`, ["line 2: the name already appears on line 1"]],
+      ["a duplicate hash", `${good}\n\nsha256:${hexA} cd - -`, ["line 3: the hash already appears on line 1"]],
+      ["a duplicate line", `${good}\n${good}`,
+        ["line 2: the name already appears on line 1", "line 2: the hash already appears on line 1"]],
+      ["each invalid line", `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
+        [`line 2: ${columns}, got 1`, `line 4: ${hash}; ${name}`]],
     ],
-    [
-      "a scope of 129 characters",
-      `sha256:${hexA} ci ${"s".repeat(129)} -`,
-      ['line 1: scope 1 is not a valid scope-token (RFC 6749 §3.3; "-" means all scopes)'],
-    ],
-    ["an invalid offset", `sha256:${hexA} ci - 2030-01-31T12:00:00+24:00`, [`line 1: ${expiry}`]],
-    ["an invalid date", `sha256:${hexA} ci - 2030-02-30T00:00:00Z`, [`line 1: ${expiry}`]],
-    ["a year of six digits", `sha256:${hexA} ci - +002030-01-31T12:00:00Z`, [`line 1: ${expiry}`]],
-    ["text after the date-time", `sha256:${hexA} ci - 2030-01-31T12:00:00Z!`, [`line 1: ${expiry}`]],
-    ["an invalid hour", `sha256:${hexA} ci - 2030-01-31T25:00:00Z`, [`line 1: ${expiry}`]],
-    ["a duplicate name", `${good}\nsha256:${hexB} ci - -`, ["line 2: the name already appears on line 1"]],
-    ["a duplicate hash", `${good}\n\nsha256:${hexA} cd - -`, ["line 3: the hash already appears on line 1"]],
-    [
-      "a duplicate line",
-      `${good}\n${good}`,
-      ["line 2: the name already appears on line 1", "line 2: the hash already appears on line 1"],
-    ],
-    [
-      "each invalid line",
-      `${good}\nnonsense\n# comment\nsha256:x "y" - -`,
-      [`line 2: ${columns}, got 1`, `line 4: ${hash}; ${name}`],
-    ],
-  ])("reports %s as a problem", (_, given, want) => {
+  )("reports %s as a problem", (_, given, want) => {
     expect(parseTokenHashes(given)).toEqual({ kind: "problems", problems: want });
   });
 
@@ -110,18 +91,10 @@ describe("parseTokenHashes", () => {
 
 describe("removeToken", () => {
   test.each([
-    {
-      name: "the token's line",
-      given: `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`,
-      want: `sha256:${hexB} cd - -\n`,
-    },
-    { name: "a line with tabs and spaces", given: `a\n  sha256:${hexA}\t ci  -\t-\nb`, want: "a\nb" },
-    {
-      name: "the token's line, not a comment,",
-      given: `# not ci\n # ci\nsha256:${hexA} ci - -\n`,
-      want: "# not ci\n # ci\n",
-    },
-  ])("removes only $name from the file", ({ given, want }) => {
+    ["the token's line", `sha256:${hexA} ci - -\nsha256:${hexB} cd - -\n`, `sha256:${hexB} cd - -\n`],
+    ["a line with tabs and spaces", `a\n  sha256:${hexA}\t ci  -\t-\nb`, "a\nb"],
+    ["the token's line, not a comment,", `# not ci\n # ci\nsha256:${hexA} ci - -\n`, "# not ci\n # ci\n"],
+  ])("removes only %s from the file", (_name, given, want) => {
     expect(removeToken(given, "ci")).toEqual({ kind: "value", value: want });
   });
 

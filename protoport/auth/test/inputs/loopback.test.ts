@@ -14,17 +14,12 @@ test.each([
   expect(isLoopback(host)).toBe(true);
 });
 
-test.each([
-  "0.0.0.0",
-  "::",
-  "::ffff:0.0.0.0",
-  "128.0.0.1",
-  "10.0.0.1",
-  "localhost.example",
-  "127.0.0.1.example",
-  "example",
-  "",
-  "127.1",
-])("%j is not a loopback host", (host) => {
+test.each(
+  // oxfmt-ignore
+  [
+    "0.0.0.0", "::", "::ffff:0.0.0.0", "128.0.0.1", "10.0.0.1", "localhost.example", "127.0.0.1.example", "example", "",
+    "127.1",
+  ],
+)("%j is not a loopback host", (host) => {
   expect(isLoopback(host)).toBe(false);
 });

@@ -160,35 +160,23 @@ describe("an introspection endpoint", () => {
 });
 
 describe("an active token", () => {
-  test.each<[name: string, response: object, want: object, source?: Partial<IntrospectionSource>]>([
-    ["has every scope without enforceScopes", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
+  test.each<[name: string, response: object, want: object, source?: Partial<IntrospectionSource>]>(
+    // oxfmt-ignore
     [
-      "has only the response's scopes with enforceScopes",
-      { sub: "ada", scope: "a b" },
-      { scopes: new Set(["a", "b"]) },
-      { enforceScopes: true },
+      ["has every scope without enforceScopes", { sub: "ada", scope: "a" }, { subject: "ada", scopes: "all" }],
+      ["has only the response's scopes with enforceScopes", { sub: "ada", scope: "a b" },
+        { scopes: new Set(["a", "b"]) }, { enforceScopes: true }],
+      ["has the response's issuer", { sub: "ada", iss: "https://id.example" }, { issuer: "https://id.example" }],
+      ["has the endpoint as issuer if the response has none", { sub: "ada" },
+        { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) }],
+      ["is accepted if one of its audiences is configured", { sub: "ada", aud: ["x", "orders"] }, { subject: "ada" },
+        { audiences: ["orders"] }],
+      ["is accepted for any configured audience", { sub: "ada", aud: "orders" }, { subject: "ada" },
+        { audiences: ["gardens", "orders"] }],
+      ["is accepted if it expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
+      ["is accepted if it becomes valid within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
     ],
-    ["has the response's issuer", { sub: "ada", iss: "https://id.example" }, { issuer: "https://id.example" }],
-    [
-      "has the endpoint as issuer if the response has none",
-      { sub: "ada" },
-      { issuer: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) },
-    ],
-    [
-      "is accepted if one of its audiences is configured",
-      { sub: "ada", aud: ["x", "orders"] },
-      { subject: "ada" },
-      { audiences: ["orders"] },
-    ],
-    [
-      "is accepted for any configured audience",
-      { sub: "ada", aud: "orders" },
-      { subject: "ada" },
-      { audiences: ["gardens", "orders"] },
-    ],
-    ["is accepted if it expired within the clock skew", { sub: "ada", exp: nowS - 10 }, { subject: "ada" }],
-    ["is accepted if it becomes valid within the clock skew", { sub: "ada", nbf: nowS + 10 }, { subject: "ada" }],
-  ])("%s", async (_, response, want, source) => {
+  )("%s", async (_, response, want, source) => {
     await using endpoint = await openEndpoint({ active: true, ...response }, source);
     expect(await outcomeOf(endpoint)).toMatchObject({ kind: "principal", ...want });
   });
@@ -211,34 +199,23 @@ describe("an active token", () => {
 
 describe("a failing introspection endpoint", () => {
   // Concurrent, because two tests wait for a response that never arrives.
-  test.concurrent.each<[name: string, response: Endpoint["response"], want: RegExp, isAboutToken?: boolean]>([
+  test.concurrent.each<[name: string, response: Endpoint["response"], want: RegExp, isAboutToken?: boolean]>(
+    // oxfmt-ignore
     [
-      "responds with status 500",
-      (_request, response) => void response.writeHead(500).end(),
-      /responded with status 500$/,
+      ["responds with status 500", (_request, response) => void response.writeHead(500).end(),
+        /responded with status 500$/],
+      ["responds with status 429", (_request, response) => void response.writeHead(429).end(), /429$/],
+      ["rejects the client's credentials", (_request, response) => void response.writeHead(401).end(),
+        /responded with status 401$/],
+      ["is behind a firewall that rejects the token", (_request, response) => void response.writeHead(403).end(),
+        /responded with status 403$/, true],
+      ["responds with HTML", (_request, response) => void response.end("<p>Request rejected"), /is not valid JSON$/,
+        true],
+      ["never responds", () => {}, /timeout/i],
+      ['responds without the member "active"', { sub: "ada" }, /has no boolean "active"/, true],
+      ['responds with a string for "active"', { active: "false" }, /has no boolean "active"/, true],
     ],
-    ["responds with status 429", (_request, response) => void response.writeHead(429).end(), /429$/],
-    [
-      "rejects the client's credentials",
-      (_request, response) => void response.writeHead(401).end(),
-      /responded with status 401$/,
-    ],
-    [
-      "is behind a firewall that rejects the token",
-      (_request, response) => void response.writeHead(403).end(),
-      /responded with status 403$/,
-      true,
-    ],
-    [
-      "responds with HTML",
-      (_request, response) => void response.end("<p>Request rejected"),
-      /is not valid JSON$/,
-      true,
-    ],
-    ["never responds", () => {}, /timeout/i],
-    ['responds without the member "active"', { sub: "ada" }, /has no boolean "active"/, true],
-    ['responds with a string for "active"', { active: "false" }, /has no boolean "active"/, true],
-  ])("that %s makes every token unavailable", async (_, response, want, isAboutToken = false) => {
+  )("that %s makes every token unavailable", async (_, response, want, isAboutToken = false) => {
     const warnings: object[] = [];
     // Long enough for a response on a busy machine. The endpoint that never responds takes one second.
     const source = { timeoutMs: want.source === "timeout" ? 1000 : waitLimitMs };

@@ -22,31 +22,22 @@ async function outcomeOf(members: object, subjectClaim: string | undefined): Pro
 }
 
 describe("subjectClaim", () => {
-  test.each<{ name: string; members: object; subjectClaim?: string; subject?: string; reason?: string }>([
-    { name: "identifies the caller if sub is missing", members: { client_id: "batch" }, subject: "batch" },
-    { name: "is ignored if sub is present", members: { sub: "ada", client_id: "batch" }, subject: "ada" },
-    {
-      name: "does not replace an invalid sub",
-      members: { sub: "", client_id: "batch" },
-      reason: '"sub" must be a string of 1 to 255 characters',
-    },
-    {
-      name: "is required if sub is missing",
-      members: {},
-      reason: '"client_id" must be a string of 1 to 255 characters',
-    },
-    {
-      name: "is rejected if its value exceeds 255 characters",
-      members: { client_id: "c".repeat(256) },
-      reason: '"client_id" must be a string of 1 to 255 characters',
-    },
-    {
-      name: "does not accept the inherited property constructor",
-      members: { client_id: "batch" },
-      subjectClaim: "constructor",
-      reason: '"constructor" must be a string of 1 to 255 characters',
-    },
-  ])("$name", async ({ members, subjectClaim = "client_id", subject, reason }) => {
+  test.each<
+    [name: string, members: object, reason?: string | undefined, subject?: string | undefined, subjectClaim?: string]
+  >(
+    // oxfmt-ignore
+    [
+      ["identifies the caller if sub is missing", { client_id: "batch" }, undefined, "batch"],
+      ["is ignored if sub is present", { sub: "ada", client_id: "batch" }, undefined, "ada"],
+      ["does not replace an invalid sub", { sub: "", client_id: "batch" },
+        '"sub" must be a string of 1 to 255 characters'],
+      ["is required if sub is missing", {}, '"client_id" must be a string of 1 to 255 characters'],
+      ["is rejected if its value exceeds 255 characters", { client_id: "c".repeat(256) },
+        '"client_id" must be a string of 1 to 255 characters'],
+      ["does not accept the inherited property constructor", { client_id: "batch" },
+        '"constructor" must be a string of 1 to 255 characters', undefined, "constructor"],
+    ],
+  )("%s", async (_name, members, reason, subject, subjectClaim = "client_id") => {
     const want = reason === undefined ? { kind: "principal", subject } : { kind: "invalid", reason };
     expect(await outcomeOf(members, subjectClaim)).toMatchObject(want);
   });

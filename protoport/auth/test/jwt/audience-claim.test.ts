@@ -30,43 +30,26 @@ async function outcomeOf(claims: TestClaims, audienceClaim: string | undefined):
 describe("audienceClaim", () => {
   const client = { aud: undefined, client_id: testAudience };
 
-  test.each<{ name: string; claims: TestClaims; audienceClaim?: string; reason?: string }>([
-    { name: "accepts the claim in a token without aud", claims: client },
-    { name: "accepts an array in the claim", claims: { ...client, client_id: ["a", testAudience] } },
-    { name: "accepts an access token of Amazon Cognito", claims: { ...client, token_use: "access" } },
-    { name: "accepts a valid aud, whatever the claim contains", claims: { client_id: "other" } },
-    {
-      name: "refuses an ID token of Amazon Cognito",
-      claims: { token_use: "id" },
-      reason: '"token_use" must be "access"',
-    },
-    {
-      name: "refuses another aud, even if the claim is valid",
-      claims: { aud: "other", client_id: testAudience },
-      reason: '"aud" contains no accepted audience',
-    },
-    {
-      name: "refuses an empty array in aud, even if the claim is valid",
-      claims: { aud: [], client_id: testAudience },
-      reason: '"aud" contains no accepted audience',
-    },
-    {
-      name: "refuses a claim with another client",
-      claims: { ...client, client_id: "other" },
-      reason: '"client_id" contains no accepted audience',
-    },
-    {
-      name: "refuses a token with neither aud nor the claim",
-      claims: { aud: undefined },
-      reason: '"client_id" contains no accepted audience',
-    },
-    {
-      name: "refuses the inherited property constructor as the claim",
-      claims: client,
-      audienceClaim: "constructor",
-      reason: '"constructor" contains no accepted audience',
-    },
-  ])("$name", async ({ claims, audienceClaim = "client_id", reason }) => {
+  test.each<[name: string, claims: TestClaims, reason?: string, audienceClaim?: string]>(
+    // oxfmt-ignore
+    [
+      ["accepts the claim in a token without aud", client],
+      ["accepts an array in the claim", { ...client, client_id: ["a", testAudience] }],
+      ["accepts an access token of Amazon Cognito", { ...client, token_use: "access" }],
+      ["accepts a valid aud, whatever the claim contains", { client_id: "other" }],
+      ["refuses an ID token of Amazon Cognito", { token_use: "id" }, '"token_use" must be "access"'],
+      ["refuses another aud, even if the claim is valid", { aud: "other", client_id: testAudience },
+        '"aud" contains no accepted audience'],
+      ["refuses an empty array in aud, even if the claim is valid", { aud: [], client_id: testAudience },
+        '"aud" contains no accepted audience'],
+      ["refuses a claim with another client", { ...client, client_id: "other" },
+        '"client_id" contains no accepted audience'],
+      ["refuses a token with neither aud nor the claim", { aud: undefined },
+        '"client_id" contains no accepted audience'],
+      ["refuses the inherited property constructor as the claim", client, '"constructor" contains no accepted audience',
+        "constructor"],
+    ],
+  )("%s", async (_name, claims, reason, audienceClaim = "client_id") => {
     const want = reason === undefined ? { kind: "principal" } : { kind: "invalid", reason };
     expect(await outcomeOf(claims, audienceClaim)).toMatchObject(want);
   });

@@ -105,32 +105,29 @@ describe("a valid token", () => {
 });
 
 describe("an invalid token", () => {
-  test.each<{ name: string; claims?: TestClaims; header?: TestHeader; want: RegExp }>([
-    { name: "is for another audience", claims: { aud: "https://other.example" }, want: /"aud"/ },
-    { name: "is for other audiences", claims: { aud: ["https://other.example", `${testAudience}/`] }, want: /"aud"/ },
-    { name: "has an empty audience array", claims: { aud: [] }, want: /"aud"/ },
-    { name: "has no audience", claims: { aud: undefined }, want: /"aud"/ },
-    { name: "has no exp", claims: { exp: undefined }, want: /"exp"/ },
-    { name: "has a string for exp", claims: { exp: "2099" }, want: /"exp"/ },
-    { name: "is not valid yet", claims: { nbf: nowS + 3600 }, want: /"nbf"/ },
-    { name: "was issued in the future", claims: { iat: nowS + 3600 }, want: /"iat"/ },
-    { name: "has no subject", claims: { sub: undefined }, want: /"sub"/ },
-    { name: "has an empty subject", claims: { sub: "" }, want: /"sub"/ },
-    { name: "has a subject of 256 characters", claims: { sub: "s".repeat(256) }, want: /"sub"/ },
-    {
-      name: "is bound to a key (RFC 7800)",
-      claims: { cnf: { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } },
-      want: /"cnf"/,
-    },
-    {
-      name: "has an unknown critical header parameter",
-      header: { crit: [testExtension], [testExtension]: true },
-      want: /extension/i,
-    },
-    { name: "is a logout token", header: { typ: "logout+jwt" }, want: /"typ"/ },
-    { name: "has a typ that contains another type", header: { typ: "at+application/jwt" }, want: /"typ"/ },
-    { name: "is a DPoP proof", header: { typ: "dpop+jwt" }, want: /"typ"/ },
-  ])("that $name is rejected", async ({ claims, header, want }) => {
+  test.each<[name: string, want: RegExp, claims?: TestClaims | undefined, header?: TestHeader]>([
+    ["is for another audience", /"aud"/, { aud: "https://other.example" }],
+    ["is for other audiences", /"aud"/, { aud: ["https://other.example", `${testAudience}/`] }],
+    ["has an empty audience array", /"aud"/, { aud: [] }],
+    ["has no audience", /"aud"/, { aud: undefined }],
+    ["has no exp", /"exp"/, { exp: undefined }],
+    ["has a string for exp", /"exp"/, { exp: "2099" }],
+    ["is not valid yet", /"nbf"/, { nbf: nowS + 3600 }],
+    ["was issued in the future", /"iat"/, { iat: nowS + 3600 }],
+    ["has no subject", /"sub"/, { sub: undefined }],
+    ["has an empty subject", /"sub"/, { sub: "" }],
+    ["has a subject of 256 characters", /"sub"/, { sub: "s".repeat(256) }],
+    ["is bound to a key (RFC 7800)", /"cnf"/, { cnf: { jkt: "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } }],
+    [
+      "has an unknown critical header parameter",
+      /extension/i,
+      undefined,
+      { crit: [testExtension], [testExtension]: true },
+    ],
+    ["is a logout token", /"typ"/, undefined, { typ: "logout+jwt" }],
+    ["has a typ that contains another type", /"typ"/, undefined, { typ: "at+application/jwt" }],
+    ["is a DPoP proof", /"typ"/, undefined, { typ: "dpop+jwt" }],
+  ])("that %s is rejected", async (_name, want, claims, header) => {
     const outcome = await outcomeOf(await provider.sign(claims, header));
     expect(outcome).toMatchObject({ kind: "invalid", reason: expect.stringMatching(want) });
   });
@@ -265,30 +262,22 @@ describe("a verifier with the type at+jwt (RFC 9068)", () => {
 });
 
 describe("scopes with enforceScopes", () => {
-  test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>([
-    {
-      name: "are read from scope, separated by spaces",
-      claims: { scope: "orders:delete  orders:read" },
-      want: ["orders:delete", "orders:read"],
-    },
-    { name: "are read from Entra's scp", claims: { scp: "orders:delete" }, want: ["orders:delete"] },
-    { name: "are read from Okta's scp", claims: { scp: ["orders:delete", 7] }, want: ["orders:delete"] },
-    { name: "are empty if the token has none", claims: {}, want: [] },
-    { name: "are empty if the claim is an object", claims: { scope: { "orders:delete": true } }, want: [] },
-    { name: "are not read from roles", claims: { roles: ["orders:delete"] }, want: [] },
-    {
-      name: "are not read from inherited properties such as constructor",
-      scopeClaims: ["constructor", "__proto__", "toString"],
-      claims: { scope: "orders:delete" },
-      want: [],
-    },
-    {
-      name: "are read only from the configured claims",
-      scopeClaims: ["roles"],
-      claims: { scope: "orders:delete", roles: ["orders:read"] },
-      want: ["orders:read"],
-    },
-  ])("$name", async ({ claims, want, scopeClaims }) => {
+  test.each<{ name: string; scopeClaims?: readonly string[]; claims: TestClaims; want: readonly string[] }>(
+    // oxfmt-ignore
+    [
+      { name: "are read from scope, separated by spaces", claims: { scope: "orders:delete  orders:read" },
+        want: ["orders:delete", "orders:read"] },
+      { name: "are read from Entra's scp", claims: { scp: "orders:delete" }, want: ["orders:delete"] },
+      { name: "are read from Okta's scp", claims: { scp: ["orders:delete", 7] }, want: ["orders:delete"] },
+      { name: "are empty if the token has none", claims: {}, want: [] },
+      { name: "are empty if the claim is an object", claims: { scope: { "orders:delete": true } }, want: [] },
+      { name: "are not read from roles", claims: { roles: ["orders:delete"] }, want: [] },
+      { name: "are not read from inherited properties such as constructor",
+        scopeClaims: ["constructor", "__proto__", "toString"], claims: { scope: "orders:delete" }, want: [] },
+      { name: "are read only from the configured claims", scopeClaims: ["roles"],
+        claims: { scope: "orders:delete", roles: ["orders:read"] }, want: ["orders:read"] },
+    ],
+  )("$name", async ({ claims, want, scopeClaims }) => {
     const by = await open({ enforceScopes: true, scopeClaims });
     expect(await outcomeOf(await provider.sign(claims), by)).toMatchObject({
       kind: "principal",
@@ -305,41 +294,25 @@ test("scope claims are ignored without enforceScopes", async () => {
 });
 
 describe("openJwtVerifier", () => {
-  test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>([
+  test.each<[name: string, sources: readonly JwtSource[], want: readonly RegExp[]]>(
+    // oxfmt-ignore
     [
-      "an issuer with no audience",
-      [{ issuer: "https://a.example", audiences: [] }],
-      [/must have at least one audience, and no empty one/],
+      ["an issuer with no audience", [{ issuer: "https://a.example", audiences: [] }],
+        [/must have at least one audience, and no empty one/]],
+      ["an empty audience", [{ issuer: "https://a.example", audiences: [""] }],
+        [/must have at least one audience, and no empty one/]],
+      ["a non-URL issuer without a key source", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
+      ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
+      ["two key sources", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
+      ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],
+      ["a key file without keys", [{ issuer: "a", audiences: ["b"], keysFile: import.meta.filename }],
+        [/\.ts: the key set /]],
+      ["each invalid issuer",
+        [{ issuer: "a", audiences: [] }, { issuer: "b", audiences: ["c"] }, { issuer: "b", audiences: ["c"] }],
+        [/must have at least one audience, and no empty one/, /is not a valid URL/, /is not a valid URL/,
+          /configured twice/]],
     ],
-    [
-      "an empty audience",
-      [{ issuer: "https://a.example", audiences: [""] }],
-      [/must have at least one audience, and no empty one/],
-    ],
-    ["a non-URL issuer without a key source", [{ issuer: "a", audiences: ["b"] }], [/is not a valid URL/]],
-    ["an issuer over plain HTTP", [{ issuer: "http://a.example", audiences: ["b"] }], [/must use https/]],
-    ["two key sources", [{ issuer: "a", audiences: ["b"], keysUrl: "c", keysFile: "d" }], [/a must .*not both$/]],
-    ["a missing key file", [{ issuer: "a", audiences: ["b"], keysFile: "/nowhere/keys" }], [/does not exist$/]],
-    [
-      "a key file without keys",
-      [{ issuer: "a", audiences: ["b"], keysFile: import.meta.filename }],
-      [/\.ts: the key set /],
-    ],
-    [
-      "each invalid issuer",
-      [
-        { issuer: "a", audiences: [] },
-        { issuer: "b", audiences: ["c"] },
-        { issuer: "b", audiences: ["c"] },
-      ],
-      [
-        /must have at least one audience, and no empty one/,
-        /is not a valid URL/,
-        /is not a valid URL/,
-        /configured twice/,
-      ],
-    ],
-  ])("reports %s as a problem", async (_, sources, want) => {
+  )("reports %s as a problem", async (_, sources, want) => {
     const result = await openJwtVerifier(sources, quietLog);
     expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });
   });

@@ -35,11 +35,7 @@ describe("verifyJwt", () => {
   test.each([
     { name: "that has expired", claims: { exp: nowS - 600 }, kind: "expired" },
     { name: "for another audience", claims: { aud: "other" }, kind: "invalid" },
-    {
-      name: "from an untrusted issuer",
-      claims: { iss: "https://evil.example" },
-      kind: "invalid",
-    },
+    { name: "from an untrusted issuer", claims: { iss: "https://evil.example" }, kind: "invalid" },
     { name: "with an empty subject", claims: { sub: "" }, kind: "invalid" },
     { name: "with a backslash in a claim's name", claims: { "a\\": 1 }, kind: "invalid" },
   ])("the outcome for a token $name is cached for one minute", async ({ claims, kind }) => {

@@ -8,10 +8,7 @@ import { type FileToWatch, watchFile } from "../../../../src/inputs/watched-file
 // Watches a file with two values for each option, and compares what is applied and logged.
 
 /** What a watched file has done. */
-interface Observed {
-  readonly applied: readonly string[];
-  readonly messages: readonly string[];
-}
+type Observed = { readonly applied: readonly string[]; readonly messages: readonly string[] };
 
 /** Watches a file that is changed, and then reloaded twice with content that is rejected. */
 async function observe(changes: (folder: { file(name: string): string }) => Partial<FileToWatch>): Promise<Observed> {

@@ -40,23 +40,23 @@ describe("a watched file", () => {
     expect(watching.applied).toEqual(["first", "complete"]);
   });
 
-  test.concurrent.each<{ name: string; change: (path: string, text: string) => void }>([
-    {
-      name: "a write",
-      change: (path, text) => {
+  test.concurrent.each<[name: string, change: (path: string, text: string) => void]>([
+    [
+      "a write",
+      (path, text) => {
         const { atimeMs, mtimeMs } = statSync(path);
         writeFileSync(path, text);
         utimesSync(path, atimeMs / 1000, mtimeMs / 1000);
       },
-    },
-    {
-      name: "a link change",
-      change: (path) => {
+    ],
+    [
+      "a link change",
+      (path) => {
         unlinkSync(path);
         symlinkSync(`${path}.other`, path);
       },
-    },
-  ])("is applied after $name that keeps size and modification time", async ({ change }) => {
+    ],
+  ])("is applied after %s that keeps size and modification time", async (_name, change) => {
     using folder = createTempFolder();
     const path = folder.file("link");
     const [first, other] = [`${path}.first`, `${path}.other`];
@@ -147,17 +147,17 @@ describe("a watched file", () => {
     expect(withDefaults.messages).toEqual([logged.rejected]);
   });
 
-  test.concurrent.each<{ name: string; close: (watching: Watching) => Promise<void> }>([
-    { name: "between checks", close: async (watching) => watching.close() },
-    {
-      name: "during a check",
-      close: async (watching) => {
+  test.concurrent.each<[name: string, close: (watching: Watching) => Promise<void>]>([
+    ["between checks", async (watching) => watching.close()],
+    [
+      "during a check",
+      async (watching) => {
         const checking = watching.reload();
         watching.close();
         await checking;
       },
-    },
-  ])("is no longer applied after close() ($name)", async ({ close }) => {
+    ],
+  ])("is no longer applied after close() (%s)", async (_name, close) => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");
     const watching = await watch(path);

@@ -150,40 +150,24 @@ test("a token that cannot be verified does not stop the fetch retries", async ()
 });
 
 describe("a misbehaving provider", () => {
-  test.each<{
-    name: string;
-    respond: NonNullable<IdentityProvider["respond"]>;
-    want: RegExp;
-    fetchMs?: number;
-  }>([
-    { name: "never responds", respond: () => {}, want: /timeout/i, fetchMs: 3_000 },
-    {
-      name: "responds with HTML",
-      respond: (_request, response) => void response.end("<!doctype html><p>Sign in"),
-      want: /is not valid JSON$/,
-    },
-    {
-      name: "publishes a symmetric key",
-      respond: (_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA","kid":"first"}]}'),
-      want: /none of the 1 keys/,
-    },
-    {
-      name: "publishes keys that are not an array",
-      respond: (_request, response) => void response.end('{"keys":{"kid":1}}'),
-      want: /no "keys" array$/,
-    },
-    {
-      name: "publishes an invalid key with the previous key's id",
-      respond: (_request, response) =>
-        void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
-      want: /none of the 1 keys/,
-    },
-    {
-      name: "responds with status 500",
-      respond: (_request, response) => void response.writeHead(500).end("oops"),
-      want: /responded with status 500$/,
-    },
-  ])("that $name leaves the previous keys in use", async ({ respond, want, fetchMs = hourMs }) => {
+  test.each<{ name: string; respond: NonNullable<IdentityProvider["respond"]>; want: RegExp; fetchMs?: number }>(
+    // oxfmt-ignore
+    [
+      { name: "never responds", respond: () => {}, want: /timeout/i, fetchMs: 3_000 },
+      { name: "responds with HTML", respond: (_request, response) => void response.end("<!doctype html><p>Sign in"),
+        want: /is not valid JSON$/ },
+      { name: "publishes a symmetric key",
+        respond: (_request, response) => void response.end('{"keys":[{"kty":"oct","k":"AAAA","kid":"first"}]}'),
+        want: /none of the 1 keys/ },
+      { name: "publishes keys that are not an array",
+        respond: (_request, response) => void response.end('{"keys":{"kid":1}}'), want: /no "keys" array$/ },
+      { name: "publishes an invalid key with the previous key's id", respond: (_request, response) =>
+          void response.end('{"keys":[{"kty":"EC","crv":"P-256","x":"AA","kid":"first"}]}'),
+        want: /none of the 1 keys/ },
+      { name: "responds with status 500", respond: (_request, response) => void response.writeHead(500).end("oops"),
+        want: /responded with status 500$/ },
+    ],
+  )("that $name leaves the previous keys in use", async ({ respond, want, fetchMs = hourMs }) => {
     using provider = await startProvider();
     const warnings: object[] = [];
     const log: OperatorLog = { info: () => {}, warn: (fields) => warnings.push(fields) };
@@ -215,20 +199,16 @@ describe("a misbehaving provider", () => {
     expect(verifier.problem).toBe(`${provider.issuer} has withdrawn all its keys`);
   });
 
-  test.each<{ name: string; document: (provider: IdentityProvider) => unknown; want: RegExp }>([
-    { name: "is an array", document: () => [], want: /openid-configuration is not a JSON object/ },
-    {
-      name: "is for another issuer",
-      document: ({ keysUrl }) => ({ issuer: "https://evil.example", jwks_uri: keysUrl }),
-      want: /names a different issuer/,
-    },
-    { name: "has no jwks_uri", document: ({ issuer }) => ({ issuer }), want: /has no "jwks_uri"/ },
-    {
-      name: "links to keys over plain HTTP",
-      document: ({ issuer }) => ({ issuer, jwks_uri: "http://keys.example/" }),
-      want: /must use https/,
-    },
-  ])("whose metadata $name makes tokens unavailable", async ({ document, want }) => {
+  test.each<[name: string, document: (provider: IdentityProvider) => unknown, want: RegExp]>([
+    ["is an array", () => [], /openid-configuration is not a JSON object/],
+    [
+      "is for another issuer",
+      ({ keysUrl }) => ({ issuer: "https://evil.example", jwks_uri: keysUrl }),
+      /names a different issuer/,
+    ],
+    ["has no jwks_uri", ({ issuer }) => ({ issuer }), /has no "jwks_uri"/],
+    ["links to keys over plain HTTP", ({ issuer }) => ({ issuer, jwks_uri: "http://keys.example/" }), /must use https/],
+  ])("whose metadata %s makes tokens unavailable", async (_name, document, want) => {
     using provider = await startProvider();
     provider.respond = (_request, response) => void response.end(JSON.stringify(document(provider)));
     using verifier = await openVerifier({ issuer: provider.issuer });
