@@ -64,9 +64,7 @@ function fails(status: number, ...more: readonly Field[]): Step {
 const unavailable = fails(14);
 const slowPolicy = { ...policy, initialBackoffMs: 60_000, maxBackoffMs: 60_000 };
 
-function failWithPushback(text: string): Step {
-  return fails(14, ["grpc-retry-pushback-ms", text]);
-}
+const failWithPushback = (text: string): Step => fails(14, ["grpc-retry-pushback-ms", text]);
 
 interface RetryCase {
   readonly name: string;
@@ -79,145 +77,54 @@ interface RetryCase {
   readonly attempts: number;
 }
 
+// oxfmt-ignore
 const retryCases: readonly RetryCase[] = [
   { name: "a success", steps: [ok], want: "ok", attempts: 1 },
   { name: "two failures and a success", steps: [unavailable, unavailable, ok], want: "ok", attempts: 3 },
-  {
-    name: "one failure with a backoff multiplier of 1000",
-    steps: [unavailable, ok],
-    retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
-    want: "ok",
-    attempts: 2,
-  },
+  { name: "one failure with a backoff multiplier of 1000", steps: [unavailable, ok],
+    retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 }, want: "ok", attempts: 2 },
   { name: "repeated failures", steps: [unavailable], want: "Unavailable", attempts: 4 },
-  {
-    name: "the status CANCELLED as a retryable code",
-    steps: [fails(1), ok],
-    retry: { ...policy, retryableCodes: [Code.Unavailable, Code.Canceled] },
-    want: "ok",
-    attempts: 2,
-  },
+  { name: "the status CANCELLED as a retryable code", steps: [fails(1), ok],
+    retry: { ...policy, retryableCodes: [Code.Unavailable, Code.Canceled] }, want: "ok", attempts: 2 },
   { name: "a non-retryable code", steps: [fails(5), ok], want: "NotFound", attempts: 1 },
-  {
-    name: "a retryable error without a policy",
-    steps: [unavailable, ok],
-    retry: "transparent",
-    want: "Unavailable",
-    attempts: 1,
-  },
+  { name: "a retryable error without a policy", steps: [unavailable, ok], retry: "transparent", want: "Unavailable",
+    attempts: 1 },
   { name: "a pushback of 0", steps: [failWithPushback("0"), ok], retry: slowPolicy, want: "ok", attempts: 2 },
-  {
-    name: "repeated pushbacks of 0",
-    steps: [failWithPushback("0")],
-    retry: slowPolicy,
-    want: "Unavailable",
-    attempts: 4,
-  },
-  {
-    name: "a pushback of 0 and a failure without pushback",
-    steps: [failWithPushback("0"), unavailable, ok],
-    retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 },
-    want: "ok",
-    attempts: 3,
-  },
-  {
-    name: "two failures with a retry budget of 4 tokens",
-    steps: [unavailable, unavailable, ok],
-    retry: { ...policy, budget: { maxTokens: 4, tokenRatio: 1 } },
-    want: "Unavailable",
-    attempts: 2,
-  },
+  { name: "repeated pushbacks of 0", steps: [failWithPushback("0")], retry: slowPolicy, want: "Unavailable",
+    attempts: 4 },
+  { name: "a pushback of 0 and a failure without pushback", steps: [failWithPushback("0"), unavailable, ok],
+    retry: { ...slowPolicy, initialBackoffMs: 60, backoffMultiplier: 1_000 }, want: "ok", attempts: 3 },
+  { name: "two failures with a retry budget of 4 tokens", steps: [unavailable, unavailable, ok],
+    retry: { ...policy, budget: { maxTokens: 4, tokenRatio: 1 } }, want: "Unavailable", attempts: 2 },
   { name: "a negative pushback", steps: [failWithPushback("-1"), ok], want: "Unavailable", attempts: 1 },
-  {
-    name: "a pushback that is not a number",
-    steps: [failWithPushback("1e0"), ok],
-    want: "Unavailable",
-    attempts: 1,
-  },
+  { name: "a pushback that is not a number", steps: [failWithPushback("1e0"), ok], want: "Unavailable", attempts: 1 },
   { name: "a pushback of 100 days", steps: [failWithPushback("8640000000"), ok], want: "Unavailable", attempts: 1 },
-  {
-    name: "a failure after the response header",
-    steps: [sends((id) => grpcResponse(id, watered, [["grpc-status", "14"]])), ok],
-    want: "Unavailable",
-    attempts: 1,
-  },
-  {
-    name: "a reset after the response header",
+  { name: "a failure after the response header",
+    steps: [sends((id) => grpcResponse(id, watered, [["grpc-status", "14"]])), ok], want: "Unavailable", attempts: 1 },
+  { name: "a reset after the response header",
     steps: [(connection, id) => connection.send(headersFrame(id, grpcHead), resetFrame(id, 7)), ok],
-    want: "Unavailable",
-    attempts: 1,
-  },
+    want: "Unavailable", attempts: 1 },
   { name: "a lost connection", steps: [({ socket }) => socket.destroy(), ok], want: "ok", attempts: 2 },
-  {
-    name: "an HTML 503 response from a load balancer",
-    steps: [
-      sends((id) => [
+  { name: "an HTML 503 response from a load balancer", steps: [sends((id) => [
         headersFrame(id, [
           [":status", "503"],
           ["content-type", "text/html"],
         ]),
         dataFrame(id, Buffer.from("<html>"), frameFlag.endStream),
-      ]),
-      ok,
-    ],
-    want: "ok",
-    attempts: 2,
-  },
-  {
-    name: "a failure of an RPC that the policy excludes",
-    steps: [unavailable, ok],
-    retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
-    want: "Unavailable",
-    attempts: 1,
-  },
-  {
-    name: "a pushback to an RPC that the policy excludes",
-    steps: [failWithPushback("0"), ok],
-    retry: { ...policy, methods: ({ name }) => name !== "WaterBed" },
-    want: "Unavailable",
-    attempts: 1,
-  },
-  {
-    name: "a failure and a pushback after the response header",
-    steps: [
-      sends((id) =>
-        grpcResponse(id, watered, [
-          ["grpc-status", "14"],
-          ["grpc-retry-pushback-ms", "0"],
-        ]),
-      ),
-      ok,
-    ],
-    want: "Unavailable",
-    attempts: 1,
-  },
-  {
-    name: "a non-retryable code with a pushback",
-    steps: [fails(5, ["grpc-retry-pushback-ms", "0"]), ok],
-    want: "NotFound",
-    attempts: 1,
-  },
-  {
-    name: "one refused stream per attempt",
-    steps: [refused, unavailable, refused, ok],
-    retry: { ...policy, maxAttempts: 2 },
-    want: "ok",
-    attempts: 4,
-  },
-  {
-    name: "a refused stream without a policy",
-    steps: [refused, ok],
-    retry: "transparent",
-    want: "ok",
-    attempts: 2,
-  },
-  {
-    name: "a refused stream with retries off",
-    steps: [refused, ok],
-    retry: "off",
-    want: "Unavailable",
-    attempts: 1,
-  },
+      ]), ok], want: "ok", attempts: 2 },
+  { name: "a failure of an RPC that the policy excludes", steps: [unavailable, ok],
+    retry: { ...policy, methods: ({ name }) => name !== "WaterBed" }, want: "Unavailable", attempts: 1 },
+  { name: "a pushback to an RPC that the policy excludes", steps: [failWithPushback("0"), ok],
+    retry: { ...policy, methods: ({ name }) => name !== "WaterBed" }, want: "Unavailable", attempts: 1 },
+  { name: "a failure and a pushback after the response header",
+    steps: [sends((id) => grpcResponse(id, watered, [["grpc-status", "14"], ["grpc-retry-pushback-ms", "0"]])), ok],
+    want: "Unavailable", attempts: 1 },
+  { name: "a non-retryable code with a pushback", steps: [fails(5, ["grpc-retry-pushback-ms", "0"]), ok],
+    want: "NotFound", attempts: 1 },
+  { name: "one refused stream per attempt", steps: [refused, unavailable, refused, ok],
+    retry: { ...policy, maxAttempts: 2 }, want: "ok", attempts: 4 },
+  { name: "a refused stream without a policy", steps: [refused, ok], retry: "transparent", want: "ok", attempts: 2 },
+  { name: "a refused stream with retries off", steps: [refused, ok], retry: "off", want: "Unavailable", attempts: 1 },
 ];
 
 /** Starts a server that handles each attempt with the next step. */

@@ -46,9 +46,7 @@ test("an invalid certificate does not replace the previous one", () => {
   ]);
 });
 
-function invalid(year: number): unknown {
-  return expect.stringMatching(`^the certificate in use expired at ${year}`);
-}
+const invalid = (year: number): unknown => expect.stringMatching(`^the certificate in use expired at ${year}`);
 
 test("report() logs an invalid certificate once, and a failed reload every ten minutes", () => {
   vi.useFakeTimers();

@@ -39,35 +39,24 @@ test.each([
 
 const tokens = "tokens: [{ env: PROXY_TEST_TOKEN }]";
 
-test.each([
-  { name: "authentication", setting: "authentication", before: `authentication: { ${tokens} }`, after: "" },
-  {
-    name: "authentication.scopes",
-    setting: "authentication.scopes",
-    before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`,
-    after: `authentication: { ${tokens} }`,
-  },
-  {
-    name: "an entry in authentication.scopes",
-    setting: "authentication.scopes",
-    before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`,
-    after: `authentication: { ${tokens}, scopes: {} }`,
-  },
-  { name: "visibility", setting: "visibility", before: "visibility: { allow: [] }", after: "" },
-  { name: "validateReflected", setting: "validateReflected", before: "validateReflected: true", after: "" },
-  {
-    name: "a rate for each address",
-    setting: "rateLimit.perAddress",
-    before: `authentication: { ${tokens} }\nrateLimit: { perAddress: 5, perPrincipal: 5 }`,
-    after: `authentication: { ${tokens} }\nrateLimit: { perPrincipal: 5 }`,
-  },
-  {
-    name: "a rate for each caller",
-    setting: "rateLimit.perPrincipal",
-    before: `authentication: { ${tokens} }\nrateLimit: { perPrincipal: 5 }`,
-    after: `authentication: { ${tokens} }`,
-  },
-])("a reload without $name is refused, also a second time", async ({ setting, before, after }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "authentication", setting: "authentication", before: `authentication: { ${tokens} }`, after: "" },
+    { name: "authentication.scopes", setting: "authentication.scopes",
+      before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`, after: `authentication: { ${tokens} }` },
+    { name: "an entry in authentication.scopes", setting: "authentication.scopes",
+      before: `authentication: { ${tokens}, scopes: { shop.v1.*: read } }`,
+      after: `authentication: { ${tokens}, scopes: {} }` },
+    { name: "visibility", setting: "visibility", before: "visibility: { allow: [] }", after: "" },
+    { name: "validateReflected", setting: "validateReflected", before: "validateReflected: true", after: "" },
+    { name: "a rate for each address", setting: "rateLimit.perAddress",
+      before: `authentication: { ${tokens} }\nrateLimit: { perAddress: 5, perPrincipal: 5 }`,
+      after: `authentication: { ${tokens} }\nrateLimit: { perPrincipal: 5 }` },
+    { name: "a rate for each caller", setting: "rateLimit.perPrincipal",
+      before: `authentication: { ${tokens} }\nrateLimit: { perPrincipal: 5 }`, after: `authentication: { ${tokens} }` },
+  ],
+)("a reload without $name is refused, also a second time", async ({ setting, before, after }) => {
   vi.stubEnv("PROXY_TEST_TOKEN", "a-token-of-a-shop-2026");
   onTestFinished(() => void vi.unstubAllEnvs());
   const problem = `${setting} is missing; restart to serve without ${setting}`;

@@ -75,9 +75,7 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
-function ask(path: string, init?: RequestInit): Promise<Response> {
-  return fetch(`${baseUrl}${path}`, init);
-}
+const ask = (path: string, init?: RequestInit): Promise<Response> => fetch(`${baseUrl}${path}`, init);
 
 async function statusOf(path: string, init?: RequestInit): Promise<number> {
   const response = await ask(path, init);
@@ -85,9 +83,7 @@ async function statusOf(path: string, init?: RequestInit): Promise<number> {
   return response.status;
 }
 
-async function bodyOf(path: string, init?: RequestInit): Promise<string> {
-  return await (await ask(path, init)).text();
-}
+const bodyOf = async (path: string, init?: RequestInit): Promise<string> => await (await ask(path, init)).text();
 
 async function fieldOf(name: string, path: string, init?: RequestInit): Promise<string | null> {
   const response = await ask(path, init);
@@ -114,11 +110,7 @@ interface Change {
   readonly after: unknown;
 }
 
-const post = (body: string): RequestInit => ({
-  method: "POST",
-  headers: { "content-type": "application/json" },
-  body,
-});
+const post = (body: string): RequestInit => ({ method: "POST", headers: { "content-type": "application/json" }, body });
 const list = statelessRequest("tools/list");
 const listTools: RequestInit = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
 const rules = folder.write("rules.yaml", `http: { rules: [{ selector: ${greenhouse}.GetReading, get: /moved }] }`);
@@ -131,13 +123,7 @@ const long = "x".repeat(2_000);
 
 describe("a reloaded configuration file", () => {
   test.each<Change>([
-    {
-      name: "docs",
-      settings: { docs: false },
-      observe: () => statusOf("/openapi.json"),
-      before: 200,
-      after: 404,
-    },
+    { name: "docs", settings: { docs: false }, observe: () => statusOf("/openapi.json"), before: 200, after: 404 },
     {
       name: "rest.options",
       settings: { rest: { options: ["lenient"] } },
@@ -270,24 +256,16 @@ describe("a reloaded configuration file", () => {
 });
 
 describe("a refused configuration file", () => {
-  test.each<{ name: string; write: () => void; problem: RegExp }>([
-    {
-      name: "with an unknown setting",
-      write: () => configure({ lisen: 1 }),
-      problem: /lisen is not a setting; did you mean "listen"\?/,
-    },
-    {
-      name: "with another header limit",
-      write: () => configure({ headerBytes: 5_000 }),
-      problem: /headerBytes needs a restart to change/,
-    },
-    {
-      name: "with an unreachable upstream for reflection",
-      write: () => configure({}, { addresses: ["http://127.0.0.1:1"], descriptors: "reflection" }),
-      problem: /server reflection failed: \[unavailable\] cannot connect/,
-    },
-    { name: "without content", write: () => void folder.write("proxy.yaml", ""), problem: /proxy\.yaml is empty/ },
-  ])("$name is logged, and the previous configuration stays in use", async ({ write, problem }) => {
+  test.each<[name: string, write: () => void, problem: RegExp]>([
+    ["with an unknown setting", () => configure({ lisen: 1 }), /lisen is not a setting; did you mean "listen"\?/],
+    ["with another header limit", () => configure({ headerBytes: 5_000 }), /headerBytes needs a restart to change/],
+    [
+      "with an unreachable upstream for reflection",
+      () => configure({}, { addresses: ["http://127.0.0.1:1"], descriptors: "reflection" }),
+      /server reflection failed: \[unavailable\] cannot connect/,
+    ],
+    ["without content", () => void folder.write("proxy.yaml", ""), /proxy\.yaml is empty/],
+  ])("%s is logged, and the previous configuration stays in use", async (_name, write, problem) => {
     const isApplied = async (): Promise<unknown> =>
       (await samplesOf("gateway_file_reload_successful")).map(({ value }) => value);
     configure({ docs: false });

@@ -61,30 +61,22 @@ test("a reload that loses a scope entry or validation is refused", async () => {
   }
 });
 
-test.each<{ name: string; lost: string; before: object; after: object; problem: string }>([
-  {
-    name: "the type of one of two issuers' tokens",
-    lost: "authentication.jwt[].type",
-    before: { authentication: { jwt: [issuer("a", "at+jwt"), issuer("b", "at+jwt")] } },
-    after: { authentication: { jwt: [issuer("a", "at+jwt"), issuer("b")] } },
-    problem: "is missing for https://b.example; restart to serve without authentication.jwt[].type",
-  },
-  {
-    name: "the audiences of introspected tokens",
-    lost: "authentication.introspection.audiences",
-    before: { authentication: { introspection: { ...introspection, audiences: ["shop"] } } },
-    after: { authentication: { introspection } },
-    problem:
-      "is missing for https://id.example/introspect; restart to serve without authentication.introspection.audiences",
-  },
-  {
-    name: "the services of one of two upstreams",
-    lost: "upstreams[].services",
-    before: { upstreams: [upstream(1, ["a.*"]), upstream(2, ["b.*"])] },
-    after: { upstreams: [upstream(1, ["a.*"]), upstream(2)] },
-    problem: "is missing for http://127.0.0.1:2; restart to serve without upstreams[].services",
-  },
-])("a reload that loses $name is refused", async ({ lost, before, after, problem }) => {
+test.each<[name: string, lost: string, before: object, after: object, problem: string]>(
+  // oxfmt-ignore
+  [
+    ["the type of one of two issuers' tokens", "authentication.jwt[].type",
+      { authentication: { jwt: [issuer("a", "at+jwt"), issuer("b", "at+jwt")] } },
+      { authentication: { jwt: [issuer("a", "at+jwt"), issuer("b")] } },
+      "is missing for https://b.example; restart to serve without authentication.jwt[].type"],
+    ["the audiences of introspected tokens", "authentication.introspection.audiences",
+      { authentication: { introspection: { ...introspection, audiences: ["shop"] } } },
+      { authentication: { introspection } },
+      "is missing for https://id.example/introspect; restart to serve without authentication.introspection.audiences"],
+    ["the services of one of two upstreams", "upstreams[].services",
+      { upstreams: [upstream(1, ["a.*"]), upstream(2, ["b.*"])] }, { upstreams: [upstream(1, ["a.*"]), upstream(2)] },
+      "is missing for http://127.0.0.1:2; restart to serve without upstreams[].services"],
+  ],
+)("a reload that loses %s is refused", async (_name, lost, before, after, problem) => {
   const read = async (settings: object): Promise<ProxySettings> => {
     const text = JSON.stringify({ upstreams: [upstream(1)], ...settings });
     return await toProxySettings(readProxyConfiguration({ name: "proxy.json", text }));

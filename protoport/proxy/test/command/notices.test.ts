@@ -36,16 +36,12 @@ test("close() stops repeating problems", () => {
 });
 
 test.each([
-  {
-    name: "the distinct messages of an error and its causes",
-    error: withCauses("one", "two", "one"),
-    want: "one: two",
-  },
-  { name: "at most the first five messages", error: withCauses("1", "2", "3", "4", "5", "6"), want: "1: 2: 3: 4: 5" },
-  { name: "a single line without line breaks", error: new Error("one\n  two"), want: "one two" },
-  { name: "text without control characters", error: new Error("one\u001B]0;two\u0007\u009B"), want: "one ]0;two " },
-  { name: "an empty string for a thrown string", error: "text", want: "" },
-])("describeCauses returns $name", ({ error, want }) => {
+  ["the distinct messages of an error and its causes", withCauses("one", "two", "one"), "one: two"],
+  ["at most the first five messages", withCauses("1", "2", "3", "4", "5", "6"), "1: 2: 3: 4: 5"],
+  ["a single line without line breaks", new Error("one\n  two"), "one two"],
+  ["text without control characters", new Error("one\u001B]0;two\u0007\u009B"), "one ]0;two "],
+  ["an empty string for a thrown string", "text", ""],
+])("describeCauses returns %s", (_name, error, want) => {
   expect(describeCauses(error)).toBe(want);
 });
 
@@ -82,50 +78,20 @@ function eachMinute(problem: string, fromS: number, toS: number): readonly Reloa
   return Array.from({ length: (toS - fromS) / 60 }, (_, at) => [fromS + at * 60, problem]);
 }
 
-test.each<{ name: string; reloads: readonly Reload[]; want: readonly string[] }>([
-  {
-    name: "every ten minutes while each reload has it",
-    reloads: eachMinute("a", 0, endS),
-    want: ["0 a", "600 a", "1200 a"],
-  },
-  { name: "every ten minutes without another reload", reloads: [[0, "a"]], want: ["0 a", "600 a", "1200 a"] },
-  {
-    name: "immediately when it changes",
-    reloads: [...eachMinute("a", 0, 180), [180, "b"]],
-    want: ["0 a", "180 b", "780 b", "1380 b"],
-  },
-  {
-    name: "only until it ends",
-    reloads: [
-      [0, "a"],
-      [60, undefined],
-    ],
-    want: ["0 a"],
-  },
-  {
-    name: "again if it returns after its end",
-    reloads: [
-      [0, "a"],
-      [1, undefined],
-      [2, "a"],
-    ],
-    want: ["0 a", "2 a", "602 a", "1202 a"],
-  },
-  {
-    name: "again if it returns after another problem",
-    reloads: [
-      [0, "a"],
-      [1, "b"],
-      [2, "a"],
-    ],
-    want: ["0 a", "1 b", "2 a", "602 a", "1202 a"],
-  },
-  {
-    name: "even after hundreds of others",
-    reloads: Array.from({ length: 200 }, (_, at) => [0, String(at)]),
-    want: [...Array.from({ length: 200 }, (_, at) => `0 ${at}`), "600 199", "1200 199"],
-  },
-])("problem() logs a problem $name", ({ reloads, want }) => {
+test.each<[name: string, reloads: readonly Reload[], want: readonly string[]]>(
+  // oxfmt-ignore
+  [
+    ["every ten minutes while each reload has it", eachMinute("a", 0, endS), ["0 a", "600 a", "1200 a"]],
+    ["every ten minutes without another reload", [[0, "a"]], ["0 a", "600 a", "1200 a"]],
+    ["immediately when it changes", [...eachMinute("a", 0, 180), [180, "b"]], ["0 a", "180 b", "780 b", "1380 b"]],
+    ["only until it ends", [[0, "a"], [60, undefined]], ["0 a"]],
+    ["again if it returns after its end", [[0, "a"], [1, undefined], [2, "a"]], ["0 a", "2 a", "602 a", "1202 a"]],
+    ["again if it returns after another problem", [[0, "a"], [1, "b"], [2, "a"]],
+      ["0 a", "1 b", "2 a", "602 a", "1202 a"]],
+    ["even after hundreds of others", Array.from({ length: 200 }, (_, at) => [0, String(at)]),
+      [...Array.from({ length: 200 }, (_, at) => `0 ${at}`), "600 199", "1200 199"]],
+  ],
+)("problem() logs a problem %s", (_name, reloads, want) => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const logged: string[] = [];

@@ -18,41 +18,32 @@ const codes = (count: number): string => `[${Array.from({ length: count }, () =>
 const policy = (count: number): string =>
   `{ maxAttempts: 2, initialBackoff: 1s, maxBackoff: 2s, backoffMultiplier: 3, retryableStatusCodes: ${codes(count)} }`;
 
-test.each([
-  {
-    text: "methodConfig: [{ name: [{ method: Get }] }]",
-    problem: 'methodConfig[0].name[0].method requires a service, got only "Get"',
-  },
-  {
-    text: "methodConfig: [{ name: [{ service: a.B }] }, { name: [{}, { service: a.B }] }]",
-    problem: "methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs",
-  },
-  {
-    text: `methodConfig: [{ name: [{}], retryPolicy: ${policy(17)} }]`,
-    problem: "retryableStatusCodes must contain between 1 and 16 codes, got 17",
-  },
-  {
-    text: `methodConfig: [{ name: [{}], retryPolicy: ${policy(0)} }]`,
-    problem: "retryableStatusCodes must contain between 1 and 16 codes, got 0",
-  },
-  { upstream: 'addresses: ["unix:/a"], tls: { ca: a }', problem: "tls.ca requires an address with TLS, got" },
-  { upstream: 'addresses: ["HTTP://a"], tls: { key: a }', problem: "tls.key requires an address with TLS, got" },
-  { upstream: "tls: { cert: a }", problem: "tls.cert requires both a certificate and its key" },
-  { upstream: "tls: { key: a }", problem: "tls.key requires both a certificate and its key" },
-  {
-    upstream: "descriptors: a, reflectionHeader: { x-a: b }",
-    problem: "reflectionHeader requires descriptors: reflection",
-  },
-  { upstream: "addresses: []", problem: "upstreams[0].addresses must contain at least one address" },
-  { text: "validate: true", problem: "must be a file unless validateReflected is set" },
-  {
-    text: "openapi: { license: { name: MIT, identifier: MIT, url: https://a.example } }",
-    problem: "openapi.license.url must not be combined with openapi.license.identifier; use one of them",
-  },
-  { text: "rateLimit: { perPrincipal: 1 }", problem: "rateLimit.perPrincipal requires authentication" },
-  { text: "listen: { tls: { cert: a } }", problem: "listen.tls.cert requires both a certificate and its key" },
-  { text: "listen: { tls: { key: a } }", problem: "listen.tls.key requires both a certificate and its key" },
-])("contradicting settings are refused with $problem as reason", async ({ text = "", upstream = "", problem }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { text: "methodConfig: [{ name: [{ method: Get }] }]",
+      problem: 'methodConfig[0].name[0].method requires a service, got only "Get"' },
+    { text: "methodConfig: [{ name: [{ service: a.B }] }, { name: [{}, { service: a.B }] }]",
+      problem: "methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs" },
+    { text: `methodConfig: [{ name: [{}], retryPolicy: ${policy(17)} }]`,
+      problem: "retryableStatusCodes must contain between 1 and 16 codes, got 17" },
+    { text: `methodConfig: [{ name: [{}], retryPolicy: ${policy(0)} }]`,
+      problem: "retryableStatusCodes must contain between 1 and 16 codes, got 0" },
+    { upstream: 'addresses: ["unix:/a"], tls: { ca: a }', problem: "tls.ca requires an address with TLS, got" },
+    { upstream: 'addresses: ["HTTP://a"], tls: { key: a }', problem: "tls.key requires an address with TLS, got" },
+    { upstream: "tls: { cert: a }", problem: "tls.cert requires both a certificate and its key" },
+    { upstream: "tls: { key: a }", problem: "tls.key requires both a certificate and its key" },
+    { upstream: "descriptors: a, reflectionHeader: { x-a: b }",
+      problem: "reflectionHeader requires descriptors: reflection" },
+    { upstream: "addresses: []", problem: "upstreams[0].addresses must contain at least one address" },
+    { text: "validate: true", problem: "must be a file unless validateReflected is set" },
+    { text: "openapi: { license: { name: MIT, identifier: MIT, url: https://a.example } }",
+      problem: "openapi.license.url must not be combined with openapi.license.identifier; use one of them" },
+    { text: "rateLimit: { perPrincipal: 1 }", problem: "rateLimit.perPrincipal requires authentication" },
+    { text: "listen: { tls: { cert: a } }", problem: "listen.tls.cert requires both a certificate and its key" },
+    { text: "listen: { tls: { key: a } }", problem: "listen.tls.key requires both a certificate and its key" },
+  ],
+)("contradicting settings are refused with $problem as reason", async ({ text = "", upstream = "", problem }) => {
   const own = { addresses: '["dns:a:1"]', descriptors: "reflection" };
   const others = Object.entries(own).filter(([name]) => !upstream.includes(`${name}:`));
   const items = [...others.map(([name, value]) => `${name}: ${value}`), ...(upstream === "" ? [] : [upstream])];

@@ -10,24 +10,21 @@ const text = folder.write("text.pem", "no certificate");
 const [one, two] = [["http://a:1"], ["http://a:1", "http://b:1"]];
 const sources = "exactly one of --reflection and --descriptors is required";
 
-test.each<{ flags: Parameters<typeof readSettings>[0]; problem: string }>([
-  { flags: { reflection: true }, problem: "--upstream or --config is missing" },
-  { flags: { upstream: one }, problem: sources },
-  { flags: { upstream: one, reflection: true, descriptors: "a" }, problem: sources },
-  { flags: { upstream: two, descriptors: "a" }, problem: "--descriptors requires exactly one --upstream" },
-  {
-    flags: { upstream: two, reflection: true, service: ["http://a:1=a.*"] },
-    problem: "upstreams[1].services is required",
-  },
-  {
-    flags: { upstream: one, reflection: true, service: ["http://b:1=a.*"] },
-    problem: '--service must have the address of an upstream before "=", got "http://b:1"',
-  },
-  {
-    flags: { upstream: ["https://a"], reflection: true, "upstream-tls-ca": text },
-    problem: "text.pem does not contain a PEM certificate or key",
-  },
-])("the flags $flags are refused", async ({ flags, problem }) => {
+test.each<[flags: Parameters<typeof readSettings>[0], problem: string]>([
+  [{ reflection: true }, "--upstream or --config is missing"],
+  [{ upstream: one }, sources],
+  [{ upstream: one, reflection: true, descriptors: "a" }, sources],
+  [{ upstream: two, descriptors: "a" }, "--descriptors requires exactly one --upstream"],
+  [{ upstream: two, reflection: true, service: ["http://a:1=a.*"] }, "upstreams[1].services is required"],
+  [
+    { upstream: one, reflection: true, service: ["http://b:1=a.*"] },
+    '--service must have the address of an upstream before "=", got "http://b:1"',
+  ],
+  [
+    { upstream: ["https://a"], reflection: true, "upstream-tls-ca": text },
+    "text.pem does not contain a PEM certificate or key",
+  ],
+])("the flags $0 are refused", async (flags, problem) => {
   await expect(readSettings(flags)).rejects.toThrow(problem);
 });
 

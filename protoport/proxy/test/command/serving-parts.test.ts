@@ -29,25 +29,17 @@ function upstreamOf(services: string, more = ""): string {
   return `- { addresses: ["http://127.0.0.1:1"], descriptors: reflection, services: [${services}]${more} }\n`;
 }
 
-function areReady({ upstreams: all }: ServingParts): readonly boolean[] {
-  return [...all.values()].map(({ ready }) => ready);
-}
+const areReady = ({ upstreams: all }: ServingParts): readonly boolean[] => [...all.values()].map(({ ready }) => ready);
 
 const upstreams = `upstreams:\n${upstreamOf("a.*")}${upstreamOf("b.*")}`;
 const watched = `${upstreams}authentication: { tokenHashesFile: ${hashes} }\n`;
 
 test.each([
-  { name: "only docs", effect: "keeps", isKept: true, text: `${watched}docs: false\n`, watches: 1 },
-  {
-    name: "rateLimit",
-    effect: "replaces",
-    isKept: false,
-    text: `${watched}rateLimit: { perAddress: 7 }\n`,
-    watches: 1,
-  },
-  { name: "mcp", effect: "replaces", isKept: false, text: `${watched}mcp: { tools: ["*"] }\n`, watches: 1 },
-  { name: "authentication", effect: "replaces", isKept: false, text: upstreams, watches: 0 },
-])("a reload that changes $name $effect the access checks", async ({ isKept, text, watches }) => {
+  ["only docs", "keeps", true, `${watched}docs: false\n`, 1],
+  ["rateLimit", "replaces", false, `${watched}rateLimit: { perAddress: 7 }\n`, 1],
+  ["mcp", "replaces", false, `${watched}mcp: { tools: ["*"] }\n`, 1],
+  ["authentication", "replaces", false, upstreams, 0],
+])("a reload that changes %s %s the access checks", async (_name, _effect, isKept, text, watches) => {
   const old = await open(watched);
   const next = await open(text, old);
   expect(next.accessChecks === old.accessChecks).toBe(isKept);
@@ -152,17 +144,12 @@ const neverRead = { problem: "unreadable", lastSuccessMs: undefined };
 const readBefore = { problem: "unreadable", lastSuccessMs: 1 };
 const read = { problem: undefined, lastSuccessMs: 1 };
 
-test.each<{ name: string; reloads: readonly object[]; requireAll: boolean; problem: string | undefined }>([
-  { name: "has descriptors", reloads: [read, read], requireAll: true, problem: undefined },
-  { name: "has previous descriptors", reloads: [read, readBefore], requireAll: true, problem: undefined },
-  { name: "never had descriptors", reloads: [read, neverRead], requireAll: true, problem: "unreadable" },
-  {
-    name: "is optional and never had descriptors",
-    reloads: [read, neverRead],
-    requireAll: false,
-    problem: "unreadable",
-  },
-])("when the second $name, readiness lists each of two upstreams", async ({ reloads, requireAll, problem }) => {
+test.each<[name: string, reloads: readonly object[], requireAll: boolean, problem: string | undefined]>([
+  ["has descriptors", [read, read], true, undefined],
+  ["has previous descriptors", [read, readBefore], true, undefined],
+  ["never had descriptors", [read, neverRead], true, "unreadable"],
+  ["is optional and never had descriptors", [read, neverRead], false, "unreadable"],
+])("when the second %s, readiness lists each of two upstreams", async (_name, reloads, requireAll, problem) => {
   const parts = await open(`${upstreams}requireAll: ${requireAll}\n`);
   const proxy = Object.assign(Object.create(null), { descriptorReloads: reloads });
   const isOptional = !requireAll;

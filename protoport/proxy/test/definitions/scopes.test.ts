@@ -30,33 +30,21 @@ async function requirementsOf(options: Parameters<typeof writeOpenApi>[1]): Prom
 }
 
 describe("writeOpenApi", () => {
-  test.each([
-    {
-      name: "adds scopes to credentials that have scopes",
-      options: { securitySchemes: { bearerAuth, key } },
-      want: {
-        all: [{ bearerAuth: [], key: [] }],
-        waterBed: [{ bearerAuth: ["beds:water", "beds:write"], key: [] }],
-        getReading: undefined,
-        deleteOrder: undefined,
-      },
-    },
-    {
-      name: "adds scopes to each alternative",
-      options: { securitySchemes: { bearerAuth, key }, security: [{ key: [] }, { bearerAuth: ["read"] }] },
-      want: {
-        waterBed: [{ key: [] }, { bearerAuth: ["beds:water", "beds:write"] }],
-        getReading: [{ key: [] }, { bearerAuth: [] }],
-        deleteOrder: undefined,
-      },
-    },
-    { name: "names no scopes without credentials", options: {}, want: { all: [], waterBed: undefined } },
-    {
-      name: "uses a given describeSecurity",
-      options: { securitySchemes: { bearerAuth }, describeSecurity: () => [] },
-      want: { waterBed: [], deleteOrder: [] },
-    },
-  ])("$name", async ({ options, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "adds scopes to credentials that have scopes", options: { securitySchemes: { bearerAuth, key } },
+        want: { all: [{ bearerAuth: [], key: [] }], waterBed: [{ bearerAuth: ["beds:water", "beds:write"], key: [] }],
+          getReading: undefined, deleteOrder: undefined } },
+      { name: "adds scopes to each alternative",
+        options: { securitySchemes: { bearerAuth, key }, security: [{ key: [] }, { bearerAuth: ["read"] }] },
+        want: { waterBed: [{ key: [] }, { bearerAuth: ["beds:water", "beds:write"] }],
+          getReading: [{ key: [] }, { bearerAuth: [] }], deleteOrder: undefined } },
+      { name: "names no scopes without credentials", options: {}, want: { all: [], waterBed: undefined } },
+      { name: "uses a given describeSecurity", options: { securitySchemes: { bearerAuth }, describeSecurity: () => [] },
+        want: { waterBed: [], deleteOrder: [] } },
+    ],
+  )("$name", async ({ options, want }) => {
     expect(await requirementsOf(options)).toMatchObject(want);
   });
 

@@ -7,87 +7,35 @@ import {
   requireEffect,
 } from "../../src/forward/forward-rules.ts";
 
-test.each<{ name: string; rules: ForwardRules; sent: readonly string[]; forwarded: readonly string[] }>([
-  {
-    name: "Connection lists fields in any case and with spaces",
-    rules: {},
-    sent: ["Connection", "Keep-Alive, X-HOP , x-b", "X-Hop", "1", "x-b", "2", "x-c", "keep-alive"],
-    forwarded: ["x-c", "keep-alive"],
-  },
-  {
-    name: "allow is a sticky RegExp",
-    rules: { allow: [/^X-A/gy] },
-    sent: ["x-a", "1", "x-ab", "2", "x-ac", "3", "b", "4"],
-    forwarded: ["x-a", "1", "x-ab", "2", "x-ac", "3"],
-  },
-  {
-    name: "deny excludes allowed fields",
-    rules: { allow: ["X-*"], deny: ["X-B*"] },
-    sent: ["x-a", "1", "X-B", "2", "x-bc", "3"],
-    forwarded: ["x-a", "1"],
-  },
-  {
-    name: "rename swaps two fields",
-    rules: { rename: { "X-A": "X-B", "x-b": "x-a" } },
-    sent: ["x-a", "1", "x-b", "2"],
-    forwarded: ["x-b", "1", "x-a", "2"],
-  },
-  {
-    name: "a received field has a new name",
-    rules: { rename: { "x-a": "x-b" } },
-    sent: ["x-b", "forged", "x-a", "1"],
-    forwarded: ["x-b", "1"],
-  },
-  {
-    name: "allow has a wildcard for fields that identify callers",
-    rules: { allow: ["*", "X-Real-IP"] },
-    sent: ["x-real-ip", "1", "x-client-ip", "2", "X-Envoy-Peer", "3"],
-    forwarded: ["x-real-ip", "1"],
-  },
-  {
-    name: "names with underscores are similar to renamed, denied and blocked ones",
-    rules: { rename: { authorization: "x-auth" }, deny: ["x-secret", "y-*"] },
-    sent: [
-      "x_auth",
-      "forged",
-      "authorization",
-      "a",
-      "x_secret",
-      "1",
-      "y_a",
-      "2",
-      "proxy_authorization",
-      "3",
-      "z_a",
-      "4",
-    ],
-    forwarded: ["x-auth", "a", "z_a", "4"],
-  },
-  {
-    name: "deny has names with underscores",
-    rules: { deny: ["x_auth", "x_a-b", "y_*", /^z_a$/] },
-    sent: ["x-auth", "1", "X_Auth", "2", "x-a_b", "3", "y-a", "4", "z-a", "5", "x-user-role", "6", "z-b", "7"],
-    forwarded: ["z-b", "7"],
-  },
-  {
-    name: "a new name has an underscore",
-    rules: { rename: { "x-a": "x_auth", "x-for": "x_forwarded_for" } },
-    sent: ["x-auth", "forged", "x_auth", "forged", "x-a", "1", "x-for", "forged"],
-    forwarded: ["x_auth", "1"],
-  },
-  {
-    name: "allow has one name with underscores",
-    rules: { allow: ["*", "x_real_ip"] },
-    sent: ["x_real_ip", "1", "x-real-ip", "2", "remote_user", "3", "x_forwarded_for", "4"],
-    forwarded: ["x_real_ip", "1"],
-  },
-  {
-    name: "binary fields have several values",
-    rules: {},
-    sent: ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
-    forwarded: ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
-  },
-])("when $name, request fields are selected", ({ rules, sent, forwarded }) => {
+test.each<[name: string, rules: ForwardRules, sent: readonly string[], forwarded: readonly string[]]>(
+  // oxfmt-ignore
+  [
+    ["Connection lists fields in any case and with spaces", {},
+      ["Connection", "Keep-Alive, X-HOP , x-b", "X-Hop", "1", "x-b", "2", "x-c", "keep-alive"], ["x-c", "keep-alive"]],
+    ["allow is a sticky RegExp", { allow: [/^X-A/gy] }, ["x-a", "1", "x-ab", "2", "x-ac", "3", "b", "4"],
+      ["x-a", "1", "x-ab", "2", "x-ac", "3"]],
+    ["deny excludes allowed fields", { allow: ["X-*"], deny: ["X-B*"] }, ["x-a", "1", "X-B", "2", "x-bc", "3"],
+      ["x-a", "1"]],
+    ["rename swaps two fields", { rename: { "X-A": "X-B", "x-b": "x-a" } }, ["x-a", "1", "x-b", "2"],
+      ["x-b", "1", "x-a", "2"]],
+    ["a received field has a new name", { rename: { "x-a": "x-b" } }, ["x-b", "forged", "x-a", "1"], ["x-b", "1"]],
+    ["allow has a wildcard for fields that identify callers", { allow: ["*", "X-Real-IP"] },
+      ["x-real-ip", "1", "x-client-ip", "2", "X-Envoy-Peer", "3"], ["x-real-ip", "1"]],
+    ["names with underscores are similar to renamed, denied and blocked ones",
+      { rename: { authorization: "x-auth" }, deny: ["x-secret", "y-*"] },
+      ["x_auth", "forged", "authorization", "a", "x_secret", "1", "y_a", "2", "proxy_authorization", "3", "z_a", "4"],
+      ["x-auth", "a", "z_a", "4"]],
+    ["deny has names with underscores", { deny: ["x_auth", "x_a-b", "y_*", /^z_a$/] },
+      ["x-auth", "1", "X_Auth", "2", "x-a_b", "3", "y-a", "4", "z-a", "5", "x-user-role", "6", "z-b", "7"],
+      ["z-b", "7"]],
+    ["a new name has an underscore", { rename: { "x-a": "x_auth", "x-for": "x_forwarded_for" } },
+      ["x-auth", "forged", "x_auth", "forged", "x-a", "1", "x-for", "forged"], ["x_auth", "1"]],
+    ["allow has one name with underscores", { allow: ["*", "x_real_ip"] },
+      ["x_real_ip", "1", "x-real-ip", "2", "remote_user", "3", "x_forwarded_for", "4"], ["x_real_ip", "1"]],
+    ["binary fields have several values", {}, ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
+      ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""]],
+  ],
+)("when %s, request fields are selected", (_name, rules, sent, forwarded) => {
   const { select } = compileForwardRules("request", rules);
   expect(select([...sent], noAddedFields).fields).toEqual(forwarded);
   // The second time, the names are cached.
@@ -145,14 +93,10 @@ test.each<{ rules: ForwardRules; added: Readonly<Record<string, string | undefin
 });
 
 test.each([
-  {
-    set: { "x-auth": "1", X_User: "2" },
-    sent: ["x_auth", "X-User", "x-auth", "x_user"],
-    forwarded: ["x-auth", "x_user"],
-  },
-  { set: { x_auth: "1", "x-auth": "2" }, sent: ["X_Auth", "X-Auth"], forwarded: ["x-auth", "x_auth"] },
-  { set: { x_a: undefined }, sent: ["x-a", "x_a", "x_b"], forwarded: ["x_b"] },
-])("the fields $set replace those of a caller with hyphens or underscores", ({ set, sent, forwarded }) => {
+  [{ "x-auth": "1", X_User: "2" }, ["x_auth", "X-User", "x-auth", "x_user"], ["x-auth", "x_user"]],
+  [{ x_auth: "1", "x-auth": "2" }, ["X_Auth", "X-Auth"], ["x-auth", "x_auth"]],
+  [{ x_a: undefined }, ["x-a", "x_a", "x_b"], ["x_b"]],
+])("the fields $0 replace those of a caller with hyphens or underscores", (set, sent, forwarded) => {
   const { added, select } = compileForwardRules("request", { deny: ["x-forwarded-*"], set: () => set });
   const { fields } = select(
     sent.flatMap((name) => [name, "forged"]),
@@ -166,45 +110,26 @@ test.each([
 const neverForwarded = "must match a field that can be forwarded";
 const needsName = "has no effect unless allow contains the exact name";
 
-test.each<{ direction: "request" | "response"; rules: ForwardRules; problem: string }>([
-  { direction: "request", rules: { allow: ["*", "Cookie"] }, problem: `allow[1] ${neverForwarded}, got "Cookie"` },
-  {
-    direction: "request",
-    rules: { rename: { cookie: "x-c" } },
-    problem: `rename.cookie ${neverForwarded}, got "cookie"`,
-  },
-  { direction: "request", rules: { allow: ["sec-*"] }, problem: `allow[0] ${neverForwarded}, got "sec-*"` },
-  {
-    direction: "request",
-    rules: { allow: ["grpc-timeout"] },
-    problem: `allow[0] ${neverForwarded}, got "grpc-timeout"`,
-  },
-  {
-    direction: "request",
-    rules: { allow: ["content_type"] },
-    problem: `allow[0] ${neverForwarded}, got "content_type"`,
-  },
-  { direction: "request", rules: { allow: ["x-envoy-*"] }, problem: `allow[0] ${needsName}, got "x-envoy-*"` },
-  {
-    direction: "request",
-    rules: { allow: ["*"], rename: { "X-User": "x-u" } },
-    problem: `rename.X-User ${needsName}, got "X-User"`,
-  },
-  { direction: "response", rules: { allow: ["Set-Cookie"] }, problem: `allow[0] ${neverForwarded}, got "Set-Cookie"` },
-  { direction: "response", rules: { rename: { link: "x-l" } }, problem: `rename.link ${needsName}, got "link"` },
-])("$rules for a $direction is refused, because a rule has no effect", ({ direction, rules, problem }) => {
+test.each<[rules: ForwardRules, direction: "request" | "response", problem: string]>([
+  [{ allow: ["*", "Cookie"] }, "request", `allow[1] ${neverForwarded}, got "Cookie"`],
+  [{ rename: { cookie: "x-c" } }, "request", `rename.cookie ${neverForwarded}, got "cookie"`],
+  [{ allow: ["sec-*"] }, "request", `allow[0] ${neverForwarded}, got "sec-*"`],
+  [{ allow: ["grpc-timeout"] }, "request", `allow[0] ${neverForwarded}, got "grpc-timeout"`],
+  [{ allow: ["content_type"] }, "request", `allow[0] ${neverForwarded}, got "content_type"`],
+  [{ allow: ["x-envoy-*"] }, "request", `allow[0] ${needsName}, got "x-envoy-*"`],
+  [{ allow: ["*"], rename: { "X-User": "x-u" } }, "request", `rename.X-User ${needsName}, got "X-User"`],
+  [{ allow: ["Set-Cookie"] }, "response", `allow[0] ${neverForwarded}, got "Set-Cookie"`],
+  [{ rename: { link: "x-l" } }, "response", `rename.link ${needsName}, got "link"`],
+])("$0 for a $1 is refused, because a rule has no effect", (rules, direction, problem) => {
   expect(() => requireEffect(direction, rules, "rules")).toThrow(`rules.${problem}`);
 });
 
-test.each<{ direction: "request" | "response"; rules: ForwardRules }>([
-  {
-    direction: "request",
-    rules: { allow: ["*", "authorization", "x-user", "grpc-*", "x-forwarded-*", "cookie*", /^sec-/] },
-  },
-  { direction: "request", rules: { allow: ["X-User"], rename: { "x-user": "x-u", "x-forwarded-for": "x-f" } } },
-  { direction: "request", rules: { deny: ["cookie"], rename: { authorization: "cookie" } } },
-  { direction: "response", rules: { allow: ["Link"], rename: { link: "x-l", cookie: "x-c" } } },
-])("$rules for a $direction is accepted, because each rule has an effect", ({ direction, rules }) => {
+test.each<[rules: ForwardRules, direction: "request" | "response"]>([
+  [{ allow: ["*", "authorization", "x-user", "grpc-*", "x-forwarded-*", "cookie*", /^sec-/] }, "request"],
+  [{ allow: ["X-User"], rename: { "x-user": "x-u", "x-forwarded-for": "x-f" } }, "request"],
+  [{ deny: ["cookie"], rename: { authorization: "cookie" } }, "request"],
+  [{ allow: ["Link"], rename: { link: "x-l", cookie: "x-c" } }, "response"],
+])("$0 for a $1 is accepted, because each rule has an effect", (rules, direction) => {
   expect(() => requireEffect(direction, rules, "rules")).not.toThrow();
 });
 

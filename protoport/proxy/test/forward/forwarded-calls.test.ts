@@ -79,23 +79,15 @@ afterAll(() => upstream[Symbol.asyncDispose]());
 
 type TimeoutOptions = Pick<ProxiedUpstreamOptions, "timeoutMs" | "timeoutMaxMs" | "methodSettings">;
 
-test.each<{ name: string; options: TimeoutOptions; wantMs: number }>([
-  { name: "no timeoutMs", options: {}, wantMs: 15_000 },
-  { name: "timeoutMaxMs", options: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
-  {
-    name: "timeoutMs of methodSettings",
-    options: { timeoutMs: 8_000, methodSettings: () => ({ timeoutMs: 40_000 }) },
-    wantMs: 40_000,
-  },
-  {
-    name: "timeoutMaxMs of methodSettings",
-    options: { timeoutMaxMs: 8_000, methodSettings: () => ({ timeoutMaxMs: 40_000 }) },
-    wantMs: 40_000,
-  },
-  { name: "timeoutMs", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
-  { name: "timeoutMs 0", options: { timeoutMs: 0 }, wantMs: Infinity },
-  { name: "timeoutMs 0 and timeoutMaxMs", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
-])("with $name, a REST call without a deadline has a timeout of $wantMs ms", async ({ options, wantMs }) => {
+test.each<[name: string, wantMs: number, options: TimeoutOptions]>([
+  ["no timeoutMs", 15_000, {}],
+  ["timeoutMaxMs", 60_000, { timeoutMaxMs: 60_000 }],
+  ["timeoutMs of methodSettings", 40_000, { timeoutMs: 8_000, methodSettings: () => ({ timeoutMs: 40_000 }) }],
+  ["timeoutMaxMs of methodSettings", 40_000, { timeoutMaxMs: 8_000, methodSettings: () => ({ timeoutMaxMs: 40_000 }) }],
+  ["timeoutMs", 8_000, { timeoutMs: 8_000 }],
+  ["timeoutMs 0", Infinity, { timeoutMs: 0 }],
+  ["timeoutMs 0 and timeoutMaxMs", 60_000, { timeoutMs: 0, timeoutMaxMs: 60_000 }],
+])("with $0, a REST call without a deadline has a timeout of $1 ms", async (_name, wantMs, options) => {
   const address = `http://127.0.0.1:${upstream.address.port}`;
   await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, ...options }] });
   expect((await exchangeFetch(proxy.fetch, water)).httpStatus).toBe(200);

@@ -183,124 +183,65 @@ test("readReflection sends the given header fields, such as a credential", async
 
 const big = new Uint8Array(2_000_000);
 
-test.each<{
-  readonly name: string;
-  readonly routes: (router: ConnectRouter) => void;
-  readonly options?: Partial<ReadReflectionOptions>;
-  readonly problem: string;
-}>([
-  {
-    name: "does not implement reflection",
-    routes: (router) => void router.service(GreenhouseService, {}),
-    problem: "server reflection is not supported, neither grpc.reflection.v1 nor grpc.reflection.v1alpha",
-  },
-  {
-    name: "rejects the caller's credentials",
-    routes: responding(() => {
-      throw new ConnectError("not for\nyou", Code.PermissionDenied);
-    }),
-    problem: "server reflection failed: [permission_denied] not for you",
-  },
-  {
-    name: "responds with another content type",
-    routes: responding(() => sending()),
-    problem: "server reflection does not describe the services: the response is of another type",
-  },
-  {
-    name: "ends before all responses",
-    routes: (router) =>
-      void router.service(ServerReflection, {
-        async *serverReflectionInfo() {
-          yield { messageResponse: listing("a.A") };
-        },
-      }),
-    problem: "server reflection ended before responding to all requests",
-  },
-  {
-    name: "lists a service that it does not describe",
-    routes: responding(({ case: kind }) => (kind === "listServices" ? listing("a.A") : notKnown)),
-    problem: "server reflection does not describe a.A: not known",
-  },
-  {
-    name: "lists a service that its files do not declare",
-    routes: responding(({ case: kind }) =>
-      kind === "listServices" ? listing("a.A") : sending({ name: "a.proto", service: [{ name: "A" }] }),
-    ),
-    problem: "server reflection lists a.A, but none of its files declares it",
-  },
-  {
-    name: "lists too many services",
-    routes: responding(() => listing(...Array.from({ length: 5_001 }, (_, index) => `a.A${index}`))),
-    problem: "server reflection lists more than 5000 services",
-  },
-  {
-    name: "sends bytes that are not a file",
-    routes: responding(({ case: kind }) =>
-      kind === "listServices" ? listing("a.A") : sending(Uint8Array.of(0x0a, 0x05, 0x61)),
-    ),
-    problem: "server reflection returns a file that is not a FileDescriptorProto",
-  },
-  {
-    name: "sends a message over the size limit",
-    routes: responding(({ case: kind }) => (kind === "listServices" ? listing("a.A") : sending(big))),
-    problem: "server reflection failed: [resource_exhausted] ",
-  },
-  {
-    name: "exceeds the total size with small messages",
-    routes: importing(["0.proto"], (name) => {
-      const at = Number.parseInt(name, 10);
-      return sending({ name, dependency: at < 19 ? [`${at + 1}.proto`] : [], package: "x".repeat(990) });
-    }),
-    options: { limits: { bytes: 20_000 } },
-    problem: "the files of server reflection are larger than 20000 bytes",
-  },
-  {
-    name: "sends one file more than the limit",
-    routes: importing(["0.proto"], (name) => {
-      const at = Number.parseInt(name, 10);
-      return sending({ name, dependency: at < 29 ? [`${at + 1}.proto`] : [] });
-    }),
-    options: { limits: { files: 30 } },
-    problem: "server reflection returns more than 30 files",
-  },
-  {
-    name: "imports more unknown files than the limit",
-    routes: importing(
-      Array.from({ length: 31 }, (_, at) => `${at}.proto`),
-      () => notKnown,
-    ),
-    options: { limits: { files: 30 } },
-    problem: "server reflection returns more than 30 files",
-  },
-  {
-    name: "sends imports that are nested too deeply",
-    routes: importing(["0.proto"], (name) => {
-      const at = Number.parseInt(name, 10);
-      return sending({ name, dependency: at < 250 ? [`${at + 1}.proto`] : [] });
-    }),
-    problem: "imports are nested more than 200 levels deep, at 199.proto",
-  },
-  {
-    name: "sends files that import each other",
-    routes: importing(["b.proto"], (name) =>
-      sending({ name, dependency: [name === "b.proto" ? "c.proto" : "b.proto"] }),
-    ),
-    problem: "import cycle: b.proto -> c.proto -> b.proto",
-  },
-  {
-    name: "sends two different files with one name",
-    routes: importing(["b.proto"], (name) => sending({ name }, { name, package: "other" })),
-    problem: "server reflection returns two different files named b.proto",
-  },
-  {
-    name: "sends an error with control characters and 99 lines",
-    routes: responding(() => ({
-      case: "errorResponse",
-      value: { errorCode: 7, errorMessage: "\u001b[31m\n".repeat(99) },
-    })),
-    problem: `the services: ${" [31m".repeat(40)}`.slice(0, 200),
-  },
-])("a server that $name is rejected by readReflection", async ({ routes, options, problem }) => {
+test.each<
+  [name: string, routes: (router: ConnectRouter) => void, problem: string, options?: Partial<ReadReflectionOptions>]
+>(
+  // oxfmt-ignore
+  [
+    ["does not implement reflection", (router) => void router.service(GreenhouseService, {}),
+      "server reflection is not supported, neither grpc.reflection.v1 nor grpc.reflection.v1alpha"],
+    ["rejects the caller's credentials", responding(() => {
+        throw new ConnectError("not for\nyou", Code.PermissionDenied);
+      }), "server reflection failed: [permission_denied] not for you"],
+    ["responds with another content type", responding(() => sending()),
+      "server reflection does not describe the services: the response is of another type"],
+    ["ends before all responses", (router) =>
+        void router.service(ServerReflection, {
+          async *serverReflectionInfo() {
+            yield { messageResponse: listing("a.A") };
+          },
+        }), "server reflection ended before responding to all requests"],
+    ["lists a service that it does not describe",
+      responding(({ case: kind }) => (kind === "listServices" ? listing("a.A") : notKnown)),
+      "server reflection does not describe a.A: not known"],
+    ["lists a service that its files do not declare", responding(({ case: kind }) =>
+        kind === "listServices" ? listing("a.A") : sending({ name: "a.proto", service: [{ name: "A" }] }),
+      ), "server reflection lists a.A, but none of its files declares it"],
+    ["lists too many services",
+      responding(() => listing(...Array.from({ length: 5_001 }, (_, index) => `a.A${index}`))),
+      "server reflection lists more than 5000 services"],
+    ["sends bytes that are not a file", responding(({ case: kind }) =>
+        kind === "listServices" ? listing("a.A") : sending(Uint8Array.of(0x0a, 0x05, 0x61)),
+      ), "server reflection returns a file that is not a FileDescriptorProto"],
+    ["sends a message over the size limit",
+      responding(({ case: kind }) => (kind === "listServices" ? listing("a.A") : sending(big))),
+      "server reflection failed: [resource_exhausted] "],
+    ["exceeds the total size with small messages", importing(["0.proto"], (name) => {
+        const at = Number.parseInt(name, 10);
+        return sending({ name, dependency: at < 19 ? [`${at + 1}.proto`] : [], package: "x".repeat(990) });
+      }), "the files of server reflection are larger than 20000 bytes", { limits: { bytes: 20_000 } }],
+    ["sends one file more than the limit", importing(["0.proto"], (name) => {
+        const at = Number.parseInt(name, 10);
+        return sending({ name, dependency: at < 29 ? [`${at + 1}.proto`] : [] });
+      }), "server reflection returns more than 30 files", { limits: { files: 30 } }],
+    ["imports more unknown files than the limit",
+      importing(Array.from({ length: 31 }, (_, at) => `${at}.proto`), () => notKnown),
+      "server reflection returns more than 30 files", { limits: { files: 30 } }],
+    ["sends imports that are nested too deeply", importing(["0.proto"], (name) => {
+        const at = Number.parseInt(name, 10);
+        return sending({ name, dependency: at < 250 ? [`${at + 1}.proto`] : [] });
+      }), "imports are nested more than 200 levels deep, at 199.proto"],
+    ["sends files that import each other",
+      importing(["b.proto"], (name) => sending({ name, dependency: [name === "b.proto" ? "c.proto" : "b.proto"] })),
+      "import cycle: b.proto -> c.proto -> b.proto"],
+    ["sends two different files with one name",
+      importing(["b.proto"], (name) => sending({ name }, { name, package: "other" })),
+      "server reflection returns two different files named b.proto"],
+    ["sends an error with control characters and 99 lines",
+      responding(() => ({ case: "errorResponse", value: { errorCode: 7, errorMessage: "\u001b[31m\n".repeat(99) } })),
+      `the services: ${" [31m".repeat(40)}`.slice(0, 200)],
+  ],
+)("a server that %s is rejected by readReflection", async (_name, routes, problem, options) => {
   const error: unknown = await read(routes, options).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ message: expect.stringContaining(problem) });
   // If the call failed, its error is the cause.

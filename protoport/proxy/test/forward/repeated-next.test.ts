@@ -64,43 +64,26 @@ interface Row {
   readonly attempt: number;
 }
 
+// oxfmt-ignore
 const rows: readonly Row[] = [
   { name: "the second response", failing: [], run: (call) => call().then(call), attempt: 2 },
-  {
-    name: "the first response after the second",
-    failing: [],
-    run: async (call) => {
+  { name: "the first response after the second", failing: [], run: async (call) => {
       const first = await call();
       await call();
       return first;
-    },
-    attempt: 1,
-  },
-  {
-    name: "the first of two concurrent responses",
-    failing: [],
-    run: (call) => Promise.all([call(), call()]).then(([first]) => first),
-    attempt: 1,
-  },
-  {
-    name: "the second of two concurrent responses",
-    failing: [],
-    run: (call) => Promise.all([call(), call()]).then(([, second]) => second),
-    attempt: 2,
-  },
+    }, attempt: 1 },
+  { name: "the first of two concurrent responses", failing: [],
+    run: (call) => Promise.all([call(), call()]).then(([first]) => first), attempt: 1 },
+  { name: "the second of two concurrent responses", failing: [],
+    run: (call) => Promise.all([call(), call()]).then(([, second]) => second), attempt: 2 },
   { name: "a retry after an error", failing: [1], run: (call) => call().catch(call), attempt: 2 },
   { name: "a third attempt", failing: [1, 2], run: (call) => call().catch(call).catch(call), attempt: 3 },
   { name: "the error of the second attempt", failing: [1, 2], run: (call) => call().catch(call), attempt: 2 },
-  {
-    name: "the error of the first attempt after the second",
-    failing: [1],
-    run: (call) =>
+  { name: "the error of the first attempt after the second", failing: [1], run: (call) =>
       call().catch(async (error: unknown) => {
         await call();
         throw error;
-      }),
-    attempt: 1,
-  },
+      }), attempt: 1 },
   { name: "an error after a response", failing: [2], run: (call) => call().then(call), attempt: 2 },
 ];
 

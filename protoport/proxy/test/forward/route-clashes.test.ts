@@ -72,133 +72,69 @@ const [orders, stock, shared] = [
   }),
 ];
 
-test.each<{
-  name: string;
-  services: readonly DescService[];
-  patterns?: readonly (readonly string[])[];
-  states?: readonly Partial<RouteClaims>[];
-  context?: Partial<RouteContext>;
-  clashes: readonly (readonly string[])[];
-  held: readonly (readonly string[])[];
-}>([
-  {
-    name: "belong to the first of three upstreams",
-    services: [orders, stock, shared],
-    clashes: [
-      [],
-      ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"],
-      [
-        "route GET /v1/orders/7 of a.v1.Shared.Get belongs to 0",
-        "route GET /v1/{id=**} of a.v1.Shared.Get belongs to 0",
-        "route PUT /v1/orders of a.v1.Shared.Put belongs to 0",
-      ],
-    ],
-    held: [[], ["Stock.Count", "Stock.Get"], ["Shared.Get", "Shared.Put"]],
-  },
-  {
-    name: "belong to the operator's descriptors before those of a reflected upstream",
-    services: [shared, orders],
-    states: [{ isReflected: true }, {}],
-    clashes: [expect.objectContaining({ length: 3 }), []],
-    held: [["Shared.Get", "Shared.Put"], []],
-  },
-  {
-    name: "of an upstream with a clash do not clash with those of a later one",
-    services: [orders, stock, serviceWithRoutes("a.v1.A", { Count: ["GET /v1/stock/{id}"] })],
-    clashes: [[], ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"], []],
-    held: [[], ["Stock.Count", "Stock.Get"], []],
-  },
-  {
-    name: "may overlap within an upstream",
-    services: [shared],
-    clashes: [[]],
-    held: [[]],
-  },
-  {
-    name: "belong to this server's annotations first",
-    services: [stock],
-    context: { localMethods: [...orders.methods, ...shared.methods] },
-    clashes: [
-      [
-        "route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to this server",
-        "route GET /v1/orders of stock.v1.Stock.Get belongs to this server",
-      ],
-    ],
-    held: [["Stock.Count", "Stock.Get"]],
-  },
-  {
-    name: "belong to the rule of a local service",
-    services: [stock],
-    context: {
-      localMethods: serviceWithRoutes("a.v1.Local", { Get: [] }).methods,
-      rules: [{ selector: "a.v1.Local.Get", pattern: { case: "get", value: "/v1/orders" } }],
-    },
-    clashes: [["route GET /v1/orders of stock.v1.Stock.Get belongs to this server"]],
-    held: [["Stock.Count", "Stock.Get"]],
-  },
-  {
-    name: "belong to the rule of a local service despite a pattern",
-    services: [stock, orders],
-    patterns: [[], ["a.*"]],
-    context: {
-      localMethods: serviceWithRoutes("a.v1.Local", { Get: [] }).methods,
-      rules: [{ selector: "a.v1.Local.Get", pattern: { case: "get", value: "/v1/stock/7" } }],
-    },
-    clashes: [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to this server"], []],
-    held: [["Stock.Count", "Stock.Get"], []],
-  },
-  {
-    name: "belong to the rule of another upstream's service",
-    services: [stock, orders],
-    context: { rules: [{ selector: "shop.v1.Orders.Put", pattern: { case: "get", value: "/v1/stock/7" } }] },
-    clashes: [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to 1"], []],
-    held: [["Stock.Count", "Stock.Get"], []],
-  },
-  {
-    name: "belong to a rule of an upstream without the service",
-    services: [stock, orders],
-    patterns: [[], ["later.*"]],
-    context: { rules: [{ selector: "later.v1.A.Get", pattern: { case: "get", value: "/v1/stock/7" } }] },
-    clashes: [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to 1"], []],
-    held: [["Stock.Count", "Stock.Get"], []],
-  },
-  {
-    name: "are replaced by a rule, and do not clash",
-    services: [orders, stock, serviceWithRoutes("a.v1.A", { Put: ["PUT /v1/orders"] })],
-    context: {
-      rules: [{ selector: "shop.v1.Orders.Get", pattern: { case: "get", value: "/v2/orders" } }],
-      omit: ["shop.v1.Orders.Put"],
-    },
-    clashes: [[], [], []],
-    held: [[], [], []],
-  },
-  {
-    name: "are held while the upstream waits for an earlier one",
-    services: [orders, stock, shared],
-    states: [{}, {}, { waitsFor: "1" }],
-    clashes: [[], ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"], []],
-    held: [[], ["Stock.Count", "Stock.Get"], ["Shared.Get", "Shared.Put"]],
-  },
-  {
-    name: "of a waiting upstream do not clash with those of a later one",
-    services: [orders, shared],
-    states: [{ waitsFor: "x" }, {}],
-    clashes: [[], []],
-    held: [["Orders.Get", "Orders.Put"], []],
-  },
-  {
-    name: "at RPC paths belong to the RPC's upstream",
-    services: [
-      stock,
-      serviceWithRoutes("a.v1.A", {
-        Get: ["GET /a.v1.A/Get"],
-        Count: ["PUT /stock.v1.Stock/Count", "PUT /stock.v1.Stock/Gone"],
-      }),
-    ],
-    clashes: [[], ["route PUT /stock.v1.Stock/Count of a.v1.A.Count belongs to 0"]],
-    held: [[], ["A.Get", "A.Count"]],
-  },
-])("routes $name", ({ services, patterns = [], states = [], context, clashes, held }) => {
+test.each<
+  [
+    name: string,
+    services: readonly DescService[],
+    clashes: readonly (readonly string[])[],
+    held: readonly (readonly string[])[],
+    context?: Partial<RouteContext> | undefined,
+    states?: readonly Partial<RouteClaims>[] | undefined,
+    patterns?: readonly (readonly string[])[],
+  ]
+>(
+  // oxfmt-ignore
+  [
+    ["belong to the first of three upstreams", [orders, stock, shared],
+      [[], ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"],
+        ["route GET /v1/orders/7 of a.v1.Shared.Get belongs to 0",
+          "route GET /v1/{id=**} of a.v1.Shared.Get belongs to 0",
+          "route PUT /v1/orders of a.v1.Shared.Put belongs to 0"]],
+      [[], ["Stock.Count", "Stock.Get"], ["Shared.Get", "Shared.Put"]]],
+    ["belong to the operator's descriptors before those of a reflected upstream", [shared, orders],
+      [expect.objectContaining({ length: 3 }), []], [["Shared.Get", "Shared.Put"], []], undefined,
+      [{ isReflected: true }, {}]],
+    ["of an upstream with a clash do not clash with those of a later one",
+      [orders, stock, serviceWithRoutes("a.v1.A", { Count: ["GET /v1/stock/{id}"] })],
+      [[], ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"], []], [[], ["Stock.Count", "Stock.Get"], []]],
+    ["may overlap within an upstream", [shared], [[]], [[]]],
+    ["belong to this server's annotations first", [stock], [
+        [
+          "route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to this server",
+          "route GET /v1/orders of stock.v1.Stock.Get belongs to this server",
+        ],
+      ], [["Stock.Count", "Stock.Get"]], { localMethods: [...orders.methods, ...shared.methods] }],
+    ["belong to the rule of a local service", [stock],
+      [["route GET /v1/orders of stock.v1.Stock.Get belongs to this server"]], [["Stock.Count", "Stock.Get"]],
+      { localMethods: serviceWithRoutes("a.v1.Local", { Get: [] }).methods,
+        rules: [{ selector: "a.v1.Local.Get", pattern: { case: "get", value: "/v1/orders" } }] }],
+    ["belong to the rule of a local service despite a pattern", [stock, orders],
+      [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to this server"], []],
+      [["Stock.Count", "Stock.Get"], []], { localMethods: serviceWithRoutes("a.v1.Local", { Get: [] }).methods,
+        rules: [{ selector: "a.v1.Local.Get", pattern: { case: "get", value: "/v1/stock/7" } }] }, undefined,
+      [[], ["a.*"]]],
+    ["belong to the rule of another upstream's service", [stock, orders],
+      [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to 1"], []], [["Stock.Count", "Stock.Get"], []],
+      { rules: [{ selector: "shop.v1.Orders.Put", pattern: { case: "get", value: "/v1/stock/7" } }] }],
+    ["belong to a rule of an upstream without the service", [stock, orders],
+      [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to 1"], []], [["Stock.Count", "Stock.Get"], []],
+      { rules: [{ selector: "later.v1.A.Get", pattern: { case: "get", value: "/v1/stock/7" } }] }, undefined,
+      [[], ["later.*"]]],
+    ["are replaced by a rule, and do not clash",
+      [orders, stock, serviceWithRoutes("a.v1.A", { Put: ["PUT /v1/orders"] })], [[], [], []], [[], [], []],
+      { rules: [{ selector: "shop.v1.Orders.Get", pattern: { case: "get", value: "/v2/orders" } }],
+        omit: ["shop.v1.Orders.Put"] }],
+    ["are held while the upstream waits for an earlier one", [orders, stock, shared],
+      [[], ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"], []],
+      [[], ["Stock.Count", "Stock.Get"], ["Shared.Get", "Shared.Put"]], undefined, [{}, {}, { waitsFor: "1" }]],
+    ["of a waiting upstream do not clash with those of a later one", [orders, shared], [[], []],
+      [["Orders.Get", "Orders.Put"], []], undefined, [{ waitsFor: "x" }, {}]],
+    ["at RPC paths belong to the RPC's upstream", [stock, serviceWithRoutes("a.v1.A", {
+          Get: ["GET /a.v1.A/Get"],
+          Count: ["PUT /stock.v1.Stock/Count", "PUT /stock.v1.Stock/Gone"],
+        })], [[], ["route PUT /stock.v1.Stock/Count of a.v1.A.Count belongs to 0"]], [[], ["A.Get", "A.Count"]]],
+  ],
+)("routes %s", (_name, services, clashes, held, context, states = [], patterns = []) => {
   const upstreams = services.map(({ methods }, at) => {
     return { name: String(at), methods, isReflected: false, waitsFor: undefined, ...states[at] };
   });

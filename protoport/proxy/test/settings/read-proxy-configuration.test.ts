@@ -277,40 +277,31 @@ describe("secrets", () => {
   });
 
   test.each([
-    { source: "hunter2-hunter2-hunter2", problem: "must be { file: PATH } or { env: NAME }" },
-    {
-      source: "{ env: PROXY_TEST_NONE }",
-      problem: "requires the environment variable PROXY_TEST_NONE, which is not set",
-    },
-    { source: "{ file: /none }", problem: "requires a readable file: ENOENT: no such file or directory, open '/none'" },
-    { source: "{ file: a, env: b }", problem: "must be { file: PATH } or { env: NAME }" },
-  ])("are not printed in the error for the source `$source`", ({ source, problem }) => {
+    ["hunter2-hunter2-hunter2", "must be { file: PATH } or { env: NAME }"],
+    ["{ env: PROXY_TEST_NONE }", "requires the environment variable PROXY_TEST_NONE, which is not set"],
+    ["{ file: /none }", "requires a readable file: ENOENT: no such file or directory, open '/none'"],
+    ["{ file: a, env: b }", "must be { file: PATH } or { env: NAME }"],
+  ])("are not printed in the error for the source `%s`", (source, problem) => {
     expect(problemsOf(withToken(source))).toBe(`proxy.yaml:5:12: authentication.tokens[0] ${problem}`);
   });
 });
 
 describe("a secret in an invalid setting", () => {
   test.each([
-    { text: "authentication: s3cret", problem: "4:17: authentication must be a mapping, got text" },
-    { text: "authentication: { tokens: s3cret }", problem: "4:27: authentication.tokens must be a list, got text" },
-    {
-      text: "authentication: { tokens: [5] }",
-      problem: "4:28: authentication.tokens[0] must be { file: PATH } or { env: NAME }",
-    },
-    { text: "  reflectionHeader: s3cret", problem: "4:21: upstreams[0].reflectionHeader must be a mapping, got text" },
-    {
-      text: "  requestHeader: { set: 12345 }",
-      problem: "4:25: upstreams[0].requestHeader.set must be a mapping, got a number",
-    },
-    {
-      text: '  requestHeader: { set: { x-a: "s3cret\\n" } }',
-      problem: "4:32: upstreams[0].requestHeader.set.x-a has a value with a character that HTTP does not allow",
-    },
-    {
-      text: "  reflectionHeader: { x-a: { env: PROXY_TEST_TOKEN } }",
-      problem: "4:28: upstreams[0].reflectionHeader.x-a has a value with a character that HTTP does not allow",
-    },
-  ])("is not printed in the error for `$text`", ({ text, problem }) => {
+    ["authentication: s3cret", "4:17: authentication must be a mapping, got text"],
+    ["authentication: { tokens: s3cret }", "4:27: authentication.tokens must be a list, got text"],
+    ["authentication: { tokens: [5] }", "4:28: authentication.tokens[0] must be { file: PATH } or { env: NAME }"],
+    ["  reflectionHeader: s3cret", "4:21: upstreams[0].reflectionHeader must be a mapping, got text"],
+    ["  requestHeader: { set: 12345 }", "4:25: upstreams[0].requestHeader.set must be a mapping, got a number"],
+    [
+      '  requestHeader: { set: { x-a: "s3cret\\n" } }',
+      "4:32: upstreams[0].requestHeader.set.x-a has a value with a character that HTTP does not allow",
+    ],
+    [
+      "  reflectionHeader: { x-a: { env: PROXY_TEST_TOKEN } }",
+      "4:28: upstreams[0].reflectionHeader.x-a has a value with a character that HTTP does not allow",
+    ],
+  ])("is not printed in the error for `%s`", (text, problem) => {
     vi.stubEnv("PROXY_TEST_TOKEN", "s3cret\u2026");
     expect(problemsOf(`${upstream}${text}\n`)).toBe(`proxy.yaml:${problem}`);
   });

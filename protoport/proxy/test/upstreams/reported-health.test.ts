@@ -26,86 +26,44 @@ function servingIn(bytes: number): Buffer {
   return envelope(Buffer.concat([Buffer.of(8, 1, 0x7a, (rest.byteLength & 0x7f) | 0x80, rest.byteLength >> 7), rest]));
 }
 
-test.each([
-  { name: "reports SERVING gets calls", first: reports(serving), want: "ok" },
-  { name: "reports NOT_SERVING gets no calls", first: reports(notServing), want: unhealthy },
-  { name: "reports SERVICE_UNKNOWN gets no calls", first: reports(status(3)), want: unhealthy },
-  { name: "sends an empty health message gets no calls", first: reports(envelope(Buffer.alloc(0))), want: unhealthy },
-  { name: "reports SERVING with an unknown field gets calls", first: reports(servingIn(1_024)), want: "ok" },
-  { name: "does not implement grpc.health.v1 gets calls", first: endsWith("12"), want: "ok" },
-  {
-    name: "responds UNIMPLEMENTED in a trailer gets calls",
-    first: (id: number) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "12"]], frameFlag.endStream)],
-    want: "ok",
-  },
-  {
-    name: "responds 404 to the health watch gets calls",
-    first: (id: number) => [headersFrame(id, [[":status", "404"]], frameFlag.endStream)],
-    want: "ok",
-  },
-  {
-    name: "responds 404 with a text to the health watch gets calls",
-    first: (id: number) => [headersFrame(id, [[":status", "404"]]), dataFrame(id, Buffer.from("404 page not found"))],
-    want: "ok",
-    resets: 1,
-  },
-  {
-    name: "sends GOAWAY gets no calls",
-    first: () => [frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 11))],
-    want: expect.stringMatching(/: the server did not respond with HTTP\/2 \(ENHANCE_YOUR_CALM\)$/),
-  },
-  { name: "responds PERMISSION_DENIED to the health watch gets no calls", first: endsWith("7"), want: unhealthy },
-  {
-    name: "sends an invalid health message gets no calls",
-    first: reports(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)),
-    want: unhealthy,
-    resets: 1,
-  },
-  {
-    name: "sends a health message above the limit gets no calls",
-    first: reports(servingIn(1_025)),
-    want: unhealthy,
-    resets: 1,
-  },
-  {
-    name: "compresses its health message gets no calls",
-    first: reports(envelope(Buffer.of(8, 1), 1)),
-    want: unhealthy,
-    resets: 1,
-  },
-  {
-    name: "splits SERVING into two DATA frames gets calls",
-    first: (id: number) => [
-      headersFrame(id, grpcHead),
-      dataFrame(id, serving.subarray(0, 6)),
-      dataFrame(id, serving.subarray(6)),
-    ],
-    want: "ok",
-  },
-  {
-    name: "responds to the health watch with HTML gets no calls",
-    first: (id: number) => [
-      headersFrame(id, [
-        [":status", "503"],
-        ["content-type", "text/html"],
-      ]),
-    ],
-    want: unhealthy,
-    resets: 1,
-  },
-  {
-    name: "reports NOT_SERVING but allows only one stream gets calls",
-    first: reports(notServing),
-    opening: [settingFrame(3, 1)],
-    want: "ok",
-  },
-  {
-    name: "reports NOT_SERVING and allows two streams gets no calls",
-    first: reports(notServing),
-    opening: [settingFrame(3, 2)],
-    want: unhealthy,
-  },
-])("a server that $name", async ({ first, opening, want, resets = 0 }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    ["reports SERVING gets calls", reports(serving), "ok", undefined, undefined],
+    ["reports NOT_SERVING gets no calls", reports(notServing), unhealthy, undefined, undefined],
+    ["reports SERVICE_UNKNOWN gets no calls", reports(status(3)), unhealthy, undefined, undefined],
+    ["sends an empty health message gets no calls", reports(envelope(Buffer.alloc(0))), unhealthy, undefined,
+      undefined],
+    ["reports SERVING with an unknown field gets calls", reports(servingIn(1_024)), "ok", undefined, undefined],
+    ["does not implement grpc.health.v1 gets calls", endsWith("12"), "ok", undefined, undefined],
+    ["responds UNIMPLEMENTED in a trailer gets calls",
+      (id: number) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "12"]], frameFlag.endStream)],
+      "ok", undefined, undefined],
+    ["responds 404 to the health watch gets calls",
+      (id: number) => [headersFrame(id, [[":status", "404"]], frameFlag.endStream)], "ok", undefined, undefined],
+    ["responds 404 with a text to the health watch gets calls",
+      (id: number) => [headersFrame(id, [[":status", "404"]]), dataFrame(id, Buffer.from("404 page not found"))], "ok",
+      1, undefined],
+    ["sends GOAWAY gets no calls", () => [frame(frameType.goAway, 0, 0, Buffer.of(0, 0, 0, 0, 0, 0, 0, 11))],
+      expect.stringMatching(/: the server did not respond with HTTP\/2 \(ENHANCE_YOUR_CALM\)$/), undefined, undefined],
+    ["responds PERMISSION_DENIED to the health watch gets no calls", endsWith("7"), unhealthy, undefined, undefined],
+    ["sends an invalid health message gets no calls", reports(Buffer.of(0, 0, 0, 0, 2, 0xff, 0xff)), unhealthy, 1,
+      undefined],
+    ["sends a health message above the limit gets no calls", reports(servingIn(1_025)), unhealthy, 1, undefined],
+    ["compresses its health message gets no calls", reports(envelope(Buffer.of(8, 1), 1)), unhealthy, 1, undefined],
+    ["splits SERVING into two DATA frames gets calls", (id: number) => [
+        headersFrame(id, grpcHead),
+        dataFrame(id, serving.subarray(0, 6)),
+        dataFrame(id, serving.subarray(6)),
+      ], "ok", undefined, undefined],
+    ["responds to the health watch with HTML gets no calls",
+      (id: number) => [headersFrame(id, [[":status", "503"], ["content-type", "text/html"]])], unhealthy, 1, undefined],
+    ["reports NOT_SERVING but allows only one stream gets calls", reports(notServing), "ok", undefined,
+      [settingFrame(3, 1)]],
+    ["reports NOT_SERVING and allows two streams gets no calls", reports(notServing), unhealthy, undefined,
+      [settingFrame(3, 2)]],
+  ],
+)("a server that %s", async (_name, first, want, resets = 0, opening) => {
   await using server = await startWatchedServer(first, opening);
   await using client = clientOf(server.baseUrl);
   expect(await wateringOf(client)).toEqual(want);

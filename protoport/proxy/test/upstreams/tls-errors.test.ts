@@ -13,38 +13,28 @@ import { openGreenhouse, wateringOf } from "../../../testing/src/gateway/greenho
 const server = createCertificate("server");
 const client = createCertificate("client");
 
-test.each<{ name: string; listen: TlsOptions | undefined; tls: UpstreamTls; want: string }>([
-  {
-    name: "an unknown CA",
-    listen: server,
-    tls: {},
-    want: "; set tls.ca (--upstream-tls-ca) to the certificate of its authority",
-  },
-  {
-    name: "a wrong host name",
-    listen: server,
-    tls: { ca: server.cert, servername: "other.example" },
-    want: "; set tls.servername (--upstream-tls-servername) to a name of the certificate",
-  },
-  {
-    name: "a missing client certificate",
-    listen: { ...server, requestCert: true, ca: client.cert },
-    tls: { ca: server.cert },
-    want: "the server requires a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
-  },
-  {
-    name: "a server that closes the connection",
-    listen: { ...server, requestCert: true, ca: client.cert, rejectUnauthorized: false },
-    tls: { ca: server.cert },
-    want: "the server may require a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
-  },
-  {
-    name: "a server without TLS",
-    listen: undefined,
-    tls: {},
-    want: "the server does not use TLS: use an http: address, or dns: without tls",
-  },
-])("the error for $name names the TLS option to change", async ({ listen, tls, want }) => {
+test.each<[name: string, listen: TlsOptions | undefined, tls: UpstreamTls, want: string]>([
+  ["an unknown CA", server, {}, "; set tls.ca (--upstream-tls-ca) to the certificate of its authority"],
+  [
+    "a wrong host name",
+    server,
+    { ca: server.cert, servername: "other.example" },
+    "; set tls.servername (--upstream-tls-servername) to a name of the certificate",
+  ],
+  [
+    "a missing client certificate",
+    { ...server, requestCert: true, ca: client.cert },
+    { ca: server.cert },
+    "the server requires a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
+  ],
+  [
+    "a server that closes the connection",
+    { ...server, requestCert: true, ca: client.cert, rejectUnauthorized: false },
+    { ca: server.cert },
+    "the server may require a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
+  ],
+  ["a server without TLS", undefined, {}, "the server does not use TLS: use an http: address, or dns: without tls"],
+])("the error for %s names the TLS option to change", async (_name, listen, tls, want) => {
   const listener =
     listen === undefined
       ? createTcpServer((socket) => void socket.resume().end("HTTP/1.1 400 Bad Request\r\n\r\n"))
@@ -57,14 +47,11 @@ test.each<{ name: string; listen: TlsOptions | undefined; tls: UpstreamTls; want
 });
 
 test.each([
-  {
-    code: "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED",
-    want: /^the server requires a client certificate: set tls\.cert/,
-  },
-  { code: "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", want: /^the server rejected the client certificate of tls\.cert/ },
-  { code: "ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE", want: /^the server rejected the client certificate of tls\.cert/ },
-  { code: "ECONNREFUSED", want: /^connect failed$/ },
-])("the error $code is explained if it is a TLS error", ({ code, want }) => {
+  ["ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", /^the server requires a client certificate: set tls\.cert/],
+  ["ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", /^the server rejected the client certificate of tls\.cert/],
+  ["ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE", /^the server rejected the client certificate of tls\.cert/],
+  ["ECONNREFUSED", /^connect failed$/],
+])("the error %s is explained if it is a TLS error", (code, want) => {
   expect(explainTlsError(Object.assign(new Error("connect failed"), { code })).message).toMatch(want);
 });
 

@@ -19,9 +19,7 @@ const watchRequest = envelope(
 );
 
 /** A `Watch` message, whose field 1 is its status. */
-export function status(value: number): Buffer {
-  return envelope(Buffer.of(8, value));
-}
+export const status = (value: number): Buffer => envelope(Buffer.of(8, value));
 
 /** A `Watch` message that reports SERVING. */
 export const serving: Buffer = status(1);

@@ -47,57 +47,17 @@ function withSwagger(name: string, fields: Fields): string {
   return write(name, descriptorSetOf(swaggerIn(file_orders_v1_orders, fields)));
 }
 
+// oxfmt-ignore
 const swagger: Fields = [
-  [
-    2,
-    [
-      [1, "Orders"],
-      [2, "All of them."],
-      [3, "https://terms.example"],
-      [4, [[1, "Ada"]]],
-      [5, [[1, "MIT"]]],
-      [6, "7"],
-    ],
-  ],
+  [2,
+    [[1, "Orders"], [2, "All of them."], [3, "https://terms.example"], [4, [[1, "Ada"]]], [5, [[1, "MIT"]]], [6, "7"]]],
   [3, "orders.example"],
   [4, "/v1/"],
   [5, 1],
   [5, 2],
-  [
-    11,
-    [
-      [
-        1,
-        [
-          [1, "basic"],
-          [
-            2,
-            [
-              [1, 1],
-              [2, "A password."],
-            ],
-          ],
-        ],
-      ],
-      [
-        1,
-        [
-          [1, "key"],
-          [
-            2,
-            [
-              [1, 2],
-              [3, "x-key"],
-              [4, 2],
-            ],
-          ],
-        ],
-      ],
-    ],
-  ],
-  [
-    11,
-    [
+  [11,
+    [[1, [[1, "basic"], [2, [[1, 1], [2, "A password."]]]]], [1, [[1, "key"], [2, [[1, 2], [3, "x-key"], [4, 2]]]]]]],
+  [11, [
       [
         1,
         [
@@ -125,27 +85,8 @@ const swagger: Fields = [
           ],
         ],
       ],
-    ],
-  ],
-  [
-    12,
-    [
-      [
-        1,
-        [
-          [1, "key"],
-          [2, []],
-        ],
-      ],
-      [
-        1,
-        [
-          [1, "oauth"],
-          [2, [[1, "read"]]],
-        ],
-      ],
-    ],
-  ],
+    ]],
+  [12, [[1, [[1, "key"], [2, []]]], [1, [[1, "oauth"], [2, [[1, "read"]]]]]]],
   [12, [[1, [[1, "basic"]]]]],
 ];
 
@@ -238,25 +179,17 @@ describe("openapi with openapiv2_swagger", () => {
     });
   });
 
-  test.each<{ name: string; fields: Fields; want: object }>([
-    {
-      name: "a base path without a host becomes the server URL",
-      fields: [[4, "/v1"]],
-      want: { servers: [{ url: "/v1" }] },
-    },
-    {
-      name: "a host without schemes becomes a URL without a scheme",
-      fields: [[3, "a.example"]],
-      want: { servers: [{ url: "//a.example" }] },
-    },
-    { name: "a security scheme without a type is ignored", fields: [[11, [[1, [[1, "x"]]]]]], want: { security: [] } },
-    {
-      name: "a requirement of an unknown scheme is ignored",
-      fields: [[12, [[1, [[1, "x"]]]]]],
-      want: { security: [] },
-    },
-    { name: "a malformed option is ignored", fields: [[2, 1]], want: { info } },
-  ])("$name", async ({ fields, want }) => {
+  test.each<[name: string, fields: Fields, want: object]>([
+    ["a base path without a host becomes the server URL", [[4, "/v1"]], { servers: [{ url: "/v1" }] }],
+    [
+      "a host without schemes becomes a URL without a scheme",
+      [[3, "a.example"]],
+      { servers: [{ url: "//a.example" }] },
+    ],
+    ["a security scheme without a type is ignored", [[11, [[1, [[1, "x"]]]]]], { security: [] }],
+    ["a requirement of an unknown scheme is ignored", [[12, [[1, [[1, "x"]]]]]], { security: [] }],
+    ["a malformed option is ignored", [[2, 1]], { info }],
+  ])("%s", async (_name, fields, want) => {
     const { exitCode, printed } = await runOpenApi(withSwagger("one.binpb", fields));
     expect([exitCode, JSON.parse(printed)]).toEqual([0, expect.objectContaining(want)]);
   });

@@ -11,11 +11,7 @@ export interface Explanation {
 }
 
 /** A request with different responses. */
-export interface Difference {
-  readonly request: CaseRequest;
-  readonly proxy: ResponseView;
-  readonly peer: ResponseView;
-}
+export type Difference = { readonly request: CaseRequest; readonly proxy: ResponseView; readonly peer: ResponseView };
 
 /** Returns a request's path, its query, and the complete request as text. */
 function partsOf({ target, json = "" }: CaseRequest): { path: string; query: string; all: string } {

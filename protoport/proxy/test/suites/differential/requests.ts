@@ -32,38 +32,14 @@ const scalars: readonly FieldValues[] = [
 ];
 
 /** Other query parameters and body members. */
+// oxfmt-ignore
 const queryParts: readonly string[] = [
-  "nested.text=a",
-  "nested.inner.number=5",
-  "nested.tags=a&nested.tags=b",
-  "nested.flag=true",
-  "tree.child.text=leaf",
-  "rString=a&rString=b",
-  "r_int32=1&r_int32=2",
-  "rEnum=COLOR_RED&rEnum=COLOR_GREEN",
-  "optInt64=0",
-  "opt_string=",
-  "optBool=false",
-  "wString=text",
-  "w_int64=5",
-  "wBool=true",
-  "timestamp=2026-01-31T12:00:00Z",
-  "timestamp=yesterday",
-  "duration=1.5s",
-  "duration=soon",
-  "mask=nested.text,fString",
-  "choiceString=a",
-  "choice_int64=9",
-  "ownName=a",
-  "renamed=a",
-  "withDigit1=a",
-  "with_digit_1=a",
-  "unknown=1",
-  "nested.unknown=1",
-  "utm_source=mail",
-  "fString=a%20b",
-  "fString=a+b",
-  "fString=%C3%A4",
+  "nested.text=a", "nested.inner.number=5", "nested.tags=a&nested.tags=b", "nested.flag=true", "tree.child.text=leaf",
+  "rString=a&rString=b", "r_int32=1&r_int32=2", "rEnum=COLOR_RED&rEnum=COLOR_GREEN", "optInt64=0", "opt_string=",
+  "optBool=false", "wString=text", "w_int64=5", "wBool=true", "timestamp=2026-01-31T12:00:00Z", "timestamp=yesterday",
+  "duration=1.5s", "duration=soon", "mask=nested.text,fString", "choiceString=a", "choice_int64=9", "ownName=a",
+  "renamed=a", "withDigit1=a", "with_digit_1=a", "unknown=1", "nested.unknown=1", "utm_source=mail", "fString=a%20b",
+  "fString=a+b", "fString=%C3%A4",
 ];
 
 const bodyParts: readonly string[] = [
@@ -102,28 +78,12 @@ const bodyParts: readonly string[] = [
 ];
 
 /** Makes a request as clients send it, mostly valid, to any route in the contract. */
-export function makeRequest(dice: Dice): CaseRequest {
-  return dice.oneOf(makers)(dice);
-}
+export const makeRequest = (dice: Dice): CaseRequest => dice.oneOf(makers)(dice);
 
+// oxfmt-ignore
 const makers: readonly ((dice: Dice) => CaseRequest)[] = [
-  query,
-  query,
-  query,
-  pathScalar,
-  pathScalar,
-  create,
-  create,
-  create,
-  createInvalid,
-  replace,
-  update,
-  bodyField,
-  returned,
-  others,
-  others,
-  fail,
-  stream,
+  query, query, query, pathScalar, pathScalar, create, create, create, createInvalid, replace, update, bodyField,
+  returned, others, others, fail, stream,
 ];
 
 function queryPart(dice: Dice): string {

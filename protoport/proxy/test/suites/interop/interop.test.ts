@@ -228,17 +228,9 @@ interface CallOptions {
   readonly header?: Readonly<Record<string, string>>;
 }
 
-interface UnaryResult {
-  readonly json: unknown;
-  readonly header: Headers;
-  readonly trailer: Headers;
-}
+type UnaryResult = { readonly json: unknown; readonly header: Headers; readonly trailer: Headers };
 
-interface StreamResult {
-  readonly header: Headers;
-  readonly trailer: Headers;
-  readonly messages: AsyncIterable<unknown>;
-}
+type StreamResult = { readonly header: Headers; readonly trailer: Headers; readonly messages: AsyncIterable<unknown> };
 
 const requestSizes = [27182, 8, 1828, 45904];
 const responseSizes = [31415, 9, 2653, 58979];

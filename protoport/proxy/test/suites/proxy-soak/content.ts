@@ -2,9 +2,7 @@
 const pieceBytes = 8 * 1024;
 
 /** Returns a file's unique content with 50 to 150 kB, which is more than a connection window to the upstream. */
-export function contentOf(number: number): Buffer {
-  return Buffer.alloc(50_000 + (number % 100_000), `${number}.`);
-}
+export const contentOf = (number: number): Buffer => Buffer.alloc(50_000 + (number % 100_000), `${number}.`);
 
 /** Splits a content into pieces. */
 export function piecesOf(content: Buffer): readonly Buffer[] {

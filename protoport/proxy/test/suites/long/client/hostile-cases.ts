@@ -70,15 +70,14 @@ function numbers(type: number, streamId: number, ...values: readonly number[]): 
   return frame(type, 0, streamId, payload);
 }
 
-function many(count: number, one: Frame): Frame[] {
-  return Array.from({ length: count }, () => one);
-}
+const many = (count: number, one: Frame): Frame[] => Array.from({ length: count }, () => one);
 
 function closes(connection: ScriptedConnection): void {
   connection.socket.destroy();
 }
 
 /** Servers that violate the protocols, and some that are unusual but correct. */
+// oxfmt-ignore
 export const hostileCases: readonly HostileCase[] = [
   { name: "a correct response", script: responds(watered), want: undefined },
 
@@ -162,16 +161,12 @@ export const hostileCases: readonly HostileCase[] = [
     "a response with status 101": sends((id) => [headersFrame(id, [[":status", "101"]])]),
     "an interim response that ends the stream": sends((id) => [headersFrame(id, [[":status", "103"]], end)]),
   }),
-  {
-    name: "a 3 kB header block that decodes to 90 kB",
-    script: sends((id) => {
+  { name: "a 3 kB header block that decodes to 90 kB", script: sends((id) => {
       // A 3 kB field with incremental indexing, then its index 30 times (RFC 7541 §6.2.1, §6.1).
       const long = [Buffer.of(0x40, 1, 0x78, 0x7f, 0xb9, 0x16), Buffer.alloc(3_000, "v"), Buffer.alloc(30, 0x80 | 62)];
       const block = Buffer.concat([headerBlock(grpcHead), ...long]);
       return [frame(frameType.headers, frameFlag.endHeaders, id, block)];
-    }),
-    want: Code.ResourceExhausted,
-  },
+    }), want: Code.ResourceExhausted },
   ...[
     { code: 0, want: Code.Internal },
     { code: 1, want: Code.Internal },
@@ -185,11 +180,8 @@ export const hostileCases: readonly HostileCase[] = [
     script: sends((id) => [resetFrame(id, code)]),
     want,
   })),
-  {
-    name: "a reset with REFUSED_STREAM after the response header",
-    script: sends((id) => [headersFrame(id, grpcHead), resetFrame(id, 7)]),
-    want: Code.Unavailable,
-  },
+  { name: "a reset with REFUSED_STREAM after the response header",
+    script: sends((id) => [headersFrame(id, grpcHead), resetFrame(id, 7)]), want: Code.Unavailable },
 
   // Lost connections.
   ...casesWith(Code.Unavailable, {
@@ -248,16 +240,11 @@ export const hostileCases: readonly HostileCase[] = [
       request: (connection, id) => connection.send(...grpcResponse(id, watered), resetFrame(id, 8)),
     },
   }),
-  {
-    name: "an error status whose details have another code",
-    script: responds(watered, [
+  { name: "an error status whose details have another code", script: responds(watered, [
       ["grpc-status", "5"],
       ["grpc-message", "no%20bed"],
       ["grpc-status-details-bin", "CAA"],
-    ]),
-    want: Code.NotFound,
-    message: "no bed",
-  },
+    ]), want: Code.NotFound, message: "no bed" },
 
   // HTTP, but not gRPC.
   ...[
@@ -278,21 +265,13 @@ export const hostileCases: readonly HostileCase[] = [
     want,
     message: `HTTP ${status}`,
   })),
-  {
-    name: "HTTP 503 with an HTML page and a grpc-status",
-    script: http("503", [...html, ["grpc-status", "5"]]),
-    want: Code.Unavailable,
-    message: "HTTP 503",
-  },
-  {
-    name: "a content type and an encoding in mixed case",
-    script: responds(watered, undefined, [
+  { name: "HTTP 503 with an HTML page and a grpc-status", script: http("503", [...html, ["grpc-status", "5"]]),
+    want: Code.Unavailable, message: "HTTP 503" },
+  { name: "a content type and an encoding in mixed case", script: responds(watered, undefined, [
       [":status", "200"],
       ["content-type", "Application/gRPC ; a=b"],
       ["grpc-encoding", "Identity"],
-    ]),
-    want: undefined,
-  },
+    ]), want: undefined },
   ...casesWith(Code.Unknown, {
     "HTTP 200 with an HTML page": http("200", html),
     "a content type that only ends with application/grpc": http("200", [["content-type", "x/application/grpc"]]),
@@ -308,15 +287,9 @@ export const hostileCases: readonly HostileCase[] = [
       ["content-type", "application/grpc-web+proto"],
     ]),
   }),
-  {
-    name: "HTTP 503 with a gRPC content type, without a grpc-status",
-    script: http("503", grpcHead.slice(1)),
-    want: Code.Unavailable,
-    message: "HTTP 503",
-  },
-  {
-    name: "HTTP 503 with a gRPC content type and a grpc-status",
-    script: sends((id) => [
+  { name: "HTTP 503 with a gRPC content type, without a grpc-status", script: http("503", grpcHead.slice(1)),
+    want: Code.Unavailable, message: "HTTP 503" },
+  { name: "HTTP 503 with a gRPC content type and a grpc-status", script: sends((id) => [
       headersFrame(
         id,
         [
@@ -327,10 +300,7 @@ export const hostileCases: readonly HostileCase[] = [
         ],
         end,
       ),
-    ]),
-    want: Code.ResourceExhausted,
-    message: "busy",
-  },
+    ]), want: Code.ResourceExhausted, message: "busy" },
 
   // gRPC.
   ...casesWith(Code.Internal, {
@@ -344,34 +314,14 @@ export const hostileCases: readonly HostileCase[] = [
       ["grpc-status", "0"],
     ]),
   }),
-  {
-    name: "the unknown grpc-status 17",
-    script: responds(watered, [
-      ["grpc-status", "17"],
-      ["grpc-message", "odd"],
-    ]),
-    want: Code.Unknown,
-    message: "odd",
-  },
-  {
-    name: "a grpc-message with invalid percent-encoding",
-    script: responds(watered, [
-      ["grpc-status", "9"],
-      ["grpc-message", "50% off"],
-    ]),
-    want: Code.FailedPrecondition,
-    message: "50% off",
-  },
-  {
-    name: "status details that are not base64",
-    script: responds(watered, [
-      ["grpc-status", "5"],
-      ["grpc-message", "none"],
-      ["grpc-status-details-bin", "?"],
-    ]),
-    want: Code.NotFound,
-    message: "none",
-  },
+  { name: "the unknown grpc-status 17", script: responds(watered, [["grpc-status", "17"], ["grpc-message", "odd"]]),
+    want: Code.Unknown, message: "odd" },
+  { name: "a grpc-message with invalid percent-encoding",
+    script: responds(watered, [["grpc-status", "9"], ["grpc-message", "50% off"]]), want: Code.FailedPrecondition,
+    message: "50% off" },
+  { name: "status details that are not base64",
+    script: responds(watered, [["grpc-status", "5"], ["grpc-message", "none"], ["grpc-status-details-bin", "?"]]),
+    want: Code.NotFound, message: "none" },
   { name: "an error after a message", script: responds(watered, [["grpc-status", "10"]]), want: Code.Aborted },
   ...casesWith(Code.Unimplemented, {
     "no message": sends((id) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "0"]], end)]),
@@ -389,41 +339,24 @@ export const hostileCases: readonly HostileCase[] = [
     ]),
     "invalid gzip": responds(envelope(waterBedResponse, 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
   }),
-  {
-    name: "a gzip message that decompresses to more than the limit",
+  { name: "a gzip message that decompresses to more than the limit",
     script: responds(envelope(gzipSync(Buffer.alloc(3000)), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
-    want: Code.ResourceExhausted,
-    options: { readMaxBytes: 2000 },
-  },
-  {
-    name: "a message compressed with gzip",
+    want: Code.ResourceExhausted, options: { readMaxBytes: 2000 } },
+  { name: "a message compressed with gzip",
     script: responds(envelope(gzipSync(waterBedResponse), 1), undefined, [...grpcHead, ["grpc-encoding", "gzip"]]),
-    want: undefined,
-  },
+    want: undefined },
   { name: "a message of another type", script: responds(envelope(Buffer.from("0a", "hex"))), want: Code.Internal },
-  {
-    name: "a message length over the limit, without the message",
+  { name: "a message length over the limit, without the message",
     script: sends((id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))]),
-    want: Code.ResourceExhausted,
-  },
-  {
-    name: "more bytes than the limit in an unfinished response",
-    script: sends((id) => [
+    want: Code.ResourceExhausted },
+  { name: "more bytes than the limit in an unfinished response", script: sends((id) => [
       headersFrame(id, grpcHead),
       dataFrame(id, watered),
       ...many(3, dataFrame(id, Buffer.alloc(1000))),
-    ]),
-    want: Code.ResourceExhausted,
-    options: { readMaxBytes: 2000 },
-  },
-  {
-    name: "two messages that are together over the limit",
-    script: sends((id) => [
+    ]), want: Code.ResourceExhausted, options: { readMaxBytes: 2000 } },
+  { name: "two messages that are together over the limit", script: sends((id) => [
       headersFrame(id, grpcHead),
       ...[1500, 600].map((bytes) => dataFrame(id, envelope(Buffer.alloc(bytes)))),
       headersFrame(id, [["grpc-status", "0"]], end),
-    ]),
-    want: Code.ResourceExhausted,
-    options: { readMaxBytes: 2000 },
-  },
+    ]), want: Code.ResourceExhausted, options: { readMaxBytes: 2000 } },
 ];

@@ -228,14 +228,14 @@ test("reconnecting to a server that allows no streams uses a backoff", async () 
 });
 
 test.each([
-  {
-    when: "synchronous error",
-    close: () => {
+  [
+    "synchronous error",
+    () => {
       throw new Error("not now");
     },
-  },
-  { when: "rejected promise", close: () => Promise.reject(new Error("not now")) },
-])("a $when from the request iterator's return() does not prevent RST_STREAM", async ({ close }) => {
+  ],
+  ["rejected promise", () => Promise.reject(new Error("not now"))],
+])("a %s from the request iterator's return() does not prevent RST_STREAM", async (_when, close) => {
   const reset = Promise.withResolvers<number>();
   await using server = await startScriptedServer({
     frame: (connection, { type, streamId, payload }) => {
@@ -285,24 +285,20 @@ function fails(streamId: number): Frame {
   );
 }
 
-test.each<{ name: string; more: (streamId: number) => readonly Frame[]; want: readonly unknown[]; isReset?: boolean }>([
-  {
-    name: "that fails with unread messages",
-    more: (id) => [dataFrame(id, Buffer.concat([readingOf("a"), readingOf("b")])), fails(id)],
-    want: ["a", "b", "NotFound: gone"],
-  },
-  {
-    name: "that is reset before its first message",
-    more: (id) => [resetFrame(id, 2)],
-    want: ["Internal: the server reset the call"],
-  },
-  {
-    name: "with an invalid message",
-    more: (id) => [dataFrame(id, envelope(Buffer.of(0xff)))],
-    want: ["Internal: the response is not a valid greenhouse.v1.Reading"],
-    isReset: true,
-  },
-])("a response stream $name yields all received messages, then an error", async ({ more, want, isReset = false }) => {
+test.each<[name: string, more: (streamId: number) => readonly Frame[], want: readonly unknown[], isReset?: boolean]>([
+  [
+    "that fails with unread messages",
+    (id) => [dataFrame(id, Buffer.concat([readingOf("a"), readingOf("b")])), fails(id)],
+    ["a", "b", "NotFound: gone"],
+  ],
+  ["that is reset before its first message", (id) => [resetFrame(id, 2)], ["Internal: the server reset the call"]],
+  [
+    "with an invalid message",
+    (id) => [dataFrame(id, envelope(Buffer.of(0xff)))],
+    ["Internal: the response is not a valid greenhouse.v1.Reading"],
+    true,
+  ],
+])("a response stream %s yields all received messages, then an error", async (_name, more, want, isReset = false) => {
   const { server, reset } = await startStreams(more);
   await using _ = server;
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });

@@ -64,20 +64,12 @@ async function reload({ command, adminUrl }: ProxyProcess): Promise<void> {
   await expect.poll(readAt).toBeGreaterThan(before);
 }
 
-test.each<{ name: string; next: Certificate; problem: RegExp }>([
-  { name: "has expired", next: expired, problem: /the certificate expired at 20/ },
-  { name: "is not valid yet", next: early, problem: /the certificate is not valid before 20/ },
-  {
-    name: "does not match its key",
-    next: { ...renewed, key: good.key },
-    problem: /the private key does not belong to the certificate/,
-  },
-  {
-    name: "cannot be read",
-    next: { ...renewed, cert: "none" },
-    problem: /cert\.pem does not contain a PEM certificate or key/,
-  },
-])("a certificate that $name does not replace a valid one", async ({ next, problem }) => {
+test.each<[name: string, next: Certificate, problem: RegExp]>([
+  ["has expired", expired, /the certificate expired at 20/],
+  ["is not valid yet", early, /the certificate is not valid before 20/],
+  ["does not match its key", { ...renewed, key: good.key }, /the private key does not belong to the certificate/],
+  ["cannot be read", { ...renewed, cert: "none" }, /cert\.pem does not contain a PEM certificate or key/],
+])("a certificate that %s does not replace a valid one", async (_name, next, problem) => {
   writePair(good);
   await using proxy = await start();
   const { command } = proxy;
@@ -109,11 +101,7 @@ test.each<{ name: string; next: Certificate; problem: RegExp }>([
 
 test.each([
   { name: "an expired certificate", pair: expired, logged: /^the certificate in use expired at 20/ },
-  {
-    name: "a future certificate",
-    pair: early,
-    logged: /^the certificate in use is not valid before 20/,
-  },
+  { name: "a future certificate", pair: early, logged: /^the certificate in use is not valid before 20/ },
 ])("$name is logged and shown in metrics until it is replaced", async ({ pair, logged }) => {
   writePair(pair);
   await using proxy = await start();

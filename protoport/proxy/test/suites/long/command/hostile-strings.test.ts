@@ -32,9 +32,7 @@ const upstream = createTestGateway({
         for await (const { messageRequest } of requests) {
           yield messageRequest.case === "listServices"
             ? { messageResponse: { case: "listServicesResponse", value: { service: [{ name: "a.v1.Service" }] } } }
-            : {
-                messageResponse: { case: "fileDescriptorResponse", value: { fileDescriptorProto: served } },
-              };
+            : { messageResponse: { case: "fileDescriptorResponse", value: { fileDescriptorProto: served } } };
         }
       },
     }),
@@ -97,11 +95,7 @@ function createDefinition() {
   return { file, rule };
 }
 
-interface StringAt {
-  readonly path: string;
-  readonly value: string;
-  readonly set: (value: string) => void;
-}
+type StringAt = { readonly path: string; readonly value: string; readonly set: (value: string) => void };
 
 /** Returns a message's strings, with functions that replace them. */
 function* stringsOf(message: object, path: string): Iterable<StringAt> {

@@ -25,15 +25,10 @@ const restricted = restrictedServices().map(({ file }) => file);
 const orders = folder.write("orders.binpb", descriptorSetOf(OrderService.file));
 const restrictedSet = folder.write("restricted.binpb", descriptorSetOf(...new Set(restricted)));
 
-interface Result {
-  readonly exitCode: number;
-  readonly errors: string;
-}
+type Result = { readonly exitCode: number; readonly errors: string };
 
 /** Runs `--check`, and returns its exit code and what it prints on standard error. */
-function check(...args: readonly string[]): Promise<Result> {
-  return run(...args, "--check");
-}
+const check = (...args: readonly string[]): Promise<Result> => run(...args, "--check");
 
 async function run(...args: readonly string[]): Promise<Result> {
   const errors: string[] = [];
@@ -55,32 +50,31 @@ function configure(upstreams: readonly string[], others = ""): readonly string[]
 const withRules = (name: string, text: string): string => `rest: { rules: [${folder.write(name, text)}] }`;
 const unknownRule = `rules:\n- selector: other.v1.Other.Get\n  get: /other\n`;
 
-test.each<{ name: string; args: () => readonly string[]; want: string }>([
-  {
-    name: "a misspelled service",
-    args: () => configure([`descriptors: ${set},\n  services: [${served}, greenhouse.v1.GreenhosueService]`]),
-    want:
-      "DIR/proxy.yaml:3:47: upstreams[0].services[1] must match a service of the descriptors, got " +
+test.each<[name: string, args: () => readonly string[], want: string]>([
+  [
+    "a misspelled service",
+    () => configure([`descriptors: ${set},\n  services: [${served}, greenhouse.v1.GreenhosueService]`]),
+    "DIR/proxy.yaml:3:47: upstreams[0].services[1] must match a service of the descriptors, got " +
       `"greenhouse.v1.GreenhosueService", did you mean ${served}?`,
-  },
-  {
-    name: "a misspelled package",
-    args: () => configure([`descriptors: ${set}, services: ["grenhouse.v1.*"]`]),
-    want: 'upstreams[0].services[0] must match a service of the descriptors, got "grenhouse.v1.*", did you mean greenhouse.v1.*?',
-  },
-  {
-    name: "a misspelled service in a flag",
-    args: () => ["--upstream", "http://127.0.0.1:1", "--descriptors", set, "--service", "typo"],
-    want: '--service must match a service of the descriptors, got "typo"',
-  },
-  {
-    name: "a misspelled service next to an upstream with reflection",
-    args: () => configure([`descriptors: ${set}, services: [typo]`, "descriptors: reflection, services: [other.*]"]),
-    want: 'upstreams[0].services[0] must match a service of the descriptors, got "typo"',
-  },
-  {
-    name: "a misspelled selector in a YAML service config",
-    args: () =>
+  ],
+  [
+    "a misspelled package",
+    () => configure([`descriptors: ${set}, services: ["grenhouse.v1.*"]`]),
+    'upstreams[0].services[0] must match a service of the descriptors, got "grenhouse.v1.*", did you mean greenhouse.v1.*?',
+  ],
+  [
+    "a misspelled service in a flag",
+    () => ["--upstream", "http://127.0.0.1:1", "--descriptors", set, "--service", "typo"],
+    '--service must match a service of the descriptors, got "typo"',
+  ],
+  [
+    "a misspelled service next to an upstream with reflection",
+    () => configure([`descriptors: ${set}, services: [typo]`, "descriptors: reflection, services: [other.*]"]),
+    'upstreams[0].services[0] must match a service of the descriptors, got "typo"',
+  ],
+  [
+    "a misspelled selector in a YAML service config",
+    () =>
       configure(
         [`descriptors: ${set}`],
         withRules(
@@ -89,23 +83,22 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
             `  - { get: /r, selector: ${served}.GetReadng }\n  - { get: /o, selector: greenhouse.v1.Other.Get }\n`,
         ),
       ),
-    want:
-      `DIR/rules.yaml:4:26: selector must be an RPC of the descriptors, got "${served}.GetReadng", did you mean ` +
+    `DIR/rules.yaml:4:26: selector must be an RPC of the descriptors, got "${served}.GetReadng", did you mean ` +
       `${served}.GetReading?\n` +
       'DIR/rules.yaml:5:26: selector must be an RPC of the descriptors, got "greenhouse.v1.Other.Get"',
-  },
-  {
-    name: "a misspelled selector in JSON rules",
-    args: () =>
+  ],
+  [
+    "a misspelled selector in JSON rules",
+    () =>
       configure(
         [`descriptors: ${set}`],
         withRules("rules.json", `{"rules": [\n{"selector":"${served}.X","get":"/"}]}`),
       ),
-    want: `DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "${served}.X"`,
-  },
-  {
-    name: "a misspelled selector in JSON that is not YAML",
-    args: () =>
+    `DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "${served}.X"`,
+  ],
+  [
+    "a misspelled selector in JSON that is not YAML",
+    () =>
       configure(
         [`descriptors: ${set}`],
         withRules(
@@ -113,9 +106,9 @@ test.each<{ name: string; args: () => readonly string[]; want: string }>([
           `{"name": "a", "name": "b", "http": {"rules": [{"selector":"${served}.X","get":"/"}]}}`,
         ),
       ),
-    want: `DIR/repeated.json: selector must be an RPC of the descriptors, got "${served}.X"`,
-  },
-])("$name is rejected with its location", async ({ args, want }) => {
+    `DIR/repeated.json: selector must be an RPC of the descriptors, got "${served}.X"`,
+  ],
+])("%s is rejected with its location", async (_name, args, want) => {
   const { exitCode, errors } = await check(...args());
   expect({ exitCode, errors }).toEqual({ exitCode: 2, errors: expect.stringContaining(want) });
 });
@@ -125,40 +118,22 @@ const noEffect = (selector: string): string => `the rule for ${selector} has no 
 const mistaken = (selector: string): string =>
   `DIR/selectors.yaml:3:15: selector must be an RPC of the descriptors, got "${selector}"`;
 
-test.each<{ name: string; selectors: readonly string[]; exitCode: number; errors: readonly string[] }>([
-  { name: "log selectors of mixins", selectors: mixins, exitCode: 0, errors: mixins.map(noEffect) },
-  {
-    name: "log the nearest name for a misspelled package",
-    selectors: ["grenhouse.v1.GreenhouseService.WaterBed"],
-    exitCode: 0,
-    errors: [`${noEffect("grenhouse.v1.GreenhouseService.WaterBed")}, did you mean ${served}.WaterBed?`],
-  },
-  {
-    name: "log selectors of an unknown subpackage",
-    selectors: ["greenhouse.v1.admin.Admin.Get"],
-    exitCode: 0,
-    errors: [noEffect("greenhouse.v1.admin.Admin.Get")],
-  },
-  {
-    name: "refuse a misspelled service in a served package",
-    selectors: ["greenhouse.v1.GreenhosueService.WaterBed", ...mixins],
-    exitCode: 2,
-    errors: [`${mistaken("greenhouse.v1.GreenhosueService.WaterBed")}, did you mean ${served}.WaterBed?`],
-  },
-  {
-    name: "refuse a misspelled RPC",
-    selectors: [`${served}.WaterBd`],
-    exitCode: 2,
-    errors: [`${mistaken(`${served}.WaterBd`)}, did you mean ${served}.WaterBed?`],
-  },
-  {
-    name: "refuse selectors with a wildcard",
-    selectors: [`${served}.*`],
-    exitCode: 2,
-    errors: [mistaken(`${served}.*`)],
-  },
-  { name: "refuse selectors without a service", selectors: ["WaterBed"], exitCode: 2, errors: [mistaken("WaterBed")] },
-])("serve and check $name", async ({ selectors, exitCode, errors }) => {
+test.each<[name: string, selectors: readonly string[], exitCode: number, errors: readonly string[]]>(
+  // oxfmt-ignore
+  [
+    ["log selectors of mixins", mixins, 0, mixins.map(noEffect)],
+    ["log the nearest name for a misspelled package", ["grenhouse.v1.GreenhouseService.WaterBed"], 0,
+      [`${noEffect("grenhouse.v1.GreenhouseService.WaterBed")}, did you mean ${served}.WaterBed?`]],
+    ["log selectors of an unknown subpackage", ["greenhouse.v1.admin.Admin.Get"], 0,
+      [noEffect("greenhouse.v1.admin.Admin.Get")]],
+    ["refuse a misspelled service in a served package", ["greenhouse.v1.GreenhosueService.WaterBed", ...mixins], 2,
+      [`${mistaken("greenhouse.v1.GreenhosueService.WaterBed")}, did you mean ${served}.WaterBed?`]],
+    ["refuse a misspelled RPC", [`${served}.WaterBd`], 2,
+      [`${mistaken(`${served}.WaterBd`)}, did you mean ${served}.WaterBed?`]],
+    ["refuse selectors with a wildcard", [`${served}.*`], 2, [mistaken(`${served}.*`)]],
+    ["refuse selectors without a service", ["WaterBed"], 2, [mistaken("WaterBed")]],
+  ],
+)("serve and check %s", async (_name, selectors, exitCode, errors) => {
   const items = selectors.map((selector, at) => `  - selector: ${JSON.stringify(selector)}\n    get: /x/${at}\n`);
   const rules = withRules("selectors.yaml", `http:\n  rules:\n${items.join("")}`);
   const want = { exitCode, errors: errors.join("\n") };
@@ -200,17 +175,13 @@ test("names of hidden services and RPCs are accepted", async () => {
 });
 
 test.each([
-  {
-    upstreams: "two upstreams without visibility rules",
-    sets: [`descriptors: ${set}`, `descriptors: ${orders}`],
-    errors: "visibility has no effect: the definitions have no google.api.visibility rules",
-  },
-  {
-    upstreams: "one of two upstreams with visibility rules",
-    sets: [`descriptors: ${orders}`, `descriptors: ${restrictedSet}`],
-    errors: "",
-  },
-])("for $upstreams, --check reports visibility without labels only if it has no effect", async ({ sets, errors }) => {
+  [
+    "two upstreams without visibility rules",
+    [`descriptors: ${set}`, `descriptors: ${orders}`],
+    "visibility has no effect: the definitions have no google.api.visibility rules",
+  ],
+  ["one of two upstreams with visibility rules", [`descriptors: ${orders}`, `descriptors: ${restrictedSet}`], ""],
+])("for %s, --check reports visibility without labels only if it has no effect", async (_upstreams, sets, errors) => {
   expect(await check(...configure(sets, "visibility: { allow: [] }"))).toEqual({ exitCode: 0, errors });
 });
 
@@ -230,9 +201,7 @@ test("with reflection, unknown names are logged instead of rejected", async () =
   });
 });
 
-function countOf(text: string, part: string): number {
-  return text.split(part).length - 1;
-}
+const countOf = (text: string, part: string): number => text.split(part).length - 1;
 
 test("names are checked against the descriptors that the proxy serves", async () => {
   const key = await createSigningKey("RS256", "1");

@@ -85,28 +85,19 @@ afterAll(() => greenhouse.close());
 const cutOff = "Not all fields are listed here; the others can be set, too.";
 const noExample = "The example is left out: it would have more than 200 fields.";
 
-test.each<Nesting & { readonly name: string; readonly note: string | undefined }>([
-  { name: "a query with 20 fields in each of 5 levels", levels: 5, fields: 20, note: cutOff },
-  { name: "a query with 2 fields in each of 20 levels", levels: 20, fields: 2, note: cutOff },
-  {
-    name: "a body with 2 required fields in each of 20 levels",
-    levels: 20,
-    fields: 2,
-    required: true,
-    body: "*",
-    note: noExample,
-  },
-  { name: "a query with 3,000 nested messages", levels: 3_000, fields: 1, note: undefined },
-  {
-    name: "a body with 2,000 nested required messages",
-    levels: 2_000,
-    fields: 1,
-    required: true,
-    body: "*",
-    note: noExample,
-  },
-  { name: "a message of 10,000 fields", levels: 1, fields: 10_000, body: "*", note: cutOff },
-])("generating OpenAPI for $name does not block calls or SIGTERM", async ({ note, ...nesting }) => {
+test.each<Nesting & { readonly name: string; readonly note: string | undefined }>(
+  // oxfmt-ignore
+  [
+    { name: "a query with 20 fields in each of 5 levels", levels: 5, fields: 20, note: cutOff },
+    { name: "a query with 2 fields in each of 20 levels", levels: 20, fields: 2, note: cutOff },
+    { name: "a body with 2 required fields in each of 20 levels", levels: 20, fields: 2, required: true, body: "*",
+      note: noExample },
+    { name: "a query with 3,000 nested messages", levels: 3_000, fields: 1, note: undefined },
+    { name: "a body with 2,000 nested required messages", levels: 2_000, fields: 1, required: true, body: "*",
+      note: noExample },
+    { name: "a message of 10,000 fields", levels: 1, fields: 10_000, body: "*", note: cutOff },
+  ],
+)("generating OpenAPI for $name does not block calls or SIGTERM", async ({ note, ...nesting }) => {
   await using upstream = await startReflectingServer([nestedMessages(nesting)]);
   const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
   const upstreams = ["--upstream", `http://127.0.0.1:${port}`, "--upstream", `http://${upstream.address}`];

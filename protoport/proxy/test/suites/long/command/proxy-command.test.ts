@@ -135,17 +135,10 @@ test("flags select services, rules, timeouts and origins, and disable the docs",
   );
   const from = ["--upstream", `http://${upstream.address}`, "--descriptors", write("both.binpb", both)];
   const chosen = ["--service", "greenhouse.*", "--omit", "greenhouse.v1.GreenhouseService.WaterBed", "--rules", rules];
+  // oxfmt-ignore
   const limits = [
-    "--rest",
-    "lenient",
-    "--timeout-ms",
-    "5000",
-    "--timeout-max-ms",
-    "9000",
-    "--header-bytes",
-    "5000",
-    "--request-bytes",
-    "2000",
+    "--rest", "lenient", "--timeout-ms", "5000", "--timeout-max-ms", "9000", "--header-bytes", "5000",
+    "--request-bytes", "2000",
   ];
   const pages = ["--cors", "https://shop.example", "--no-docs"];
   await using running = proxy(...from, ...chosen, ...limits, ...pages);
@@ -183,15 +176,9 @@ test("a rule for / replaces the redirect to the docs page", async () => {
 test("callers and the upstream use TLS, and SIGHUP reloads the certificate", async () => {
   await using upstream = await startUpstream({ tls: { ...upstreamPem, requestCert: true, ca: pem.cert } });
   const [cert, key, ca] = [write("cert.pem", pem.cert), write("key.pem", pem.key), write("ca.pem", upstreamPem.cert)];
+  // oxfmt-ignore
   const args = [
-    "--tls-cert",
-    cert,
-    "--tls-key",
-    key,
-    "--upstream-tls-ca",
-    ca,
-    "--upstream-tls-servername",
-    "localhost",
+    "--tls-cert", cert, "--tls-key", key, "--upstream-tls-ca", ca, "--upstream-tls-servername", "localhost",
   ];
   const own = ["--upstream-tls-cert", cert, "--upstream-tls-key", key];
   await using running = proxy("--upstream", `https://${upstream.address}`, "--reflection", ...args, ...own);
@@ -605,100 +592,79 @@ Timeouts of unary calls without a deadline: REST 15000 ms, others none.`,
 describe("protoport serve", () => {
   const set = write("set.binpb", descriptorSetOf(file_orders_v1_orders));
   const local = ["--upstream", "http://127.0.0.1:1"];
-  test.each<{ args: readonly string[]; message: string; exitCode?: number }>([
-    { args: [], message: "--upstream or --config is missing\nTry 'protoport serve --help'." },
-    { args: ["x"], message: "usage: protoport serve [--config FILE]" },
-    { args: ["--nope"], message: 'unknown flag "--nope" of "serve"' },
-    { args: ["--prot", "1"], message: 'unknown flag "--prot" of "serve", did you mean "--port"?' },
-    { args: ["--porrt", "1"], message: 'unknown flag "--porrt" of "serve", did you mean "--port"?' },
-    { args: local, message: "exactly one of --reflection and --descriptors is required" },
-    {
-      args: [...local, "--reflection", "--descriptors", set],
-      message: "exactly one of --reflection and --descriptors is required",
-    },
-    {
-      args: [...local, "--upstream", "http://b", "--descriptors", set],
-      message: "--descriptors requires exactly one --upstream",
-    },
-    {
-      args: ["--upstream", "b", "--descriptors", set],
-      message: "--upstream is not valid: an upstream address must be a URL",
-    },
-    {
-      args: [...local, "--descriptors", set, "--port", "65536"],
-      message: '--port must be between 0 and 65535, got "65536"',
-    },
-    { args: [...local, "--descriptors", set, "--timeout-ms", "1s"], message: "--timeout-ms must be between 0 and" },
-    { args: [...local, "--descriptors", set, "--timeout-max-ms", "0"], message: "--timeout-max-ms must be between 1" },
-    ...(
-      [
-        ["--timeout-ms", 0],
-        ["--timeout-max-ms", 1],
-      ] as const
-    ).map(([option, least]) => ({
-      args: [...local, "--descriptors", set, option, "86400001"],
-      message: `${option} must be between ${least} and 86400000, got "86400001"`,
-    })),
-    {
-      args: [...local, "--descriptors", set, "--admin-port", "65536"],
-      message: "--admin-port must be between 0 and 65535",
-    },
-    ...["http://127.0.0.1:1", "HTTP://127.0.0.1:1", "unix:/p"].flatMap((upstream) =>
-      ["--upstream-tls-ca", "--upstream-tls-servername"].map((option) => ({
-        args: ["--upstream", upstream, "--descriptors", set, option, set],
-        message: `${option} requires an address with TLS, got "${upstream}"`,
+  test.each<{ args: readonly string[]; message: string; exitCode?: number }>(
+    // oxfmt-ignore
+    [
+      { args: [], message: "--upstream or --config is missing\nTry 'protoport serve --help'." },
+      { args: ["x"], message: "usage: protoport serve [--config FILE]" },
+      { args: ["--nope"], message: 'unknown flag "--nope" of "serve"' },
+      { args: ["--prot", "1"], message: 'unknown flag "--prot" of "serve", did you mean "--port"?' },
+      { args: ["--porrt", "1"], message: 'unknown flag "--porrt" of "serve", did you mean "--port"?' },
+      { args: local, message: "exactly one of --reflection and --descriptors is required" },
+      { args: [...local, "--reflection", "--descriptors", set],
+        message: "exactly one of --reflection and --descriptors is required" },
+      { args: [...local, "--upstream", "http://b", "--descriptors", set],
+        message: "--descriptors requires exactly one --upstream" },
+      { args: ["--upstream", "b", "--descriptors", set],
+        message: "--upstream is not valid: an upstream address must be a URL" },
+      { args: [...local, "--descriptors", set, "--port", "65536"],
+        message: '--port must be between 0 and 65535, got "65536"' },
+      { args: [...local, "--descriptors", set, "--timeout-ms", "1s"], message: "--timeout-ms must be between 0 and" },
+      { args: [...local, "--descriptors", set, "--timeout-max-ms", "0"],
+        message: "--timeout-max-ms must be between 1" },
+      ...(
+        [
+          ["--timeout-ms", 0],
+          ["--timeout-max-ms", 1],
+        ] as const
+      ).map(([option, least]) => ({
+        args: [...local, "--descriptors", set, option, "86400001"],
+        message: `${option} must be between ${least} and 86400000, got "86400001"`,
       })),
-    ),
-    {
-      args: [...local, "--descriptors", set, "--tls-cert", set],
-      message: "--tls-cert requires both a certificate and its key",
-    },
-    {
-      args: [...local, "--descriptors", set, "--tls-key", set],
-      message: "--tls-key requires both a certificate and its key",
-    },
-    {
-      args: ["--upstream", "https://b", "--descriptors", set, "--upstream-tls-key", set],
-      message: "--upstream-tls-key requires both a certificate and its key",
-    },
-    {
-      args: ["--upstream", "https://unix:1", "--descriptors", set, "--upstream-tls-ca", "/none"],
-      message: "cannot read /none: ENOENT",
-    },
-    ...["", "no certificate"].flatMap((text, at) => {
-      const file = write(`${at}.pem`, text);
-      return [
-        ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-tls-ca", file],
-        [...local, "--descriptors", set, "--tls-cert", file, "--tls-key", file, "--check"],
-      ].map((args) => ({ args, message: `${file} does not contain a PEM certificate or key` }));
-    }),
-    { args: [...local, "--descriptors", set, "--rest", "strict"], message: "--rest must be one of lenient, " },
-    {
-      args: [...local, "--descriptors", set, "--rest-profile", "loose"],
-      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "loose"',
-    },
-    { args: [...local, "--descriptors", set, "--rules", "/none"], message: "cannot read /none: ENOENT" },
-    ...[[], ["--check", "--wait"]].map((more) => ({
-      args: [...local, "--descriptors", "/none", ...more],
-      message: "cannot start the proxy: ENOENT",
-      exitCode: 1,
-    })),
-    { args: [...local, "--descriptors", "/dev/zero"], message: "/dev/zero is not a regular file", exitCode: 1 },
-    {
-      args: [...local, "--descriptors", set, "--service", "a.B"],
-      message: '--service must match a service of the descriptors, got "a.B"',
-    },
-    { args: [...local, "--descriptors", set, "--host", "192.0.2.1"], message: "EADDRNOTAVAIL", exitCode: 1 },
-    ...["secret", ": secret", "a b: secret", "a: sec\nret"].map((field) => ({
-      args: [...local, "--reflection", "--reflect-header", field],
-      message: "--reflect-header must be a name, a colon and a value",
-    })),
-    {
-      args: [...local, "--reflection"],
-      message: "server reflection failed: [unavailable] cannot connect",
-      exitCode: 1,
-    },
-  ])("with $args reports the error and exits with 1 or 2", async ({ args, message, exitCode = 2 }) => {
+      { args: [...local, "--descriptors", set, "--admin-port", "65536"],
+        message: "--admin-port must be between 0 and 65535" },
+      ...["http://127.0.0.1:1", "HTTP://127.0.0.1:1", "unix:/p"].flatMap((upstream) =>
+        ["--upstream-tls-ca", "--upstream-tls-servername"].map((option) => ({
+          args: ["--upstream", upstream, "--descriptors", set, option, set],
+          message: `${option} requires an address with TLS, got "${upstream}"`,
+        })),
+      ),
+      { args: [...local, "--descriptors", set, "--tls-cert", set],
+        message: "--tls-cert requires both a certificate and its key" },
+      { args: [...local, "--descriptors", set, "--tls-key", set],
+        message: "--tls-key requires both a certificate and its key" },
+      { args: ["--upstream", "https://b", "--descriptors", set, "--upstream-tls-key", set],
+        message: "--upstream-tls-key requires both a certificate and its key" },
+      { args: ["--upstream", "https://unix:1", "--descriptors", set, "--upstream-tls-ca", "/none"],
+        message: "cannot read /none: ENOENT" },
+      ...["", "no certificate"].flatMap((text, at) => {
+        const file = write(`${at}.pem`, text);
+        return [
+          ["--upstream", "https://127.0.0.1:1", "--descriptors", set, "--upstream-tls-ca", file],
+          [...local, "--descriptors", set, "--tls-cert", file, "--tls-key", file, "--check"],
+        ].map((args) => ({ args, message: `${file} does not contain a PEM certificate or key` }));
+      }),
+      { args: [...local, "--descriptors", set, "--rest", "strict"], message: "--rest must be one of lenient, " },
+      { args: [...local, "--descriptors", set, "--rest-profile", "loose"],
+        message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "loose"' },
+      { args: [...local, "--descriptors", set, "--rules", "/none"], message: "cannot read /none: ENOENT" },
+      ...[[], ["--check", "--wait"]].map((more) => ({
+        args: [...local, "--descriptors", "/none", ...more],
+        message: "cannot start the proxy: ENOENT",
+        exitCode: 1,
+      })),
+      { args: [...local, "--descriptors", "/dev/zero"], message: "/dev/zero is not a regular file", exitCode: 1 },
+      { args: [...local, "--descriptors", set, "--service", "a.B"],
+        message: '--service must match a service of the descriptors, got "a.B"' },
+      { args: [...local, "--descriptors", set, "--host", "192.0.2.1"], message: "EADDRNOTAVAIL", exitCode: 1 },
+      ...["secret", ": secret", "a b: secret", "a: sec\nret"].map((field) => ({
+        args: [...local, "--reflection", "--reflect-header", field],
+        message: "--reflect-header must be a name, a colon and a value",
+      })),
+      { args: [...local, "--reflection"], message: "server reflection failed: [unavailable] cannot connect",
+        exitCode: 1 },
+    ],
+  )("with $args reports the error and exits with 1 or 2", async ({ args, message, exitCode = 2 }) => {
     const result = await run(...args);
     expect(result).toMatchObject({ exitCode, printed: "" });
     expect(result.errorOutput).toContain(message);

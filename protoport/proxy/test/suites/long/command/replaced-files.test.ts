@@ -38,9 +38,7 @@ interface WatchedFile {
 
 const upstreamOf = (path: string): string => `upstreams: [{ addresses: ["http://127.0.0.1:1"], descriptors: ${path} }]`;
 
-function count(text: string, pattern: RegExp): number {
-  return [...text.matchAll(pattern)].length;
-}
+const count = (text: string, pattern: RegExp): number => [...text.matchAll(pattern)].length;
 
 test.concurrent.for<WatchedFile>([
   {

@@ -101,9 +101,7 @@ function callTool(procedure: string): HttpRequest {
   return statelessRequest("tools/call", { name: toolNameOf(procedure), arguments: {} });
 }
 
-function toolCall(params: object): string {
-  return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
-}
+const toolCall = (params: object): string => JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
 
 const scopes = `  publicUrl: ${publicUrl}/
   scopes: { greenhouse.v1.*: beds:read, greenhouse.v1.GreenhouseService.WaterBed: beds:water }`;
@@ -159,39 +157,15 @@ describe("a proxy with publicUrl and scopes", () => {
     ]);
   });
 
-  test.each<{ name: string; version: HttpVersion; request: HttpRequest; scope: string; call: string }>([
-    {
-      name: "REST",
-      version: "1.1",
-      request: { httpMethod: "POST", path: "/beds/7:water", header: [] },
-      scope: "beds:water",
-      call: "WaterBed",
-    },
-    {
-      name: "Connect",
-      version: "1.1",
-      request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(0), [], water),
-      scope: "beds:water",
-      call: "WaterBed",
-    },
-    {
-      name: "gRPC",
-      version: "2",
-      request: rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], water),
-      scope: "beds:water",
-      call: "WaterBed",
-    },
-    {
-      name: "gRPC with a stream",
-      version: "2",
-      request: rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], watch),
-      scope: "beds:read",
-      call: "WatchReadings",
-    },
-    { name: "MCP", version: "1.1", request: callTool(water), scope: "beds:water", call: "WaterBed" },
-    { name: "MCP over HTTP/2", version: "2", request: callTool(read), scope: "beds:read", call: "GetReading" },
-    { name: "MCP with a stream", version: "1.1", request: callTool(watch), scope: "beds:read", call: "WatchReadings" },
-  ])("a call over $name is forwarded only with the required scope", async ({ version, request, scope, call }) => {
+  test.each<[name: string, version: HttpVersion, request: HttpRequest, scope: string, call: string]>([
+    ["REST", "1.1", { httpMethod: "POST", path: "/beds/7:water", header: [] }, "beds:water", "WaterBed"],
+    ["Connect", "1.1", rpcRequest(wireFormats["connect-proto"], Buffer.alloc(0), [], water), "beds:water", "WaterBed"],
+    ["gRPC", "2", rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], water), "beds:water", "WaterBed"],
+    ["gRPC with a stream", "2", rpcRequest(wireFormats.grpc, Buffer.alloc(0), [], watch), "beds:read", "WatchReadings"],
+    ["MCP", "1.1", callTool(water), "beds:water", "WaterBed"],
+    ["MCP over HTTP/2", "2", callTool(read), "beds:read", "GetReading"],
+    ["MCP with a stream", "1.1", callTool(watch), "beds:read", "WatchReadings"],
+  ])("a call over %s is forwarded only with the required scope", async (_name, version, request, scope, call) => {
     const other = scope === "beds:read" ? "beds:water" : "beds:read";
     const refused = await ask(proxy, version, request, await issuer.sign({ scope: other }));
     const isGrpc = refused.grpcStatus !== null;
@@ -224,19 +198,15 @@ describe("a proxy with initialScopes", () => {
 
   const call = { name: toolNameOf(water), arguments: {} };
   test.each([
-    {
-      name: "an MCP call of 2025-11-25",
-      request: initializedRequest("tools/call", call),
-      scope: "beds:read beds:water",
-    },
-    { name: "an MCP call without a revision", request: postMcp(toolCall(call)), scope: "beds:read beds:water" },
-    { name: "an MCP call of 2026-07-28", request: callTool(water), scope: "beds:water" },
-    {
-      name: "a REST call",
-      request: { httpMethod: "POST", path: "/beds/7:water", header: [["mcp-protocol-version", "2025-11-25"]] as const },
-      scope: "beds:water",
-    },
-  ])("challenges $name without the scope", async ({ request, scope }) => {
+    ["an MCP call of 2025-11-25", initializedRequest("tools/call", call), "beds:read beds:water"],
+    ["an MCP call without a revision", postMcp(toolCall(call)), "beds:read beds:water"],
+    ["an MCP call of 2026-07-28", callTool(water), "beds:water"],
+    [
+      "a REST call",
+      { httpMethod: "POST", path: "/beds/7:water", header: [["mcp-protocol-version", "2025-11-25"]] as const },
+      "beds:water",
+    ],
+  ])("challenges %s without the scope", async (_name, request, scope) => {
     const { httpStatus, challenge } = await ask(proxy, "1.1", request, await issuer.sign({ scope: "beds:read" }));
     expect([httpStatus, challenge]).toEqual([403, expect.stringContaining(`scope="${scope}"`)]);
   });

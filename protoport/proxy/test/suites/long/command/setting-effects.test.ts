@@ -43,66 +43,43 @@ function tlsSettings(name: string, { cert, key }: typeof otherCertificate): Test
 
 /** Compares the certificates that the proxy serves. */
 function compareServedCertificates(): Promise<Differs> {
-  return compare({
-    off: tlsSettings("one", clientCertificate),
-    on: tlsSettings("two", otherCertificate),
-    observe: async ({ baseUrl }) => {
-      const socket = connectTls({ port: Number(new URL(baseUrl).port), host: "127.0.0.1", rejectUnauthorized: false });
-      await once(socket, "secureConnect");
-      const certificate: X509Certificate | undefined = socket.getPeerX509Certificate();
-      socket.destroy();
-      return certificate?.fingerprint256;
-    },
+  return compare(tlsSettings("one", clientCertificate), tlsSettings("two", otherCertificate), async ({ baseUrl }) => {
+    const socket = connectTls({ port: Number(new URL(baseUrl).port), host: "127.0.0.1", rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const certificate: X509Certificate | undefined = socket.getPeerX509Certificate();
+    socket.destroy();
+    return certificate?.fingerprint256;
   });
 }
 
 const unknownParameter = `${reading}?unknown=1`;
 
 function compareRest(off: object, on: object, path: string, init?: RequestInit): Promise<Differs> {
-  return compare({ off: { rest: off }, on: { rest: on }, observe: statusOf(path, init) });
+  return compare({ rest: off }, { rest: on }, statusOf(path, init));
 }
 
-function compareJson(json: object, observe: Parameters<typeof compare>[0]["observe"]): Promise<Differs> {
-  return compare({ off: {}, on: { rest: { json } }, observe });
+function compareJson(json: object, observe: Parameters<typeof compare>[2]): Promise<Differs> {
+  return compare({}, { rest: { json } }, observe);
 }
 
-function toolSettings(method: string): TestSettings {
-  return { mcp: { tools: [`${greenhouse}.${method}`] } };
-}
+const toolSettings = (method: string): TestSettings => ({ mcp: { tools: [`${greenhouse}.${method}`] } });
 
 const otherEffects: Effects = {
   "listen.host": () =>
-    compare({
-      off: {},
-      on: { listen: { host: "0.0.0.0", port: 0 } },
-      observe: ({ baseUrl }) => Promise.resolve(new URL(baseUrl).hostname),
-    }),
+    compare({}, { listen: { host: "0.0.0.0", port: 0 } }, ({ baseUrl }) => new URL(baseUrl).hostname),
   "listen.port": async () => {
     const port = await freePort();
-    return await compare({
-      off: {},
-      on: { listen: { port } },
-      observe: ({ baseUrl }) => Promise.resolve(new URL(baseUrl).port === String(port)),
-    });
+    return await compare({}, { listen: { port } }, ({ baseUrl }) => new URL(baseUrl).port === String(port));
   },
   "listen.tls.cert": compareServedCertificates,
   "listen.tls.key": compareServedCertificates,
   "admin.host": () =>
-    compare({
-      off: {},
-      on: { admin: { host: "0.0.0.0", port: 0 } },
-      observe: ({ adminUrl }) => Promise.resolve(new URL(adminUrl).hostname),
-    }),
-  "admin.port": () =>
-    compare({
-      off: { admin: {} },
-      on: { admin: { port: 0 } },
-      observe: ({ adminUrl }) => Promise.resolve(adminUrl !== ""),
-    }),
+    compare({}, { admin: { host: "0.0.0.0", port: 0 } }, ({ adminUrl }) => new URL(adminUrl).hostname),
+  "admin.port": () => compare({ admin: {} }, { admin: { port: 0 } }, ({ adminUrl }) => adminUrl !== ""),
   "rest.profile": () => compareRest({}, { profile: "grpc-gateway" }, unknownParameter),
   "rest.errors": () => {
     const observe = bodyOf(unknownParameter);
-    return compare({ off: {}, on: { rest: { errors: "problem" } }, observe });
+    return compare({}, { rest: { errors: "problem" } }, observe);
   },
   "rest.json.names": async () => {
     await compareJson({ names: "proto" }, bodyOf("/openapi.json"));
@@ -112,7 +89,7 @@ const otherEffects: Effects = {
     const descriptors = fileOf("health.binpb", descriptorSetOf(Health.file));
     const upstream = { descriptors, services: [Health.typeName] };
     const observe = bodyOf(`/${Health.typeName}/Check`, waterBed);
-    return compare({ off: { upstream }, on: { upstream, rest: { json: { enums: "numbers" } } }, observe });
+    return compare({ upstream }, { upstream, rest: { json: { enums: "numbers" } } }, observe);
   },
   "rest.json.unpopulated": () => compareJson({ unpopulated: true }, bodyOf("/beds/7:water", waterBed)),
   "rest.json.int64": () => compareJson({ int64: "numbers" }, bodyOf("/beds/7:water", waterBed)),
@@ -142,22 +119,17 @@ const otherEffects: Effects = {
   "rest.omit": () => compareRest({}, { omit: [`${greenhouse}.GetReading`] }, reading),
   headerBytes: async () => {
     const on = { headerBytes: 4_096 };
-    await compare({ off: {}, on, observe: statusOf("/sensors/large/reading") });
-    return await compare({ off: {}, on, observe: statusOf(reading, { headers: { "x-large": "x".repeat(6_000) } }) });
+    await compare({}, on, statusOf("/sensors/large/reading"));
+    return await compare({}, on, statusOf(reading, { headers: { "x-large": "x".repeat(6_000) } }));
   },
   requestBytes: () =>
-    compare({
-      off: {},
-      on: { requestBytes: 1_024 },
-      observe: statusOf("/beds/1:water", { ...waterBed, body: JSON.stringify({ note: "x".repeat(2_000) }) }),
-    }),
-  responseBytes: () =>
-    compare({
-      off: {},
-      on: { responseBytes: 1_024 },
-      observe: statusOf(`/sensors/${"x".repeat(2_000)}/reading`),
-    }),
-  docs: () => compare({ off: {}, on: { docs: false }, observe: statusOf("/openapi.json") }),
+    compare(
+      {},
+      { requestBytes: 1_024 },
+      statusOf("/beds/1:water", { ...waterBed, body: JSON.stringify({ note: "x".repeat(2_000) }) }),
+    ),
+  responseBytes: () => compare({}, { responseBytes: 1_024 }, statusOf(`/sensors/${"x".repeat(2_000)}/reading`)),
+  docs: () => compare({}, { docs: false }, statusOf("/openapi.json")),
   ...Object.fromEntries(
     (["title", "version", "license.name", "license.identifier", "license.url"] as const).map((path) => {
       const [member = "", inner] = path.split(".");
@@ -165,7 +137,7 @@ const otherEffects: Effects = {
       const value = inner === undefined ? "Shop" : { ...license, [inner]: "Apache-2.0" };
       const off = inner === undefined ? {} : { license };
       const compareInfo = (): Promise<Differs> =>
-        compare({ off: { openapi: off }, on: { openapi: { [member]: value } }, observe: bodyOf("/openapi.json") });
+        compare({ openapi: off }, { openapi: { [member]: value } }, bodyOf("/openapi.json"));
       return [`openapi.${path}`, compareInfo];
     }),
   ),
@@ -174,7 +146,7 @@ const otherEffects: Effects = {
   "mcp.tools": () => {
     const list = statelessRequest("tools/list");
     const init = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
-    return compare({ off: toolSettings("WaterBed"), on: toolSettings("GetReading"), observe: bodyOf("/mcp", init) });
+    return compare(toolSettings("WaterBed"), toolSettings("GetReading"), bodyOf("/mcp", init));
   },
   "mcp.paramHeaders": () => {
     const list = statelessRequest("tools/list");
@@ -185,47 +157,35 @@ const otherEffects: Effects = {
   },
   "visibility.allow": () => {
     const upstream = { descriptors: fileOf("restricted.binpb", descriptorSetOf(restrictedGreenhouse())) };
-    return compare({
-      off: { upstream, visibility: { allow: ["INTERNAL"] } },
-      on: { upstream, visibility: { allow: [] } },
-      observe: statusOf(reading),
-    });
+    return compare(
+      { upstream, visibility: { allow: ["INTERNAL"] } },
+      { upstream, visibility: { allow: [] } },
+      statusOf(reading),
+    );
   },
   accessLog: () =>
-    compare({
-      off: {},
-      on: { accessLog: "all" },
-      observe: async (proxy) => {
-        await ask(proxy, reading);
-        const endMs = performance.now() + settledMs;
-        const isLogged = (): boolean => proxy.lines.some((line) => line.startsWith("{"));
-        while (!isLogged() && performance.now() < endMs) await sleep(10);
-        return isLogged();
-      },
+    compare({}, { accessLog: "all" }, async (proxy) => {
+      await ask(proxy, reading);
+      const endMs = performance.now() + settledMs;
+      const isLogged = (): boolean => proxy.lines.some((line) => line.startsWith("{"));
+      while (!isLogged() && performance.now() < endMs) await sleep(10);
+      return isLogged();
     }),
   "drain.delayMs": () =>
-    compare({
-      off: { drain: { delayMs: 0, timeoutMs: 0 } },
-      on: { drain: { delayMs: 2_000, timeoutMs: 0 } },
-      observe: async (proxy) => {
-        proxy.stop();
-        // Without a delay, the port closes within the next turns.
-        await sleep(200);
-        return await statusOf(reading)(proxy).catch(() => "refused");
-      },
+    compare({ drain: { delayMs: 0, timeoutMs: 0 } }, { drain: { delayMs: 2_000, timeoutMs: 0 } }, async (proxy) => {
+      proxy.stop();
+      // Without a delay, the port closes within the next turns.
+      await sleep(200);
+      return await statusOf(reading)(proxy).catch(() => "refused");
     }),
   "drain.timeoutMs": () =>
-    compare({
-      off: { drain: { delayMs: 0, timeoutMs: 0 } },
-      on: { drain: { delayMs: 0, timeoutMs: 20_000 } },
-      observe: async (proxy) => {
-        const waiting = statusOf("/sensors/waits/reading")(proxy).catch(() => "aborted");
-        await expect.poll(() => calls.length).toBe(1);
-        proxy.stop();
-        await Promise.race([waiting, sleep(settledMs)]);
-        release();
-        return await waiting;
-      },
+    compare({ drain: { delayMs: 0, timeoutMs: 0 } }, { drain: { delayMs: 0, timeoutMs: 20_000 } }, async (proxy) => {
+      const waiting = statusOf("/sensors/waits/reading")(proxy).catch(() => "aborted");
+      await expect.poll(() => calls.length).toBe(1);
+      proxy.stop();
+      await Promise.race([waiting, sleep(settledMs)]);
+      release();
+      return await waiting;
     }),
   requireAll: async () => {
     const unreachable = `http://127.0.0.1:${await freePort()}`;
@@ -233,10 +193,10 @@ const otherEffects: Effects = {
       { addresses: [address], descriptors: "reflection", services: ["greenhouse.*"] },
       { addresses: [unreachable], descriptors: "reflection", services: ["signup.*"] },
     ];
-    return await compare({
-      off: { upstreams: upstreamsOfBoth },
-      on: { upstreams: upstreamsOfBoth, requireAll: true },
-      observe: async ({ adminUrl }) => {
+    return await compare(
+      { upstreams: upstreamsOfBoth },
+      { upstreams: upstreamsOfBoth, requireAll: true },
+      async ({ adminUrl }) => {
         const statuses = new Set<number>();
         const endMs = performance.now() + settledMs;
         while (!statuses.has(503) && performance.now() < endMs) {
@@ -245,15 +205,13 @@ const otherEffects: Effects = {
         }
         return statuses.has(503);
       },
-    });
+    );
   },
   wait: async () => {
     const upstream = { addresses: [`http://127.0.0.1:${await freePort()}`] };
-    return await compare({
-      off: { upstream },
-      on: { upstream, wait: true },
-      observe: ({ outcome }) => Promise.resolve(outcome.startsWith("waiting for descriptors")),
-    });
+    return await compare({ upstream }, { upstream, wait: true }, ({ outcome }) =>
+      outcome.startsWith("waiting for descriptors"),
+    );
   },
 };
 

@@ -41,10 +41,7 @@ function write(name: string, content: string | Uint8Array): string {
 }
 
 /** What `--check` returns, and prints on standard error. */
-interface CheckResult {
-  readonly exitCode: number;
-  readonly errors: readonly string[];
-}
+type CheckResult = { readonly exitCode: number; readonly errors: readonly string[] };
 
 /** Runs `--check` with descriptor files. */
 async function check(services: readonly DescService[], settings: readonly string[]): Promise<CheckResult> {
@@ -77,43 +74,26 @@ const restrictedProblem = (...rpcs: readonly string[]): string =>
 const undefinedProblem = (...rpcs: readonly string[]): string =>
   `authentication.scopes must name ${namesOf(rpcs)}, which must have ${option} otherwise`;
 
-test.each<{ name: string; service?: DescService; settings: readonly string[]; problems: readonly string[] }>([
-  {
-    name: "scopes in the definition are reported if authentication.scopes is missing",
-    settings: authentication,
-    problems: [restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"), undefinedProblem("ControlClimate")],
-  },
-  {
-    name: "scopes that authentication.scopes requires are not reported",
-    settings: [
-      ...authentication,
-      `  scopes: { ${served}.*: read watch, ${served}.WaterBed: water, ${served}.RecordReadings: other }`,
-    ],
-    problems: [restrictedProblem("RecordReadings")],
-  },
-  {
-    name: "an RPC is reported if authentication.scopes lacks one of its scopes",
-    settings: [...authentication, `  scopes: { ${served}.*: watch, ${served}.WaterBed: water record }`],
-    problems: [restrictedProblem("WatchReadings", "RecordReadings")],
-  },
-  {
-    name: "scopes of open RPCs are not reported",
-    settings: [...authentication, `  open: [/${served}/WaterBed, /${served}/WatchReadings, /${served}/ControlClimate]`],
-    problems: [restrictedProblem("RecordReadings")],
-  },
-  {
-    name: "scopes of open services are not reported",
-    settings: [...authentication, `  open: [${served}]`],
-    problems: [],
-  },
-  {
-    name: "an invalid scope option is refused",
-    service: invalid,
-    settings: [...authentication, `  scopes: { ${served}.*: water }`],
-    problems: [restrictedProblem("WaterBed")],
-  },
-  { name: "no scopes are reported without authentication", settings: [], problems: [] },
-])("$name", async ({ service = scoped, settings, problems }) => {
+test.each<[name: string, settings: readonly string[], problems: readonly string[], service?: DescService]>(
+  // oxfmt-ignore
+  [
+    ["scopes in the definition are reported if authentication.scopes is missing", authentication,
+      [restrictedProblem("WaterBed", "WatchReadings", "RecordReadings"), undefinedProblem("ControlClimate")]],
+    ["scopes that authentication.scopes requires are not reported", [...authentication,
+        `  scopes: { ${served}.*: read watch, ${served}.WaterBed: water, ${served}.RecordReadings: other }`],
+      [restrictedProblem("RecordReadings")]],
+    ["an RPC is reported if authentication.scopes lacks one of its scopes",
+      [...authentication, `  scopes: { ${served}.*: watch, ${served}.WaterBed: water record }`],
+      [restrictedProblem("WatchReadings", "RecordReadings")]],
+    ["scopes of open RPCs are not reported",
+      [...authentication, `  open: [/${served}/WaterBed, /${served}/WatchReadings, /${served}/ControlClimate]`],
+      [restrictedProblem("RecordReadings")]],
+    ["scopes of open services are not reported", [...authentication, `  open: [${served}]`], []],
+    ["an invalid scope option is refused", [...authentication, `  scopes: { ${served}.*: water }`],
+      [restrictedProblem("WaterBed")], invalid],
+    ["no scopes are reported without authentication", [], []],
+  ],
+)("%s", async (_name, settings, problems, service = scoped) => {
   // The other service has no scopes.
   const { exitCode, errors } = await check([OrderService, service], settings);
   expect(exitCode).toBe(problems.length === 0 ? 0 : 2);
@@ -199,10 +179,7 @@ test.each<{ name: string; from: "file" | "reflection"; isFirst: boolean }>([
   expect(await runCheck()).toEqual(
     from === "file"
       ? { exitCode: 2, errors: [expect.stringMatching(`^DIR/proxy.yaml:\\d+:\\d+: ${problem}$`)] }
-      : {
-          exitCode: 0,
-          errors: [`${problem}; until then, calls of these RPCs fail`],
-        },
+      : { exitCode: 0, errors: [`${problem}; until then, calls of these RPCs fail`] },
   );
 });
 

@@ -185,37 +185,25 @@ describe("protoport check", () => {
   };
 
   test.each([
-    { name: "an empty file", content: "", message: 'is empty. Create it with "buf build' },
-    { name: "a .proto file", content: 'syntax = "proto3";', message: "it is text. Create it" },
-    { name: "a descriptor set in JSON", content: '{"file": []}', message: "it is text" },
-    { name: "text that begins with line breaks", content: "\n\n\nhello, world\n", message: "it is text" },
-    {
-      name: "another binary file",
-      content: new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
-      message: "it does not start with a FileDescriptorProto",
-    },
-    { name: "a compressed descriptor set", content: gzipSync(set), message: "it is compressed with gzip" },
-    {
-      name: "a truncated descriptor set",
-      content: set.subarray(0, set.length / 2),
-      message: "it is truncated or not protobuf",
-    },
-    {
-      name: "a file without services",
-      content: descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
-      message: "declares no services",
-    },
-    {
-      name: "a file whose types are missing",
-      content: setWith([]),
-      message: "a.S is omitted: the type a.M is missing. ",
-    },
-    {
-      name: "an annotation that is not an HttpRule",
-      content: setWith(["M"]),
-      message: "cannot check the definition: ",
-    },
-  ])("given $name as the input file, exits with 2", async ({ content, message }) => {
+    ["an empty file", "", 'is empty. Create it with "buf build'],
+    ["a .proto file", 'syntax = "proto3";', "it is text. Create it"],
+    ["a descriptor set in JSON", '{"file": []}', "it is text"],
+    ["text that begins with line breaks", "\n\n\nhello, world\n", "it is text"],
+    [
+      "another binary file",
+      new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
+      "it does not start with a FileDescriptorProto",
+    ],
+    ["a compressed descriptor set", gzipSync(set), "it is compressed with gzip"],
+    ["a truncated descriptor set", set.subarray(0, set.length / 2), "it is truncated or not protobuf"],
+    [
+      "a file without services",
+      descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
+      "declares no services",
+    ],
+    ["a file whose types are missing", setWith([]), "a.S is omitted: the type a.M is missing. "],
+    ["an annotation that is not an HttpRule", setWith(["M"]), "cannot check the definition: "],
+  ])("given %s as the input file, exits with 2", async (_name, content, message) => {
     const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
@@ -249,38 +237,24 @@ describe("protoport check", () => {
     expect(printed).toContain("The gateway would start: 1 service with 1 REST binding.");
   });
 
-  test.each([
-    { name: "a folder", args: ["/"], message: "cannot read /: EISDIR" },
-    { name: "a missing file", args: ["nowhere.binpb"], message: "cannot read nowhere.binpb: ENOENT" },
-    { name: "a missing file argument", args: [], message: "usage: protoport check SET " },
-    { name: "two file arguments", args: [orders, orders], message: "usage: protoport check SET " },
-    { name: "an unknown flag", args: [orders, "--strict"], message: 'unknown flag "--strict" of "check"' },
-    {
-      name: "an unknown --rest option",
-      args: [orders, "--rest", "loose"],
-      message: "protoport: --rest must be one of lenient, ",
-    },
-    {
-      name: "an unknown --rest-profile",
-      args: [orders, "--rest-profile", "gogle"],
-      message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"',
-    },
-    {
-      name: "a --service that matches nothing",
-      args: [orders, "--service", "a.B"],
-      message: `${orders} has no service that matches a.B`,
-    },
-    {
-      name: "a rules file larger than 4 MiB",
-      args: [orders, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
-      message: "large.yaml is larger than 4194304 bytes",
-    },
-    {
-      name: "YAML rules with an alias",
-      args: [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
-      message: "/a.yaml: line 2, column 10: *a is an alias",
-    },
-  ])("given $name, exits with 2", async ({ args, message }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["a folder", ["/"], "cannot read /: EISDIR"],
+      ["a missing file", ["nowhere.binpb"], "cannot read nowhere.binpb: ENOENT"],
+      ["a missing file argument", [], "usage: protoport check SET "],
+      ["two file arguments", [orders, orders], "usage: protoport check SET "],
+      ["an unknown flag", [orders, "--strict"], 'unknown flag "--strict" of "check"'],
+      ["an unknown --rest option", [orders, "--rest", "loose"], "protoport: --rest must be one of lenient, "],
+      ["an unknown --rest-profile", [orders, "--rest-profile", "gogle"],
+        '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"'],
+      ["a --service that matches nothing", [orders, "--service", "a.B"], `${orders} has no service that matches a.B`],
+      ["a rules file larger than 4 MiB", [orders, "--rules", write("large.yaml", " ".repeat(4 * 1024 * 1024 + 1))],
+        "large.yaml is larger than 4194304 bytes"],
+      ["YAML rules with an alias", [orders, "--rules", write("a.yaml", "http:\n  rules: *a\n")],
+        "/a.yaml: line 2, column 10: *a is an alias"],
+    ],
+  )("given %s, exits with 2", async (_name, args, message) => {
     const { exitCode, printed, errorOutput } = await check(...args);
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);

@@ -132,9 +132,7 @@ const proxyEffects: EffectsOf<Omit<ProxyOptions, Exclude<keyof GatewayOptions, "
   routes: () =>
     compare(
       {},
-      {
-        routes: (router) => router.service(LibraryService, { getBook: () => ({ title: "of the proxy" }) }),
-      },
+      { routes: (router) => router.service(LibraryService, { getBook: () => ({ title: "of the proxy" }) }) },
       get("/v1/books/2"),
     ),
   onReload: () => {

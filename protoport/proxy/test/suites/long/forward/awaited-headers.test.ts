@@ -64,10 +64,7 @@ type CallOptions = Parameters<GreenhouseClient["recordReadings"]>[1];
 const kinds = [
   { rpc: "a server stream", call: (client, options) => collect(client.watchReadings({ sensor: "bed" }, options)) },
   { rpc: "a client stream", call: (client, options) => client.recordReadings(sending(), options) },
-  {
-    rpc: "a stream in both directions",
-    call: (client, options) => collect(client.controlClimate(sending(), options)),
-  },
+  { rpc: "a stream in both directions", call: (client, options) => collect(client.controlClimate(sending(), options)) },
 ] satisfies { rpc: string; call: (client: GreenhouseClient, options: CallOptions) => Promise<unknown> }[];
 const protocols = [
   { name: "gRPC", transport: (baseUrl: string) => createGrpcTransport({ baseUrl }) },

@@ -49,9 +49,7 @@ const httpStatuses: Readonly<Partial<Record<Code, number>>> = {
   [Code.Unauthenticated]: 401,
 };
 
-function codeOf({ name, want }: HostileCase): Code | undefined {
-  return cardinality.has(name) ? Code.Internal : want;
-}
+const codeOf = ({ name, want }: HostileCase): Code | undefined => (cardinality.has(name) ? Code.Internal : want);
 
 function limitsOf({ options: { readMaxBytes } = {} }: HostileCase): { readonly readMaxBytes?: number } {
   return readMaxBytes === undefined ? {} : { readMaxBytes };

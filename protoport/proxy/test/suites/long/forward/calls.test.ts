@@ -37,9 +37,7 @@ const files = [GreenhouseService.file];
 const waterBed = "/greenhouse.v1.GreenhouseService/WaterBed";
 const watchReadings = "/greenhouse.v1.GreenhouseService/WatchReadings";
 
-function urlOf({ address }: TestGreenhouse): string {
-  return `http://127.0.0.1:${address.port}`;
-}
+const urlOf = ({ address }: TestGreenhouse): string => `http://127.0.0.1:${address.port}`;
 
 function grpcRequest(path: string, message: Uint8Array, header: HttpRequest["header"] = []): HttpRequest {
   const grpc = [
@@ -257,48 +255,21 @@ describe("the deadline of a proxied call", () => {
     return sent;
   };
 
-  test.each([
-    {
-      name: "is forwarded as the remaining timeout",
-      path: waterBed,
-      header: [["grpc-timeout", "20S"]],
-      least: 10_000,
-      most: 20_000,
-    },
-    {
-      name: "is at most timeoutMaxMs",
-      path: waterBed,
-      header: [["grpc-timeout", "20S"]],
-      timeoutMaxMs: 9_000,
-      least: 1_000,
-      most: 9_000,
-    },
-    {
-      name: "is timeoutMs if the caller sets none",
-      path: waterBed,
-      header: [],
-      timeoutMs: 8_000,
-      timeoutMaxMs: 9_000,
-      least: 1_000,
-      most: 8_000,
-    },
-    {
-      name: "is timeoutMaxMs if neither the caller nor timeoutMs sets one",
-      path: waterBed,
-      header: [],
-      timeoutMaxMs: 9_000,
-      least: 1_000,
-      most: 9_000,
-    },
-    {
-      name: "is at most timeoutMaxMs for streams too",
-      path: watchReadings,
-      header: [["grpc-timeout", "20S"]],
-      timeoutMaxMs: 9_000,
-      least: 1_000,
-      most: 9_000,
-    },
-  ] as const)("$name", async ({ path, header, least, most, ...options }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "is forwarded as the remaining timeout", path: waterBed, header: [["grpc-timeout", "20S"]], least: 10_000,
+        most: 20_000 },
+      { name: "is at most timeoutMaxMs", path: waterBed, header: [["grpc-timeout", "20S"]], timeoutMaxMs: 9_000,
+        least: 1_000, most: 9_000 },
+      { name: "is timeoutMs if the caller sets none", path: waterBed, header: [], timeoutMs: 8_000, timeoutMaxMs: 9_000,
+        least: 1_000, most: 8_000 },
+      { name: "is timeoutMaxMs if neither the caller nor timeoutMs sets one", path: waterBed, header: [],
+        timeoutMaxMs: 9_000, least: 1_000, most: 9_000 },
+      { name: "is at most timeoutMaxMs for streams too", path: watchReadings, header: [["grpc-timeout", "20S"]],
+        timeoutMaxMs: 9_000, least: 1_000, most: 9_000 },
+    ] as const,
+  )("$name", async ({ path, header, least, most, ...options }) => {
     const upstreamOptions = {
       ...("timeoutMs" in options && { timeoutMs: options.timeoutMs }),
       ...("timeoutMaxMs" in options && { timeoutMaxMs: options.timeoutMaxMs }),

@@ -44,18 +44,13 @@ test.each([
   },
 );
 
-test.each<{ readonly name: string; readonly options: Options; readonly own: MethodSettings; readonly wantMs: number }>([
-  { name: "a shorter timeout", options: { timeoutMs: 40_000 }, own: { timeoutMs: 8_000 }, wantMs: 8_000 },
-  { name: "a longer timeout", options: { timeoutMs: 8_000 }, own: { timeoutMs: 40_000 }, wantMs: 40_000 },
-  { name: "a shorter maximum", options: { timeoutMaxMs: 60_000 }, own: { timeoutMaxMs: 20_000 }, wantMs: 20_000 },
-  { name: "a longer maximum", options: { timeoutMaxMs: 20_000 }, own: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
-  {
-    name: "a timeout above the upstream's maximum",
-    options: { timeoutMaxMs: 20_000 },
-    own: { timeoutMs: 60_000 },
-    wantMs: 20_000,
-  },
-])("methodSettings with $name override the upstream's options", async ({ options, own, wantMs }) => {
+test.each<[name: string, options: Options, own: MethodSettings, wantMs: number]>([
+  ["a shorter timeout", { timeoutMs: 40_000 }, { timeoutMs: 8_000 }, 8_000],
+  ["a longer timeout", { timeoutMs: 8_000 }, { timeoutMs: 40_000 }, 40_000],
+  ["a shorter maximum", { timeoutMaxMs: 60_000 }, { timeoutMaxMs: 20_000 }, 20_000],
+  ["a longer maximum", { timeoutMaxMs: 20_000 }, { timeoutMaxMs: 60_000 }, 60_000],
+  ["a timeout above the upstream's maximum", { timeoutMaxMs: 20_000 }, { timeoutMs: 60_000 }, 20_000],
+])("methodSettings with %s override the upstream's options", async (_name, options, own, wantMs) => {
   for (const protocol of ["rest", "grpc"] as const)
     await expectTimeout(protocol, { ...options, methodSettings: () => own }, wantMs);
 });

@@ -20,17 +20,12 @@ function upstreamOf(port: number, descriptors: Partial<DescriptorSource> = {}): 
   return { upstream: `http://127.0.0.1:${port}`, descriptors: { read, ...descriptors }, services: [`a${port}.*`] };
 }
 
-function failToConnect(): Promise<never> {
-  return Promise.reject(new ConnectError("no connection", Code.Unavailable));
-}
+const failToConnect = (): Promise<never> => Promise.reject(new ConnectError("no connection", Code.Unavailable));
 
-test.each<{ name: string; options: Partial<ProxyOptions> }>([
-  { name: "invalid trustedProxies", options: { trustedProxies: { addresses: ["nonsense"] } } },
-  {
-    name: "an endpoint without a handler",
-    options: { endpoints: [Object.assign(Object.create(null), { path: "/a" })] },
-  },
-])("a start that fails due to $name stops retries of unreachable upstreams", async ({ options }) => {
+test.each<[name: string, options: Partial<ProxyOptions>]>([
+  ["invalid trustedProxies", { trustedProxies: { addresses: ["nonsense"] } }],
+  ["an endpoint without a handler", { endpoints: [Object.assign(Object.create(null), { path: "/a" })] }],
+])("a start that fails due to %s stops retries of unreachable upstreams", async (_name, options) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const upstreams = [upstreamOf(1), upstreamOf(2, { read: failToConnect })];
   await expect(createProxy({ ...options, upstreams })).rejects.toMatchObject({ code: "ERR_OPTIONS" });

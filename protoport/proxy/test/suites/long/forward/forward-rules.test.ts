@@ -18,24 +18,14 @@ const replaceContextValues: Interceptor = (next) => (request) =>
   next(Object.assign(Object.create(request), { contextValues: createContextValues() }));
 
 describe("header forwarding without rules", () => {
-  test.each([
-    "Accept",
-    "Accept-Encoding",
-    "Access-Control-Request-Method",
-    "Connect-Protocol-Version",
-    "Content-Language",
-    "Cookie",
-    "Grpc-Accept-Encoding",
-    "Grpc-Metadata-User",
-    "Grpc-Status",
-    "Keep-Alive",
-    "Max-Forwards",
-    "Proxy-Authorization",
-    "Sec-Fetch-Mode",
-    "Trailer",
-    "Upgrade",
-    "Via",
-  ])("%s is not forwarded to the upstream, even if allowed", async (name) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      "Accept", "Accept-Encoding", "Access-Control-Request-Method", "Connect-Protocol-Version", "Content-Language",
+      "Cookie", "Grpc-Accept-Encoding", "Grpc-Metadata-User", "Grpc-Status", "Keep-Alive", "Max-Forwards",
+      "Proxy-Authorization", "Sec-Fetch-Mode", "Trailer", "Upgrade", "Via",
+    ],
+  )("%s is not forwarded to the upstream, even if allowed", async (name) => {
     const { received } = await forward([[name, "1"]], {}, { requestHeader: { allow: ["*", /./] } });
     expect(received).toEqual({ ...grpcFields, ...client });
   });
@@ -213,39 +203,28 @@ describe("header forwarding with rules", () => {
     ["Y-A", "3"],
   ];
 
-  test.each<[name: string, rules: ForwardRules, want: Readonly<Record<string, string>>]>([
-    ["allow selects fields by name", { allow: ["X-a"] }, { "x-a": "1" }],
-    ["allow selects fields by prefix", { allow: ["x-*"] }, { ...client, "x-a": "1", "x-b": "2" }],
-    ["allow selects fields by a RegExp with the flag g", { allow: [/^.-a$/g] }, { "x-a": "1", "y-a": "3" }],
+  test.each<[name: string, rules: ForwardRules, want: Readonly<Record<string, string>>]>(
+    // oxfmt-ignore
     [
-      "allow and deny match RegExps without regard to case",
-      { allow: [/^X-/], deny: [/B$/gi] },
-      { ...client, "x-a": "1" },
+      ["allow selects fields by name", { allow: ["X-a"] }, { "x-a": "1" }],
+      ["allow selects fields by prefix", { allow: ["x-*"] }, { ...client, "x-a": "1", "x-b": "2" }],
+      ["allow selects fields by a RegExp with the flag g", { allow: [/^.-a$/g] }, { "x-a": "1", "y-a": "3" }],
+      ["allow and deny match RegExps without regard to case", { allow: [/^X-/], deny: [/B$/gi] },
+        { ...client, "x-a": "1" }],
+      ["deny excludes fields by prefix", { deny: ["X-*"] }, { "y-a": "3" }],
+      ["deny takes precedence over allow", { allow: ["x-*"], deny: [/b$/] }, { ...client, "x-a": "1" }],
+      ["allow and rename apply to X-Forwarded-For and X-Forwarded-Host",
+        { allow: ["x-forwarded-*"], rename: { "X-Forwarded-For": "Z-For", "x-forwarded-host": "Z-Host" } },
+        { "z-for": "127.0.0.1", "z-host": "proxy.example" }],
+      ["rename changes a field's name", { allow: ["x-a"], rename: { "X-A": "Z-A" } }, { "z-a": "1" }],
+      ["set adds and replaces fields",
+        { set: ({ procedure, peer }) => ({ "x-a": String(procedure), "X-Forwarded-For": peer.address }) },
+        { "x-a": "/greenhouse.v1.GreenhouseService/GetReading", "x-b": "2", "y-a": "3", ...client }],
+      ["set removes fields whose value is undefined",
+        { set: () => ({ "X-A": undefined, "x-forwarded-for": undefined, "x-c": undefined }) },
+        { "x-b": "2", "y-a": "3", "x-forwarded-host": "proxy.example" }],
     ],
-    ["deny excludes fields by prefix", { deny: ["X-*"] }, { "y-a": "3" }],
-    ["deny takes precedence over allow", { allow: ["x-*"], deny: [/b$/] }, { ...client, "x-a": "1" }],
-    [
-      "allow and rename apply to X-Forwarded-For and X-Forwarded-Host",
-      { allow: ["x-forwarded-*"], rename: { "X-Forwarded-For": "Z-For", "x-forwarded-host": "Z-Host" } },
-      { "z-for": "127.0.0.1", "z-host": "proxy.example" },
-    ],
-    ["rename changes a field's name", { allow: ["x-a"], rename: { "X-A": "Z-A" } }, { "z-a": "1" }],
-    [
-      "set adds and replaces fields",
-      { set: ({ procedure, peer }) => ({ "x-a": String(procedure), "X-Forwarded-For": peer.address }) },
-      {
-        "x-a": "/greenhouse.v1.GreenhouseService/GetReading",
-        "x-b": "2",
-        "y-a": "3",
-        ...client,
-      },
-    ],
-    [
-      "set removes fields whose value is undefined",
-      { set: () => ({ "X-A": undefined, "x-forwarded-for": undefined, "x-c": undefined }) },
-      { "x-b": "2", "y-a": "3", "x-forwarded-host": "proxy.example" },
-    ],
-  ])("%s", async (_, rules, want) => {
+  )("%s", async (_, rules, want) => {
     expect((await forward(sent, {}, { requestHeader: rules })).received).toEqual({ ...grpcFields, ...want });
   });
 
@@ -280,25 +259,18 @@ describe("header forwarding with rules", () => {
     },
   );
 
-  test.each<{ form: string; set: () => unknown; fault: string }>([
-    {
-      form: "throws",
-      set: () => {
-        throw new Error("no key");
-      },
-      fault: "Error: no key",
-    },
-    {
-      form: "returns a rejected promise",
-      set: () => Promise.reject(new Error("no key")),
-      fault: "TypeError: requestHeader.set must be synchronous, got a promise",
-    },
-    {
-      form: "returns a resolved promise",
-      set: () => Promise.resolve({ "x-a": "1" }),
-      fault: "TypeError: requestHeader.set must be synchronous, got a promise",
-    },
-  ])("a set function that $form fails the call", async ({ set, fault }) => {
+  test.each<[form: string, set: () => unknown, fault: string]>(
+    // oxfmt-ignore
+    [
+      ["throws", () => {
+          throw new Error("no key");
+        }, "Error: no key"],
+      ["returns a rejected promise", () => Promise.reject(new Error("no key")),
+        "TypeError: requestHeader.set must be synchronous, got a promise"],
+      ["returns a resolved promise", () => Promise.resolve({ "x-a": "1" }),
+        "TypeError: requestHeader.set must be synchronous, got a promise"],
+    ],
+  )("a set function that %s fails the call", async (_form, set, fault) => {
     const rules: object = { set };
     const faults: string[] = [];
     const onFault = (error: unknown): void => void faults.push(String(error));

@@ -41,9 +41,7 @@ const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
   },
 ];
 
-function urlOf(port: number): string {
-  return `http://127.0.0.1:${port}`;
-}
+const urlOf = (port: number): string => `http://127.0.0.1:${port}`;
 
 test("REST streams messages in both directions, and reports errors in JSON", async () => {
   await using upstream = await startGreenhouse({
@@ -175,9 +173,7 @@ test("an upstream uses the certificates in its options for TLS", async () => {
   const { cert, key } = createCertificate("localhost");
   const handlers = { getReading: () => ({ degreesCelsius: 21 }) };
   await using upstream = await startGreenhouse(handlers, {}, { tls: { cert, key } });
-  const upstreamOptions = {
-    upstream: { addresses: `https://localhost:${upstream.address.port}`, tls: { ca: cert } },
-  };
+  const upstreamOptions = { upstream: { addresses: `https://localhost:${upstream.address.port}`, tls: { ca: cert } } };
   await using proxy = await startProxy("", files, { upstreamOptions });
   expect((await fetch(`${proxy.baseUrl}/sensors/4/reading`)).status).toBe(200);
 });

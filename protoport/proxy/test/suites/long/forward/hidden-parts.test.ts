@@ -313,23 +313,13 @@ describe("HiddenParts.mayBeIn", () => {
   const mayBeIn = (desc: DescMessage, restricted: string): boolean =>
     HiddenParts.of([{ types, restricted: new Set([restricted]) }], undefined)?.mayBeIn([desc]) === true;
 
-  test.each<{ name: string; desc: DescMessage; restricted: string; want: boolean }>([
-    { name: "a restricted message", desc: NestedSchema, restricted: "kitchensink.v1.Nested", want: true },
-    { name: "an Any", desc: AnySchema, restricted: "a.Other", want: true },
-    {
-      name: "a message with a restricted extension",
-      desc: MethodOptionsSchema,
-      restricted: "google.api.HttpRule",
-      want: true,
-    },
-    {
-      name: "a message with a restricted enum",
-      desc: FieldOptionsSchema,
-      restricted: "google.protobuf.FieldOptions.CType",
-      want: true,
-    },
-    { name: "a message without restricted parts", desc: NestedSchema, restricted: "kitchensink.v1.Color", want: false },
-  ])("returns $want if $name is the only type", ({ desc, restricted, want }) => {
+  test.each<[want: boolean, name: string, desc: DescMessage, restricted: string]>([
+    [true, "a restricted message", NestedSchema, "kitchensink.v1.Nested"],
+    [true, "an Any", AnySchema, "a.Other"],
+    [true, "a message with a restricted extension", MethodOptionsSchema, "google.api.HttpRule"],
+    [true, "a message with a restricted enum", FieldOptionsSchema, "google.protobuf.FieldOptions.CType"],
+    [false, "a message without restricted parts", NestedSchema, "kitchensink.v1.Color"],
+  ])("returns %s if %s is the only type", (want, _name, desc, restricted) => {
     expect(mayBeIn(desc, restricted)).toBe(want);
   });
 });

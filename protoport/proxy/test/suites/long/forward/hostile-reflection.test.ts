@@ -302,9 +302,7 @@ test("an upstream without service patterns does not replace services of others",
       { upstream: b.address, descriptors: "reflection" },
       { upstream: a.address, descriptors: descriptorSetOf(orders.file) },
     ],
-    {
-      routes: (router) => router.service(local, Object.fromEntries(handlers)),
-    },
+    { routes: (router) => router.service(local, Object.fromEntries(handlers)) },
   );
   expect(await sendAll(proxy, ["POST /shop.v1.Orders/Get", "POST /evil.v1.Evil/Steal", "GET /v1/evil/1"])).toEqual([
     200, 200, 200,

@@ -15,10 +15,7 @@ const second = "elm ".repeat(25_000);
 const uncompressed = { acceptCompression: [] };
 
 const protocols = [
-  {
-    name: "gRPC",
-    transport: (baseUrl: string) => createGrpcTransport({ baseUrl, ...uncompressed }),
-  },
+  { name: "gRPC", transport: (baseUrl: string) => createGrpcTransport({ baseUrl, ...uncompressed }) },
   {
     name: "gRPC-Web over HTTP/1.1",
     transport: (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1", ...uncompressed }),

@@ -74,9 +74,7 @@ function statusOf({ header, trailer }: HttpResponse): (string | undefined)[] {
   return [fieldValue(fields, "grpc-status"), message && decodeURIComponent(message)];
 }
 
-function largeFields(fields: readonly Field[]): Field[] {
-  return fields.filter(([name]) => name.startsWith("x-field-"));
-}
+const largeFields = (fields: readonly Field[]): Field[] => fields.filter(([name]) => name.startsWith("x-field-"));
 
 test.each([20_000, 40_000, 60_000])("a header and a trailer with %i bytes are forwarded", async (bytes) => {
   await using upstream = await startScriptedServer({

@@ -79,21 +79,16 @@ test("a message that an interceptor changes is forwarded with the change", async
   expect(received).toEqual(["a"]);
 });
 
-test.each([
-  { name: "a request over the proxy's readMaxBytes", sent: 3_000, options: { readMaxBytes: 2_000 }, want: 413 },
-  {
-    name: "a response over the upstream's readMaxBytes",
-    sent: 3_000,
-    options: { readMaxBytes: 5_000, upstreamOptions: { readMaxBytes: 2_000 } },
-    want: 429,
-  },
-  {
-    name: "a response over only the proxy's readMaxBytes",
-    sent: 1_500,
-    options: { readMaxBytes: 2_000, upstreamOptions: { readMaxBytes: 5_000 } },
-    want: 200,
-  },
-])("a call with $name gets an HTTP $want response", async ({ sent, options, want }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "a request over the proxy's readMaxBytes", sent: 3_000, options: { readMaxBytes: 2_000 }, want: 413 },
+    { name: "a response over the upstream's readMaxBytes", sent: 3_000,
+      options: { readMaxBytes: 5_000, upstreamOptions: { readMaxBytes: 2_000 } }, want: 429 },
+    { name: "a response over only the proxy's readMaxBytes", sent: 1_500,
+      options: { readMaxBytes: 2_000, upstreamOptions: { readMaxBytes: 5_000 } }, want: 200 },
+  ],
+)("a call with $name gets an HTTP $want response", async ({ sent, options, want }) => {
   await using upstream = await startGreenhouse({ waterBed: ({ note }) => ({ note: `${note}${note}` }) });
   await using proxy = await startProxy(`http://127.0.0.1:${upstream.address.port}`, files, options);
   const body = JSON.stringify({ note: "n".repeat(sent) });

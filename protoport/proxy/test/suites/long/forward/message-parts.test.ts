@@ -208,29 +208,19 @@ test("a second message in a unary call resets the upstream's request", async () 
 });
 
 /** Ways in which a call ends within a message. */
+// oxfmt-ignore
 const upstreamEnds = [
-  {
-    name: "a reset by the upstream",
-    end: (stream: ServerHttp2Stream) => stream.close(NGHTTP2_INTERNAL_ERROR),
-    code: Code.Internal,
-  },
+  { name: "a reset by the upstream", end: (stream: ServerHttp2Stream) => stream.close(NGHTTP2_INTERNAL_ERROR),
+    code: Code.Internal },
   { name: "a lost connection", end: (stream: ServerHttp2Stream) => stream.session?.destroy(), code: Code.Unavailable },
-  {
-    name: "an error of the upstream",
-    end: (stream: ServerHttp2Stream) => {
+  { name: "an error of the upstream", end: (stream: ServerHttp2Stream) => {
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "9" }));
       stream.end();
-    },
-    code: Code.FailedPrecondition,
-  },
-  {
-    name: "a truncated response",
-    end: (stream: ServerHttp2Stream) => {
+    }, code: Code.FailedPrecondition },
+  { name: "a truncated response", end: (stream: ServerHttp2Stream) => {
       stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
       stream.end();
-    },
-    code: Code.Internal,
-  },
+    }, code: Code.Internal },
 ] as const;
 
 describe.each(upstreamEnds)("$name within a response message", ({ end, code }) => {

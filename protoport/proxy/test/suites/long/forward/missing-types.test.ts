@@ -84,20 +84,15 @@ const missing = "other.Service: the type third.Text of a field of other.Text is 
 const added = fileOf("added", undefined, []);
 
 test.each([
-  { name: "loses a message type of a service", files: [complete, other, added], unread: [], problem: missing },
-  {
-    name: "loses the file of a service",
-    files: [complete, third, added],
-    unread: ["other.Service"],
-    problem: "other.Service is not described",
-  },
-  {
-    name: "loses a message type of the only service",
-    files: [other],
-    unread: [],
-    problem: `cannot use the descriptors: they have no service to proxy; ${missing}`,
-  },
-])("a reload that $name fails", async ({ files, unread, problem }) => {
+  ["loses a message type of a service", [complete, other, added], [], missing],
+  ["loses the file of a service", [complete, third, added], ["other.Service"], "other.Service is not described"],
+  [
+    "loses a message type of the only service",
+    [other],
+    [],
+    `cannot use the descriptors: they have no service to proxy; ${missing}`,
+  ],
+])("a reload that %s fails", async (_name, files, unread, problem) => {
   let set = setOf(complete, other, third);
   let omitted: ReadonlyMap<string, string> = new Map();
   const { proxy, served } = await openWithSource({ read: () => Promise.resolve(set), omitted: () => omitted });

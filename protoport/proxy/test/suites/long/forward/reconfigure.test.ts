@@ -33,23 +33,13 @@ const retry = {
   retryableCodes: [Code.Unavailable],
 };
 
-test.each<{ name: string; body: string; first: "now" | "after"; send: (connection: ScriptedConnection) => void }>([
-  { name: "in flight", body: "{}", first: "after", send: (connection) => ok(connection, 1) },
-  { name: "in its retry backoff", body: "{}", first: "now", send: (connection) => connection.send(unavailable) },
-  {
-    name: "that fails after reconfigure",
-    body: "{}",
-    first: "after",
-    send: (connection) => connection.send(unavailable),
-  },
-  {
-    name: "that is refused after reconfigure",
-    body: "{}",
-    first: "after",
-    send: (connection) => connection.send(resetFrame(1, 7)),
-  },
-  { name: "with an incomplete body", body: "{", first: "now", send: (connection) => ok(connection, 1) },
-])("reconfigure lets a call $name finish at the previous upstream", async ({ body, first, send }) => {
+test.each<[name: string, body: string, first: "now" | "after", send: (connection: ScriptedConnection) => void]>([
+  ["in flight", "{}", "after", (connection) => ok(connection, 1)],
+  ["in its retry backoff", "{}", "now", (connection) => connection.send(unavailable)],
+  ["that fails after reconfigure", "{}", "after", (connection) => connection.send(unavailable)],
+  ["that is refused after reconfigure", "{}", "after", (connection) => connection.send(resetFrame(1, 7))],
+  ["with an incomplete body", "{", "now", (connection) => ok(connection, 1)],
+])("reconfigure lets a call %s finish at the previous upstream", async (_name, body, first, send) => {
   const received = Promise.withResolvers<ScriptedConnection>();
   await using old = await startScriptedServer({
     request: (connection, id) => {
@@ -76,14 +66,10 @@ test.each<{ name: string; body: string; first: "now" | "after"; send: (connectio
   await expect.poll(() => old.open).toBe(0);
 });
 
-test.each<{ name: string; atStart?: TrustedProxiesOptions; later: readonly (TrustedProxiesOptions | undefined)[] }>([
-  { name: "trusts no proxy", later: [{ addresses: ["127.0.0.1"] }, { addresses: ["127.0.0.0/8"] }] },
-  {
-    name: "trusts an address",
-    atStart: { addresses: ["127.0.0.1"] },
-    later: [undefined, { addresses: ["192.0.2.1"] }],
-  },
-])("if the proxy $name, reconfigure does not change trustedProxies", async ({ atStart, later }) => {
+test.each<[name: string, later: readonly (TrustedProxiesOptions | undefined)[], atStart?: TrustedProxiesOptions]>([
+  ["trusts no proxy", [{ addresses: ["127.0.0.1"] }, { addresses: ["127.0.0.0/8"] }]],
+  ["trusts an address", [undefined, { addresses: ["192.0.2.1"] }], { addresses: ["127.0.0.1"] }],
+])("if the proxy %s, reconfigure does not change trustedProxies", async (_name, later, atStart) => {
   const clients: unknown[] = [];
   await using upstream = await startGreenhouse({
     getReading: (_, { requestHeader }) => {
@@ -120,9 +106,7 @@ test("`routes` lists the current upstreams' routes", async () => {
   expect(listPaths()).not.toContain("/sensors/{sensor}/reading");
 });
 
-function offered(name: string): Uint8Array {
-  return descriptorSetOf(serviceWithRoutes("a.A", { [name]: [] }).file);
-}
+const offered = (name: string): Uint8Array => descriptorSetOf(serviceWithRoutes("a.A", { [name]: [] }).file);
 
 test("reconfigure keeps the descriptors of a concurrent reload", async () => {
   const upstream = "http://127.0.0.1:1";

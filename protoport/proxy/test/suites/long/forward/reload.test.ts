@@ -20,15 +20,15 @@ function withMethods(file: DescFile, isSelected: (name: string) => boolean): Uin
   return toBinary(FileDescriptorSetSchema, set);
 }
 
-test.each<{ form: string; fail: () => Promise<never> }>([
-  {
-    form: "throws",
-    fail: () => {
+test.each<[form: string, fail: () => Promise<never>]>([
+  [
+    "throws",
+    () => {
       throw new Error("no file");
     },
-  },
-  { form: "rejects", fail: () => Promise.reject(new Error("no file")) },
-])("a descriptor source that $form is read again by each reload", async ({ fail }) => {
+  ],
+  ["rejects", () => Promise.reject(new Error("no file"))],
+])("a descriptor source that %s is read again by each reload", async (_form, fail) => {
   const first = withMethods(GreenhouseService.file, (name) => name === "GetReading");
   let read = (): Promise<Uint8Array> => Promise.resolve(first);
   const proxy = await createProxy({
@@ -115,19 +115,15 @@ test("a reload applies new descriptors, and keeps the previous if reading fails"
 });
 
 test.each([
-  {
-    name: "are not a FileDescriptorSet",
-    sets: [Buffer.from("x")],
-    problem: "not a binary google.protobuf.FileDescriptorSet",
-  },
-  {
-    name: "contain no service",
-    sets: [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
-    problem: "they have no service to proxy",
-  },
-  {
-    name: "contain no service with all its types",
-    sets: [
+  ["are not a FileDescriptorSet", [Buffer.from("x")], "not a binary google.protobuf.FileDescriptorSet"],
+  [
+    "contain no service",
+    [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
+    "they have no service to proxy",
+  ],
+  [
+    "contain no service with all its types",
+    [
       toBinary(
         FileDescriptorSetSchema,
         create(FileDescriptorSetSchema, {
@@ -135,25 +131,24 @@ test.each([
         }),
       ),
     ],
-    problem: "127.0.0.1:1: cannot use the descriptors: they have no service to proxy; A: the type B is missing",
-  },
-  {
-    name: "contain names that protoc would reject",
-    sets: [
+    "127.0.0.1:1: cannot use the descriptors: they have no service to proxy; A: the type B is missing",
+  ],
+  [
+    "contain names that protoc would reject",
+    [
       toBinary(
         FileDescriptorSetSchema,
         create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }),
       ),
     ],
-    problem:
-      '127.0.0.1:1: cannot use the descriptors: they are not a valid definition: "a;b" is not a protobuf identifier.*',
-  },
-  {
-    name: "contain the same service for two upstreams",
-    sets: [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
-    problem: "kitchensink.v1.KitchenSink is served by two upstreams",
-  },
-])("descriptors that $name prevent the start of a proxy", async ({ sets, problem }) => {
+    '127.0.0.1:1: cannot use the descriptors: they are not a valid definition: "a;b" is not a protobuf identifier.*',
+  ],
+  [
+    "contain the same service for two upstreams",
+    [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
+    "kitchensink.v1.KitchenSink is served by two upstreams",
+  ],
+])("descriptors that %s prevent the start of a proxy", async (_name, sets, problem) => {
   const upstreams = sets.map((descriptors) => ({ upstream: "http://127.0.0.1:1", descriptors }));
   await expect(createProxy({ upstreams })).rejects.toMatchObject({
     message: expect.stringMatching(new RegExp(`${problem}$`)),
@@ -162,9 +157,7 @@ test.each([
 });
 
 /** The reloads when both upstreams succeeded. */
-function bothSucceeded(lastSuccessMs: number): object[] {
-  return [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
-}
+const bothSucceeded = (lastSuccessMs: number): object[] => [0, 1].map(() => ({ problem: undefined, lastSuccessMs }));
 
 describe("descriptorReloads", () => {
   const greenhouse = descriptorSetOf(GreenhouseService.file);
@@ -172,38 +165,20 @@ describe("descriptorReloads", () => {
   const invalid = Buffer.from("no descriptors");
   const unreadable = new Error("no file\nat all");
 
-  test.each<{ name: string; next: readonly (Uint8Array | Error | undefined)[]; want: readonly (RegExp | undefined)[] }>(
+  test.each<[name: string, next: readonly (Uint8Array | Error | undefined)[], want: readonly (RegExp | undefined)[]]>([
+    ["unchanged descriptors", [greenhouse, sinks], [undefined, undefined]],
+    ["changed descriptors", [greenhouse, shelves], [undefined, undefined]],
+    ["a read error", [greenhouse, unreadable], [undefined, /^no file\nat all$/]],
+    ["invalid descriptors", [invalid, sinks], [/^127\.0\.0\.1:1: .*not a binary/, undefined]],
+    ["an empty descriptor set", [new Uint8Array(), sinks], [/no service to proxy/, undefined]],
     [
-      { name: "unchanged descriptors", next: [greenhouse, sinks], want: [undefined, undefined] },
-      { name: "changed descriptors", next: [greenhouse, shelves], want: [undefined, undefined] },
-      { name: "a read error", next: [greenhouse, unreadable], want: [undefined, /^no file\nat all$/] },
-      {
-        name: "invalid descriptors",
-        next: [invalid, sinks],
-        want: [/^127\.0\.0\.1:1: .*not a binary/, undefined],
-      },
-      {
-        name: "an empty descriptor set",
-        next: [new Uint8Array(), sinks],
-        want: [/no service to proxy/, undefined],
-      },
-      {
-        name: "a service of the other upstream",
-        next: [greenhouse, greenhouse],
-        want: [undefined, /^greenhouse\.v1\.GreenhouseService is served by two upstreams$/],
-      },
-      {
-        name: "valid descriptors next to invalid descriptors",
-        next: [invalid, shelves],
-        want: [/not a binary/, undefined],
-      },
-      {
-        name: "a read error next to invalid descriptors",
-        next: [invalid, unreadable],
-        want: [/not a binary/, /^no file/],
-      },
+      "a service of the other upstream",
+      [greenhouse, greenhouse],
+      [undefined, /^greenhouse\.v1\.GreenhouseService is served by two upstreams$/],
     ],
-  )("records a reload with $name for each upstream", async ({ next, want }) => {
+    ["valid descriptors next to invalid descriptors", [invalid, shelves], [/not a binary/, undefined]],
+    ["a read error next to invalid descriptors", [invalid, unreadable], [/not a binary/, /^no file/]],
+  ])("records a reload with %s for each upstream", async (_name, next, want) => {
     let sets: readonly (Uint8Array | Error | undefined)[] = [greenhouse, sinks];
     const upstreams = [0, 1].map((at) => ({
       upstream: `http://127.0.0.1:${at + 1}`,

@@ -46,42 +46,20 @@ test("a caller cannot set X-Forwarded-For and X-Forwarded-Host, even if allow na
   expect(received).toEqual({ ...grpcFields, ...client });
 });
 
-test.each<{ name: string; header: readonly Field[]; rules: ForwardRules; want: Readonly<Record<string, string>> }>([
-  {
-    name: "replaces forged fields that already have the new name",
-    header: [
-      ["X-Auth", "forged"],
-      ["Authorization", "Bearer a"],
-      ["x-auth", "forged too"],
-    ],
-    rules: { rename: { authorization: "X-Auth" } },
-    want: { "x-auth": "Bearer a" },
-  },
-  {
-    name: "removes a forged field if the original field is missing",
-    header: [["X-Auth", "forged"]],
-    rules: { allow: ["*", "x-auth"], rename: { authorization: "x-auth" } },
-    want: {},
-  },
-  {
-    name: "does not set the new name if the original field is denied",
-    header: [
-      ["X-Auth", "forged"],
-      ["Authorization", "Bearer a"],
-    ],
-    rules: { deny: ["authorization"], rename: { authorization: "x-auth" } },
-    want: {},
-  },
-  {
-    name: "can swap two names",
-    header: [
-      ["X-A", "1"],
-      ["X-B", "2"],
-    ],
-    rules: { rename: { "x-a": "x-b", "x-b": "x-a" } },
-    want: { "x-a": "2", "x-b": "1" },
-  },
-])("rename $name", async ({ header, rules, want }) => {
+test.each<[name: string, header: readonly Field[], rules: ForwardRules, want: Readonly<Record<string, string>>]>(
+  // oxfmt-ignore
+  [
+    ["replaces forged fields that already have the new name",
+      [["X-Auth", "forged"], ["Authorization", "Bearer a"], ["x-auth", "forged too"]],
+      { rename: { authorization: "X-Auth" } }, { "x-auth": "Bearer a" }],
+    ["removes a forged field if the original field is missing", [["X-Auth", "forged"]],
+      { allow: ["*", "x-auth"], rename: { authorization: "x-auth" } }, {}],
+    ["does not set the new name if the original field is denied", [["X-Auth", "forged"], ["Authorization", "Bearer a"]],
+      { deny: ["authorization"], rename: { authorization: "x-auth" } }, {}],
+    ["can swap two names", [["X-A", "1"], ["X-B", "2"]], { rename: { "x-a": "x-b", "x-b": "x-a" } },
+      { "x-a": "2", "x-b": "1" }],
+  ],
+)("rename %s", async (_name, header, rules, want) => {
   expect((await forward(header, {}, { requestHeader: rules })).received).toEqual({ ...grpcFields, ...client, ...want });
 });
 

@@ -54,9 +54,7 @@ async function openProxy(upstreams: readonly ProxiedUpstreamOptions[], options: 
   return { proxy, reports, baseUrl: `http://127.0.0.1:${port}` };
 }
 
-async function statusOf(url: string, method = "GET"): Promise<number> {
-  return (await fetch(url, { method })).status;
-}
+const statusOf = async (url: string, method = "GET"): Promise<number> => (await fetch(url, { method })).status;
 
 test("an upstream that is unreachable at the start is served later", async () => {
   const port = await freePort();
@@ -165,27 +163,22 @@ test("reload() lengthens an unreachable upstream's backoff", async () => {
   expect(count).toBe(5);
 });
 
-test.each([
-  {
-    name: "several unreachable upstreams",
-    upstreams: ["1", "2"].map((port): ProxiedUpstreamOptions => ({
-      upstream: `http://127.0.0.1:${port}`,
-      descriptors: "reflection",
-      services: [`service${port}.*`],
-    })),
-    problem: "127.0.0.1:1: server reflection failed",
-  },
-  {
-    name: "invalid descriptors of one of several upstreams",
-    upstreams: [streams, { ...streams, descriptors: { read: () => Promise.reject(new Error("no file")) } }],
-    problem: "no file",
-  },
-  {
-    name: "a single unreachable upstream",
-    upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: "reflection" } satisfies ProxiedUpstreamOptions],
-    problem: "server reflection failed",
-  },
-])("createProxy with $name fails", async ({ upstreams, problem }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "several unreachable upstreams", upstreams: ["1", "2"].map((port): ProxiedUpstreamOptions => ({
+        upstream: `http://127.0.0.1:${port}`,
+        descriptors: "reflection",
+        services: [`service${port}.*`],
+      })), problem: "127.0.0.1:1: server reflection failed" },
+    { name: "invalid descriptors of one of several upstreams",
+      upstreams: [streams, { ...streams, descriptors: { read: () => Promise.reject(new Error("no file")) } }],
+      problem: "no file" },
+    { name: "a single unreachable upstream",
+      upstreams: [{ upstream: "http://127.0.0.1:1", descriptors: "reflection" } satisfies ProxiedUpstreamOptions],
+      problem: "server reflection failed" },
+  ],
+)("createProxy with $name fails", async ({ upstreams, problem }) => {
   await expect(createProxy({ upstreams })).rejects.toThrow(problem);
 });
 

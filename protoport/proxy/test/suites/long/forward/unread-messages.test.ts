@@ -72,53 +72,26 @@ const onResponse =
 const same = <T>(value: T): T => value;
 const copy = <T>(value: T): T => ({ ...value });
 
+// oxfmt-ignore
 const interceptors = [
   { name: "calls next", interceptor: onRequest(same), sent: received, got: received },
-  {
-    name: "sets a header field",
-    interceptor: onRequest((request) => (request.header.set("x-zone", "south"), request)),
-    sent: received,
-    got: received,
-  },
-  {
-    name: "replaces the response's header",
+  { name: "sets a header field", interceptor: onRequest((request) => (request.header.set("x-zone", "south"), request)),
+    sent: received, got: received },
+  { name: "replaces the response's header",
     interceptor: onResponse((response) => Object.assign(response, { header: new Headers({ "x-zone": "south" }) })),
-    sent: received,
-    got: received,
-  },
-  {
-    name: "reads the request",
-    interceptor: onRequest((request) => (void request.message.$typeName, request)),
-    sent: encoded,
-    got: received,
-  },
+    sent: received, got: received },
+  { name: "reads the request", interceptor: onRequest((request) => (void request.message.$typeName, request)),
+    sent: encoded, got: received },
   { name: "copies the request", interceptor: onRequest(copy), sent: encoded, got: received },
-  {
-    name: "replaces the request",
-    interceptor: onRequest((request) =>
+  { name: "replaces the request", interceptor: onRequest((request) =>
       Object.assign(request, { message: create(WaterBedRequestSchema, { note: "b" }) }),
-    ),
-    sent: encoded,
-    got: received,
-  },
-  {
-    name: "reads the response",
-    interceptor: onResponse((response) => (void response.message.$typeName, response)),
-    sent: received,
-    got: encoded,
-  },
-  {
-    name: "copies the response",
-    interceptor: onResponse(copy),
-    sent: received,
-    got: encoded,
-  },
-  {
-    name: "changes request and response",
-    interceptor: ((next) => onRequest(copy)(onResponse(copy)(next))) satisfies Interceptor,
-    sent: encoded,
-    got: encoded,
-  },
+    ), sent: encoded, got: received },
+  { name: "reads the response", interceptor: onResponse((response) => (void response.message.$typeName, response)),
+    sent: received, got: encoded },
+  { name: "copies the response", interceptor: onResponse(copy), sent: received, got: encoded },
+  { name: "changes request and response",
+    interceptor: ((next) => onRequest(copy)(onResponse(copy)(next))) satisfies Interceptor, sent: encoded,
+    got: encoded },
 ];
 
 describe.each([
@@ -189,32 +162,22 @@ const streamTypes = [
   { type: "application/grpc-web+proto", invalidArgument: "3", internal: "13" },
   { type: "application/connect+proto", invalidArgument: "invalid_argument", internal: "internal" },
 ];
+// oxfmt-ignore
 const streamInterceptors = [
   { name: "calls next", interceptor: onRequests(same), readsRequests: false, readsResponses: false },
-  {
-    name: "sets a header field",
-    interceptor: ((next) => (request) => {
+  { name: "sets a header field", interceptor: ((next) => (request) => {
       request.header.set("x-zone", "south");
       return next(request);
-    }) satisfies Interceptor,
-    readsRequests: false,
-    readsResponses: false,
-  },
-  {
-    name: "copies request and response",
-    interceptor: ((next) => onRequests(same)(onResponses(same)(next))) satisfies Interceptor,
-    readsRequests: false,
-    readsResponses: false,
-  },
+    }) satisfies Interceptor, readsRequests: false, readsResponses: false },
+  { name: "copies request and response",
+    interceptor: ((next) => onRequests(same)(onResponses(same)(next))) satisfies Interceptor, readsRequests: false,
+    readsResponses: false },
   { name: "reads requests", interceptor: onRequests(read), readsRequests: true, readsResponses: false },
   { name: "replaces requests", interceptor: onRequests(replaced), readsRequests: true, readsResponses: false },
   { name: "reads responses", interceptor: onResponses(read), readsRequests: false, readsResponses: true },
-  {
-    name: "reads requests and responses",
-    interceptor: ((next) => onRequests(read)(onResponses(read)(next))) satisfies Interceptor,
-    readsRequests: true,
-    readsResponses: true,
-  },
+  { name: "reads requests and responses",
+    interceptor: ((next) => onRequests(read)(onResponses(read)(next))) satisfies Interceptor, readsRequests: true,
+    readsResponses: true },
 ];
 
 describe.each(kinds)("an interceptor of $rpc streams", (kind) => {

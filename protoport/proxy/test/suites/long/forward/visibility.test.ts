@@ -61,10 +61,7 @@ const transports: readonly { readonly name: string; readonly open: (baseUrl: str
   { name: "gRPC-Web", open: (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }) },
 ];
 
-interface JsonResponse {
-  readonly status: number;
-  readonly body: string;
-}
+type JsonResponse = { readonly status: number; readonly body: string };
 
 async function post(proxy: TestProxy, path: string, body: string): Promise<JsonResponse> {
   const response = await fetch(proxy.baseUrl + path, {

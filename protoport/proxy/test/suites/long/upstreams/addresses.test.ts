@@ -30,9 +30,7 @@ afterEach(() => void vi.useRealTimers());
 
 const certificate = createCertificate("server");
 
-function portOf(baseUrl: string): number {
-  return Number(new URL(baseUrl).port);
-}
+const portOf = (baseUrl: string): number => Number(new URL(baseUrl).port);
 
 /** Starts three servers, at three addresses with the same port. */
 async function startThreeServers(script: Script) {
@@ -248,14 +246,10 @@ test("resolving unchanged addresses again opens no connection", async () => {
 });
 
 test.each([
-  { name: "is unknown", lookup: () => Promise.reject(new Error("ENOTFOUND")), reason: "ENOTFOUND" },
-  { name: "has no address", lookup: () => Promise.resolve([]), reason: "no address found" },
-  {
-    name: "is not resolved in time",
-    lookup: () => new Promise<never>(() => undefined),
-    reason: "timed out after 50 ms",
-  },
-])("calls to a host that $name fail without lookups during the backoff", async ({ lookup, reason }) => {
+  ["is unknown", () => Promise.reject(new Error("ENOTFOUND")), "ENOTFOUND"],
+  ["has no address", () => Promise.resolve([]), "no address found"],
+  ["is not resolved in time", () => new Promise<never>(() => undefined), "timed out after 50 ms"],
+])("calls to a host that %s fail without lookups during the backoff", async (_name, lookup, reason) => {
   let lookups = 0;
   await using client = openGreenhouse({
     addresses: "dns:orders.example:1",
@@ -395,24 +389,21 @@ test("a shared upstream stays open when one transport is disposed of", async () 
 });
 
 test.each([
-  { options: { addresses: [] }, error: "addresses must not be empty" },
-  { options: { addresses: ["http://a", "https://b"] }, error: "must use TLS" },
-  { options: { addresses: "dns://8.8.8.8/a" }, error: "an upstream address must be a URL" },
-  { options: { addresses: "http://a?b" }, error: "an upstream address must be a URL" },
-  { options: { addresses: "http://a#b" }, error: "an upstream address must be a URL" },
-  { options: { addresses: "http://u@a" }, error: "an upstream address must be a URL" },
-  { options: { addresses: "http://:p@a" }, error: "an upstream address must be a URL" },
-  { options: { addresses: "dns:" }, error: "an upstream address must be a URL" },
-  { options: { addresses: "dns:a/b" }, error: "an upstream address must be a URL" },
-  { options: { addresses: "http://a", resolveEveryMs: 0 }, error: "resolveEveryMs must be between 1" },
-  { options: { addresses: "http://a", maxConnectionAgeMs: Number.NaN }, error: "maxConnectionAgeMs must be between 1" },
-  {
-    options: JSON.parse('{"addresses":"http://a","connections":"2"}'),
-    error: "connections must be between 1 and 1000, got '2'",
-  },
-  { options: { addresses: "http://a", limits: { waitingCalls: -1 } }, error: "limits.waitingCalls must be between 1" },
-  { options: { addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, error: "limits.idleTimeoutMs must be" },
-])("createUpstream rejects the options $options with an error", ({ options, error }) => {
+  [{ addresses: [] }, "addresses must not be empty"],
+  [{ addresses: ["http://a", "https://b"] }, "must use TLS"],
+  [{ addresses: "dns://8.8.8.8/a" }, "an upstream address must be a URL"],
+  [{ addresses: "http://a?b" }, "an upstream address must be a URL"],
+  [{ addresses: "http://a#b" }, "an upstream address must be a URL"],
+  [{ addresses: "http://u@a" }, "an upstream address must be a URL"],
+  [{ addresses: "http://:p@a" }, "an upstream address must be a URL"],
+  [{ addresses: "dns:" }, "an upstream address must be a URL"],
+  [{ addresses: "dns:a/b" }, "an upstream address must be a URL"],
+  [{ addresses: "http://a", resolveEveryMs: 0 }, "resolveEveryMs must be between 1"],
+  [{ addresses: "http://a", maxConnectionAgeMs: Number.NaN }, "maxConnectionAgeMs must be between 1"],
+  [JSON.parse('{"addresses":"http://a","connections":"2"}'), "connections must be between 1 and 1000, got '2'"],
+  [{ addresses: "http://a", limits: { waitingCalls: -1 } }, "limits.waitingCalls must be between 1"],
+  [{ addresses: "http://a", limits: { idleTimeoutMs: 2 ** 31 } }, "limits.idleTimeoutMs must be"],
+])("createUpstream rejects the options $0 with an error", (options, error) => {
   expect(() => createUpstream(options)).toThrow(error);
 });
 

@@ -61,10 +61,7 @@ async function startGrpcJs(streams?: number): Promise<Peer> {
       error === null ? resolve(at) : reject(error),
     );
   });
-  return {
-    baseUrl: `http://127.0.0.1:${port}`,
-    [Symbol.asyncDispose]: () => Promise.resolve(server.forceShutdown()),
-  };
+  return { baseUrl: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: () => Promise.resolve(server.forceShutdown()) };
 }
 
 /** Starts a server with the HTTP engine. */

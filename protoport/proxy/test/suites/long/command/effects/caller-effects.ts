@@ -15,7 +15,7 @@ const bearer = (text: string): RequestInit => ({ headers: { authorization: `Bear
 const tokens = [{ file: fileOf("token", token) }];
 
 function compareAuthentication(off: object, on: object, init: RequestInit = bearer(token)): Promise<Differs> {
-  return compare({ off: { authentication: off }, on: { authentication: on }, observe: statusOf(reading, init) });
+  return compare({ authentication: off }, { authentication: on }, statusOf(reading, init));
 }
 
 /** Compares whether a provider's token is accepted. */
@@ -31,7 +31,7 @@ async function compareJwt(
     return { authentication: { jwt: [jwt] } };
   };
   const signed = await provider.sign(claims, { ...header });
-  return await compare({ off: settings(off), on: settings(on), observe: statusOf(reading, bearer(signed)) });
+  return await compare(settings(off), settings(on), statusOf(reading, bearer(signed)));
 }
 
 /** Compares what the introspection endpoint gets, and the status of a call with its response. */
@@ -50,13 +50,9 @@ async function compareIntrospection(off: object, on: object, response: object = 
     return { authentication: { introspection: JSON.parse(text) } };
   };
   try {
-    return await compare({
-      off: settings(off),
-      on: settings(on),
-      observe: async (proxy) => {
-        requests.length = 0;
-        return [await statusOf(reading, bearer(token))(proxy), requests[0]];
-      },
+    return await compare(settings(off), settings(on), async (proxy) => {
+      requests.length = 0;
+      return [await statusOf(reading, bearer(token))(proxy), requests[0]];
     });
   } finally {
     endpoint.close();
@@ -67,13 +63,9 @@ async function compareIntrospection(off: object, on: object, response: object = 
 /** Compares the second call's status. */
 function compareRates(off: TestSettings, on: TestSettings, second: RequestInit = bearer(token)): Promise<Differs> {
   const authentication = { tokens };
-  return compare({
-    off: { authentication, ...off },
-    on: { authentication, ...on },
-    observe: async (proxy) => {
-      await ask(proxy, reading, bearer(token));
-      return await statusOf(reading, second)(proxy);
-    },
+  return compare({ authentication, ...off }, { authentication, ...on }, async (proxy) => {
+    await ask(proxy, reading, bearer(token));
+    return await statusOf(reading, second)(proxy);
   });
 }
 
@@ -81,12 +73,9 @@ const origin = "https://shop.example";
 
 /** Compares the header in the response to a preflight or to a page's call. */
 function compareCors(off: object, on: object, init: RequestInit): Promise<Differs> {
-  return compare({
-    off: { cors: { origins: [origin], ...off } },
-    on: { cors: { origins: [origin], ...on } },
-    observe: async (proxy) =>
-      [...(await ask(proxy, reading, init)).header].filter(([name]) => name.startsWith("access-control-")),
-  });
+  return compare({ cors: { origins: [origin], ...off } }, { cors: { origins: [origin], ...on } }, async (proxy) =>
+    [...(await ask(proxy, reading, init)).header].filter(([name]) => name.startsWith("access-control-")),
+  );
 }
 
 const preflight: RequestInit = {
@@ -97,11 +86,9 @@ const preflight: RequestInit = {
 /** Compares the settings that decide who may call. */
 export const callerEffects: Effects = {
   "authentication.realm": () =>
-    compare({
-      off: { authentication: { tokens } },
-      on: { authentication: { tokens, realm: "shop" } },
-      observe: async (proxy) => (await ask(proxy, reading)).header.get("www-authenticate"),
-    }),
+    compare({ authentication: { tokens } }, { authentication: { tokens, realm: "shop" } }, async (proxy) =>
+      (await ask(proxy, reading)).header.get("www-authenticate"),
+    ),
   "authentication.tokens": () =>
     compareAuthentication({ tokens: [{ file: fileOf("other-token", "another-token-of-2026") }] }, { tokens }),
   "authentication.tokenHashesFile": () => {
@@ -132,17 +119,17 @@ export const callerEffects: Effects = {
     compareIntrospection({}, { subjectClaim: "client_id" }, { sub: undefined, client_id: "ada" }),
   "authentication.open": () => compareAuthentication({ tokens }, { tokens, open: [greenhouse] }, {}),
   "authentication.publicUrl": () =>
-    compare({
-      off: { authentication: { tokens } },
-      on: { authentication: { tokens, publicUrl: "https://api.example" } },
-      observe: async (proxy) => (await ask(proxy, reading)).header.get("www-authenticate"),
-    }),
+    compare(
+      { authentication: { tokens } },
+      { authentication: { tokens, publicUrl: "https://api.example" } },
+      async (proxy) => (await ask(proxy, reading)).header.get("www-authenticate"),
+    ),
   "authentication.initialScopes": () =>
-    compare({
-      off: { authentication: { tokens } },
-      on: { authentication: { tokens, initialScopes: ["orders:read"] } },
-      observe: async (proxy) => (await ask(proxy, reading)).header.get("www-authenticate"),
-    }),
+    compare(
+      { authentication: { tokens } },
+      { authentication: { tokens, initialScopes: ["orders:read"] } },
+      async (proxy) => (await ask(proxy, reading)).header.get("www-authenticate"),
+    ),
   "authentication.scopes": async () => {
     const hash = createHash("sha256").update(token).digest("hex");
     const tokenHashesFile = fileOf("scoped", `sha256:${hash} shop readings:list -\n`);
@@ -150,13 +137,9 @@ export const callerEffects: Effects = {
     return await compareAuthentication({ tokenHashesFile }, { tokenHashesFile, scopes });
   },
   "authentication.forward": () =>
-    compare({
-      off: { authentication: { tokens } },
-      on: { authentication: { tokens, forward: false } },
-      observe: async (proxy) => {
-        await ask(proxy, reading, bearer(token));
-        return calls.at(-1)?.has("authorization");
-      },
+    compare({ authentication: { tokens } }, { authentication: { tokens, forward: false } }, async (proxy) => {
+      await ask(proxy, reading, bearer(token));
+      return calls.at(-1)?.has("authorization");
     }),
   "rateLimit.perPrincipal": () => compareRates({}, { rateLimit: { perPrincipal: 0.001 } }),
   "rateLimit.perAddress": () => compareRates({}, { rateLimit: { perAddress: 0.001 } }),

@@ -114,18 +114,15 @@ export function useUpstreams(): void {
   afterAll(() => folder[Symbol.dispose]());
 }
 
-/** Two settings, and what is observed with each. */
-interface Comparison {
-  readonly off: TestSettings;
-  readonly on: TestSettings;
-  readonly observe: (proxy: RunningProxy) => Promise<unknown>;
-}
-
 /** The comparisons, by setting path. */
 export type Effects = Readonly<Record<string, () => Promise<Differs>>>;
 
 /** Starts a proxy with each settings object, and fails if the observations are equal. */
-export async function compare({ off, on, observe }: Comparison): Promise<Differs> {
+export async function compare(
+  off: TestSettings,
+  on: TestSettings,
+  observe: (proxy: RunningProxy) => unknown,
+): Promise<Differs> {
   const observed: unknown[] = [];
   for (const settings of [off, on]) {
     for (const list of [calls, reflectionCalls, watched, attemptMs]) list.length = 0;
@@ -169,8 +166,4 @@ export function bodyOf(path: string, init?: RequestInit): Observe<string> {
 export const outcomeOf = ({ outcome }: RunningProxy): Promise<string> => Promise.resolve(outcome);
 
 /** A WaterBed call. */
-export const waterBed: RequestInit = {
-  method: "POST",
-  body: "{}",
-  headers: { "content-type": "application/json" },
-};
+export const waterBed: RequestInit = { method: "POST", body: "{}", headers: { "content-type": "application/json" } };

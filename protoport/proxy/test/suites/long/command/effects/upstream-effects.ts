@@ -45,25 +45,17 @@ async function timeoutOf(proxy: RunningProxy, header: Record<string, string> = {
 
 /** Compares the header fields that the upstream gets. */
 function compareRequestHeader(off: object, on: object): Promise<Differs> {
-  return compare({
-    off: { upstream: { requestHeader: off } },
-    on: { upstream: { requestHeader: on } },
-    observe: async (proxy) => {
-      await ask(proxy, reading, { headers: { "x-one": "1", "x-two": "2" } });
-      return ["x-one", "x-two", "x-new", "x-set"].map((name) => calls.at(-1)?.get(name));
-    },
+  return compare({ upstream: { requestHeader: off } }, { upstream: { requestHeader: on } }, async (proxy) => {
+    await ask(proxy, reading, { headers: { "x-one": "1", "x-two": "2" } });
+    return ["x-one", "x-two", "x-new", "x-set"].map((name) => calls.at(-1)?.get(name));
   });
 }
 
 /** Compares the header fields that the caller gets. */
 function compareResponseHeader(off: object, on: object): Promise<Differs> {
-  return compare({
-    off: { upstream: { responseHeader: off } },
-    on: { upstream: { responseHeader: on } },
-    observe: async (proxy) => {
-      const { header } = await ask(proxy, reading);
-      return ["x-internal", "x-version", "x-new", "x-set"].map((name) => header.get(name));
-    },
+  return compare({ upstream: { responseHeader: off } }, { upstream: { responseHeader: on } }, async (proxy) => {
+    const { header } = await ask(proxy, reading);
+    return ["x-internal", "x-version", "x-new", "x-set"].map((name) => header.get(name));
   });
 }
 
@@ -100,7 +92,7 @@ function compareTls(off: object, on: object): Promise<Differs> {
   const [without, withValue] = [off, on].map((tls) => ({
     upstream: { addresses: [secureAddress], tls: { ...usual, ...tls } },
   }));
-  return compare({ off: without ?? {}, on: withValue ?? {}, observe: outcomeOf });
+  return compare(without ?? {}, withValue ?? {}, outcomeOf);
 }
 
 function retrySettings(policy: object): TestSettings {
@@ -111,13 +103,9 @@ function retrySettings(policy: object): TestSettings {
 
 /** Compares calls with two policies to a sensor whose upstream always fails. */
 function compareRetries(off: object, on: object, observe: (gapsMs: readonly number[]) => unknown): Promise<Differs> {
-  return compare({
-    off: retrySettings(off),
-    on: retrySettings(on),
-    observe: async (proxy) => {
-      await ask(proxy, "/sensors/fails/reading");
-      return observe(attemptMs.slice(1).map((atMs, at) => atMs - (attemptMs[at] ?? 0)));
-    },
+  return compare(retrySettings(off), retrySettings(on), async (proxy) => {
+    await ask(proxy, "/sensors/fails/reading");
+    return observe(attemptMs.slice(1).map((atMs, at) => atMs - (attemptMs[at] ?? 0)));
   });
 }
 
@@ -125,11 +113,7 @@ function compareRetries(off: object, on: object, observe: (gapsMs: readonly numb
 const isLong = (gapsMs: readonly number[]): boolean => gapsMs.some((ms) => ms > 700);
 
 function compareMethodConfig(off: object, on: object): Promise<Differs> {
-  return compare({
-    off: { methodConfig: [off] },
-    on: { methodConfig: [on] },
-    observe: (proxy) => timeoutOf(proxy),
-  });
+  return compare({ methodConfig: [off] }, { methodConfig: [on] }, (proxy) => timeoutOf(proxy));
 }
 
 function compareMethodNames(off: object, on: object): Promise<Differs> {
@@ -138,17 +122,13 @@ function compareMethodNames(off: object, on: object): Promise<Differs> {
 
 /** Compares the settings of upstreams and their methods. */
 export const upstreamEffects: Effects = {
-  "upstreams[].addresses": () =>
-    compare({ off: {}, on: { upstream: { addresses: [otherAddress] } }, observe: bodyOf(reading) }),
-  "upstreams[].descriptors": () => compare({ off: {}, on: { upstream: { descriptors } }, observe: outcomeOf }),
+  "upstreams[].addresses": () => compare({}, { upstream: { addresses: [otherAddress] } }, bodyOf(reading)),
+  "upstreams[].descriptors": () => compare({}, { upstream: { descriptors } }, outcomeOf),
   "upstreams[].reflectionHeader": () =>
-    compare({
-      off: {},
-      on: { upstream: { reflectionHeader: { authorization: "Bearer of-the-proxy" } } },
-      observe: () => Promise.resolve(reflectionCalls.at(-1)?.get("authorization")),
-    }),
-  "upstreams[].services": () =>
-    compare({ off: {}, on: { upstream: { services: ["greenhouse.*"] } }, observe: outcomeOf }),
+    compare({}, { upstream: { reflectionHeader: { authorization: "Bearer of-the-proxy" } } }, () =>
+      reflectionCalls.at(-1)?.get("authorization"),
+    ),
+  "upstreams[].services": () => compare({}, { upstream: { services: ["greenhouse.*"] } }, outcomeOf),
   "upstreams[].tls.ca": () => compareTls({ ca: fileOf("other.pem", otherCertificate.cert) }, {}),
   "upstreams[].tls.cert": () =>
     compareTls(
@@ -157,14 +137,9 @@ export const upstreamEffects: Effects = {
     ),
   "upstreams[].tls.key": () => compareTls({ key: fileOf("other.key", otherCertificate.key) }, {}),
   "upstreams[].tls.servername": () => compareTls({ servername: "other.example" }, {}),
-  "upstreams[].timeoutMs": () =>
-    compare({ off: {}, on: { upstream: { timeoutMs: 5_000 } }, observe: (proxy) => timeoutOf(proxy) }),
+  "upstreams[].timeoutMs": () => compare({}, { upstream: { timeoutMs: 5_000 } }, (proxy) => timeoutOf(proxy)),
   "upstreams[].timeoutMaxMs": () =>
-    compare({
-      off: {},
-      on: { upstream: { timeoutMaxMs: 5_000 } },
-      observe: (proxy) => timeoutOf(proxy, { "x-server-timeout": "30" }),
-    }),
+    compare({}, { upstream: { timeoutMaxMs: 5_000 } }, (proxy) => timeoutOf(proxy, { "x-server-timeout": "30" })),
   "upstreams[].retry": () =>
     compareScripted(
       () => ({
@@ -215,31 +190,23 @@ export const upstreamEffects: Effects = {
   "upstreams[].resolveEveryMs": async () => {
     const name = address.replace("http://127.0.0.1", "dns:localhost");
     const settings = (members: object): TestSettings => ({ upstream: { addresses: [name], ...members } });
-    return await compare({
-      off: settings({}),
-      on: settings({ resolveEveryMs: 1 }),
-      observe: async (proxy) => {
-        const lookups: unknown[] = [];
-        const observer = new PerformanceObserver((list) => void lookups.push(...list.getEntries()));
-        observer.observe({ entryTypes: ["dns"] });
-        const endMs = performance.now() + settledMs;
-        while (lookups.length === 0 && performance.now() < endMs) {
-          await ask(proxy, reading);
-          await sleep(10);
-        }
-        observer.disconnect();
-        return lookups.length > 0;
-      },
+    return await compare(settings({}), settings({ resolveEveryMs: 1 }), async (proxy) => {
+      const lookups: unknown[] = [];
+      const observer = new PerformanceObserver((list) => void lookups.push(...list.getEntries()));
+      observer.observe({ entryTypes: ["dns"] });
+      const endMs = performance.now() + settledMs;
+      while (lookups.length === 0 && performance.now() < endMs) {
+        await ask(proxy, reading);
+        await sleep(10);
+      }
+      observer.disconnect();
+      return lookups.length > 0;
     });
   },
   "upstreams[].healthService": () =>
-    compare({
-      off: { upstream: { healthService: "" } },
-      on: { upstream: { healthService: "shop" } },
-      observe: async (proxy) => {
-        await ask(proxy, reading);
-        return [...watched];
-      },
+    compare({ upstream: { healthService: "" } }, { upstream: { healthService: "shop" } }, async (proxy) => {
+      await ask(proxy, reading);
+      return [...watched];
     }),
   "upstreams[].maxConnectionAgeMs": () =>
     compareScripted(
@@ -267,14 +234,13 @@ export const upstreamEffects: Effects = {
   "methodConfig[].name[].method": () =>
     compareMethodNames({ service: greenhouse, method: "WaterBed" }, { service: greenhouse, method: "GetReading" }),
   "methodConfig[].timeout": async () => {
-    const [off, on] = ["9s", "5s"].map((timeout) => ({
+    const [off = {}, on = {}] = ["9s", "5s"].map((timeout) => ({
       upstream: { timeoutMs: 1_000 },
       methodConfig: [{ name: [{ service: greenhouse }], timeout }],
     }));
-    const both = { off: off ?? {}, on: on ?? {} };
     // The timeout replaces the upstream's timeout, and limits the caller's timeout.
-    await compare({ ...both, observe: (proxy) => timeoutOf(proxy) });
-    return await compare({ ...both, observe: (proxy) => timeoutOf(proxy, { "x-server-timeout": "30" }) });
+    await compare(off, on, (proxy) => timeoutOf(proxy));
+    return await compare(off, on, (proxy) => timeoutOf(proxy, { "x-server-timeout": "30" }));
   },
   "methodConfig[].retryPolicy.maxAttempts": () => compareRetries({}, { maxAttempts: 3 }, ({ length }) => length),
   "methodConfig[].retryPolicy.initialBackoff": () =>

@@ -23,21 +23,13 @@ export const validationEffects: Effects = {
     const descriptors = folder.file("signup.binpb");
     writeFileSync(descriptors, descriptorSetOf(SignupService.file));
     const upstream = { addresses: [`http://127.0.0.1:${server.address.port}`], descriptors };
-    return await compare({
-      off: { upstream },
-      on: { upstream, validate: true },
-      observe: statusOf(register, invalidAccount),
-    });
+    return await compare({ upstream }, { upstream, validate: true }, statusOf(register, invalidAccount));
   },
   validateReflected: async () => {
     const rule = { type: { case: "string", value: { minLen: 5n } } } as const;
     await using server = await startReflectingServer([notesWith(rule), file_buf_validate_validate.proto]);
     const upstream = { addresses: [`http://${server.address}`] };
     const note = { ...waterBed, body: JSON.stringify({ text0: "long" }) };
-    return await compare({
-      off: { upstream },
-      on: { upstream, validateReflected: true },
-      observe: statusOf("/notes.Notes/Add", note),
-    });
+    return await compare({ upstream }, { upstream, validateReflected: true }, statusOf("/notes.Notes/Add", note));
   },
 };

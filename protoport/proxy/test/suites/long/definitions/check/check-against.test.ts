@@ -37,12 +37,7 @@ beforeAll(async () => {
         methods: search,
       },
     },
-    {
-      name: "a route is shadowed",
-      reports: [],
-      old: { http: 'get: "/items/{id}"' },
-      now: { methods: search },
-    },
+    { name: "a route is shadowed", reports: [], old: { http: 'get: "/items/{id}"' }, now: { methods: search } },
     {
       name: "an RPC keeps one of its labels",
       reports: [],
@@ -261,54 +256,46 @@ describe("check --against with invalid input", () => {
   const text = folder.write("text.binpb", 'syntax = "proto3";');
   const missing = folder.file("missing.txt");
 
-  test.for<{ name: string; args: () => readonly string[]; problem: string }>([
-    {
-      name: "a descriptor set of another package",
-      args: () => [files, "--against", old],
-      problem: `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, c4, and the definition has files.v1`,
-    },
-    {
-      name: "an old descriptor set without the selected service",
-      args: () => [files, "--against", old, "--service", "files.v1.*"],
-      problem: `${folder.file("old.binpb")} has no service that matches files.v1.*`,
-    },
-    {
-      name: "an old descriptor set that is text",
-      args: () => [files, "--against", text],
-      problem: `${text} is not a binary descriptor set: it is text.`,
-    },
-    {
-      name: "a folder",
-      args: () => [files, "--against", folder.path],
-      problem: `--against must be a descriptor set or a git revision, got "${folder.path}": `,
-    },
-    {
-      name: "a revision that looks like an option",
-      args: () => [files, "--against=--all"],
-      problem: '--against must be a descriptor set or a git revision, got "--all": ',
-    },
-    {
-      name: "an unreadable file of accepted changes",
-      args: () => [now, "--against", old, "--accept", missing],
-      problem: `cannot read ${missing}: `,
-    },
-    {
-      name: "two output formats",
-      args: () => [now, "--against", old, "--json", "--github"],
-      problem: "--json and --github cannot be combined",
-    },
-    {
-      name: "--accept without --against",
-      args: () => [now, "--accept", missing],
-      problem: "--accept requires --against",
-    },
-    { name: "--github without --against", args: () => [now, "--github"], problem: "--github requires --against" },
-    {
-      name: "--source-root without --against",
-      args: () => [now, "--source-root", "."],
-      problem: "--source-root requires --against",
-    },
-  ])("given $name, exits with 2 and the reason", async ({ args, problem }) => {
+  test.for<[name: string, args: () => readonly string[], problem: string]>([
+    [
+      "a descriptor set of another package",
+      () => [files, "--against", old],
+      `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, c4, and the definition has files.v1`,
+    ],
+    [
+      "an old descriptor set without the selected service",
+      () => [files, "--against", old, "--service", "files.v1.*"],
+      `${folder.file("old.binpb")} has no service that matches files.v1.*`,
+    ],
+    [
+      "an old descriptor set that is text",
+      () => [files, "--against", text],
+      `${text} is not a binary descriptor set: it is text.`,
+    ],
+    [
+      "a folder",
+      () => [files, "--against", folder.path],
+      `--against must be a descriptor set or a git revision, got "${folder.path}": `,
+    ],
+    [
+      "a revision that looks like an option",
+      () => [files, "--against=--all"],
+      '--against must be a descriptor set or a git revision, got "--all": ',
+    ],
+    [
+      "an unreadable file of accepted changes",
+      () => [now, "--against", old, "--accept", missing],
+      `cannot read ${missing}: `,
+    ],
+    [
+      "two output formats",
+      () => [now, "--against", old, "--json", "--github"],
+      "--json and --github cannot be combined",
+    ],
+    ["--accept without --against", () => [now, "--accept", missing], "--accept requires --against"],
+    ["--github without --against", () => [now, "--github"], "--github requires --against"],
+    ["--source-root without --against", () => [now, "--source-root", "."], "--source-root requires --against"],
+  ])("given %s, exits with 2 and the reason", async ([, args, problem]) => {
     const { exitCode, stdout, stderr } = await check(...args());
     expect([exitCode, stdout, stderr.slice(0, problem.length)]).toEqual([2, "", problem]);
   });

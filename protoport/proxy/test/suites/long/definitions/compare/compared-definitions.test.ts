@@ -18,10 +18,7 @@ const cases = [...detectorCases, ...routeCases, ...ruleCases, ...compatibleCases
 }));
 
 /** A version's services: all of them, and those visible to callers with the label PREVIEW, without others. */
-interface VersionServices {
-  readonly all: readonly DescService[];
-  readonly visible: readonly DescService[];
-}
+type VersionServices = { readonly all: readonly DescService[]; readonly visible: readonly DescService[] };
 
 let old: VersionServices;
 let now: VersionServices;

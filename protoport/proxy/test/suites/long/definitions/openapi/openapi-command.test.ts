@@ -28,36 +28,23 @@ const base = { info: { title: "Orders", version: "2", contact: { name: "Ada" } }
 
 /** What `createOpenApi` returns for the same options, as the file contains it. */
 describe("the openapi command", () => {
-  test.each([
-    { name: "without flags", args: [], options: { info } },
-    { name: "with --version 3.2", args: ["--version", "3.2"], options: { info, openapi: "3.2.0" } },
-    {
-      name: "with --title, --api-version and --server",
-      args: ["--title", "T", "--api-version", "9", "--server", server.url],
-      options: { info: { title: "T", version: "9" }, servers: [server] },
-    },
-    { name: "with --base", args: ["--base", write("base.json", JSON.stringify(base))], options: base },
-    {
-      name: "with --title and a base file in YAML",
-      args: ["--title", "T", "--base", write("base.yaml", "info: {title: A, version: '3'}\nservers: [{url: /a}]\n")],
-      options: { info: { title: "T", version: "3" }, servers: [{ url: "/a" }] },
-    },
-    {
-      name: "with --rules",
-      args: ["--rules", write("rules.json", JSON.stringify(rules))],
-      options: { info, rest: { rules: parseHttpRules(JSON.stringify(rules)) } },
-    },
-    {
-      name: "with --rest",
-      args: ["--rest", "lenient"],
-      options: { info, rest: { service: () => ({ lenient: true }) } },
-    },
-    {
-      name: "with --mcp",
-      args: ["--mcp", "orders.*"],
-      options: { info, mcp: createMcp({ tools: ["orders.*"] }) },
-    },
-  ] as const)("$name writes createOpenApi's document", async ({ args, options }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["without flags", [], { info }],
+      ["with --version 3.2", ["--version", "3.2"], { info, openapi: "3.2.0" }],
+      ["with --title, --api-version and --server", ["--title", "T", "--api-version", "9", "--server", server.url],
+        { info: { title: "T", version: "9" }, servers: [server] }],
+      ["with --base", ["--base", write("base.json", JSON.stringify(base))], base],
+      ["with --title and a base file in YAML",
+        ["--title", "T", "--base", write("base.yaml", "info: {title: A, version: '3'}\nservers: [{url: /a}]\n")],
+        { info: { title: "T", version: "3" }, servers: [{ url: "/a" }] }],
+      ["with --rules", ["--rules", write("rules.json", JSON.stringify(rules))],
+        { info, rest: { rules: parseHttpRules(JSON.stringify(rules)) } }],
+      ["with --rest", ["--rest", "lenient"], { info, rest: { service: () => ({ lenient: true }) } }],
+      ["with --mcp", ["--mcp", "orders.*"], { info, mcp: createMcp({ tools: ["orders.*"] }) }],
+    ] as const,
+  )("%s writes createOpenApi's document", async (_name, args, options) => {
     const document = JSON.stringify(createOpenApi([OrderService], options));
     expect(await runOpenApi(orders, ...args)).toEqual({ exitCode: 0, printed: document, errors: "" });
   });
@@ -105,58 +92,26 @@ describe("the openapi command's output file", () => {
 });
 
 describe("the openapi command", () => {
-  test.each([
-    { name: "an unknown format", args: ["--format", "xml"], code: 2, says: '--format must be json or yaml, got "xml"' },
-    {
-      name: "an unknown version",
-      args: ["--version", "3.0"],
-      code: 2,
-      says: '--version must be 3.1 or 3.2, got "3.0"',
-    },
-    {
-      name: "the version toString",
-      args: ["--version", "toString"],
-      code: 2,
-      says: "--version must be 3.1 or 3.2",
-    },
-    {
-      name: "a service that does not exist",
-      args: ["--service", "a.B"],
-      code: 2,
-      says: "has no service that matches a.B",
-    },
-    { name: "a base file that does not exist", args: ["--base", folder.file("none")], code: 2, says: "cannot read" },
-    {
-      name: "a misspelled member of the base file",
-      args: ["--base", write("bad.yaml", "info: {titel: A}\n")],
-      code: 2,
-      says: 'unknown option "info.titel", did you mean "info.title"?',
-    },
-    {
-      name: "a version in the base file that is a number",
-      args: ["--base", write("number.yaml", "info: {version: 1}\n")],
-      code: 2,
-      says: "info.version must be a string, got 1",
-    },
-    {
-      name: "an unknown type of a security scheme",
-      args: ["--base", write("scheme.yaml", "securitySchemes: {a: {type: basic}}\n")],
-      code: 2,
-      says: "securitySchemes.a.type must be one of http, apiKey",
-    },
-    {
-      name: "a folder that does not exist",
-      args: ["--out", folder.file("none/openapi.json")],
-      code: 2,
-      says: "cannot write",
-    },
-    {
-      name: "an invalid HTTP rule",
-      args: ["--rules", write("r.json", JSON.stringify({ rules: [{ ...rules.rules[0], delete: "/{nope}" }] }))],
-      code: 1,
-      says: "nope",
-    },
-  ])("reports $name as an error", async ({ args, code, says }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["an unknown format", ["--format", "xml"], 2, '--format must be json or yaml, got "xml"'],
+      ["an unknown version", ["--version", "3.0"], 2, '--version must be 3.1 or 3.2, got "3.0"'],
+      ["the version toString", ["--version", "toString"], 2, "--version must be 3.1 or 3.2"],
+      ["a service that does not exist", ["--service", "a.B"], 2, "has no service that matches a.B"],
+      ["a base file that does not exist", ["--base", folder.file("none")], 2, "cannot read"],
+      ["a misspelled member of the base file", ["--base", write("bad.yaml", "info: {titel: A}\n")], 2,
+        'unknown option "info.titel", did you mean "info.title"?'],
+      ["a version in the base file that is a number", ["--base", write("number.yaml", "info: {version: 1}\n")], 2,
+        "info.version must be a string, got 1"],
+      ["an unknown type of a security scheme",
+        ["--base", write("scheme.yaml", "securitySchemes: {a: {type: basic}}\n")], 2,
+        "securitySchemes.a.type must be one of http, apiKey"],
+      ["a folder that does not exist", ["--out", folder.file("none/openapi.json")], 2, "cannot write"],
+      ["an invalid HTTP rule",
+        ["--rules", write("r.json", JSON.stringify({ rules: [{ ...rules.rules[0], delete: "/{nope}" }] }))], 1, "nope"],
+    ],
+  )("reports %s as an error", async (_name, args, code, says) => {
     const { exitCode, errors } = await runOpenApi(orders, ...args);
     expect([exitCode, errors]).toEqual([code, expect.stringContaining(says)]);
   });

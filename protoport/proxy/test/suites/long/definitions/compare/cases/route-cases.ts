@@ -169,11 +169,7 @@ export const routeCases: readonly ComparisonCase[] = [
   {
     name: "another field becomes the request body",
     reports: ["error body-changed S.Call POST /call"],
-    old: {
-      http: 'post: "/call" body: "a"',
-      req: "Item a = 1; Item b = 2;",
-      types: "message Item { string id = 1; }",
-    },
+    old: { http: 'post: "/call" body: "a"', req: "Item a = 1; Item b = 2;", types: "message Item { string id = 1; }" },
     now: { http: 'post: "/call" body: "b"' },
     body: { id: "x" },
   },
@@ -237,9 +233,7 @@ export const routeCases: readonly ComparisonCase[] = [
     name: "a message becomes internal",
     reports: ["error visibility-narrowed Item"],
     old: { req: "Item item = 1;", types: "message Item { string id = 1; }" },
-    now: {
-      types: 'message Item { option (google.api.message_visibility).restriction = "INTERNAL"; string id = 1; }',
-    },
+    now: { types: 'message Item { option (google.api.message_visibility).restriction = "INTERNAL"; string id = 1; }' },
     body: { item: { id: "a" } },
   },
   {
@@ -254,9 +248,7 @@ export const routeCases: readonly ComparisonCase[] = [
     name: "an enum value of requests becomes internal",
     reports: ["error visibility-narrowed Color.RED"],
     old: { req: "Color color = 1;", types: "enum Color { NONE = 0; RED = 1; }" },
-    now: {
-      types: 'enum Color { NONE = 0; RED = 1 [(google.api.value_visibility).restriction = "INTERNAL"]; }',
-    },
+    now: { types: 'enum Color { NONE = 0; RED = 1 [(google.api.value_visibility).restriction = "INTERNAL"]; }' },
     body: { color: "RED" },
   },
   {
@@ -293,9 +285,7 @@ export const routeCases: readonly ComparisonCase[] = [
     name: `another RPC gets a literal that is a value of a path variable, which is ${value}`,
     reports: ["warning route-shadowed S.Call GET /items/{id}"],
     old: { http: 'get: "/items/{id}"', req: `${field} id = 1;`, types: "enum Color { NONE = 0; RED = 1; }" },
-    now: {
-      methods: `rpc Ask(Res) returns (Res) { option (google.api.http) = { get: "/items/${literal}" }; }`,
-    },
+    now: { methods: `rpc Ask(Res) returns (Res) { option (google.api.http) = { get: "/items/${literal}" }; }` },
     request: `GET /items/${literal}`,
   })),
 ];

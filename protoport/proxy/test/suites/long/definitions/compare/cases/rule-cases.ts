@@ -54,12 +54,8 @@ export const ruleCases: readonly ComparisonCase[] = [
   {
     name: "the earliest timestamp becomes a later one in the same year",
     reports: ["error rules-narrowed Req.at"],
-    old: {
-      req: "google.protobuf.Timestamp at = 1 [(buf.validate.field).timestamp.gte = { seconds: 1767225600 }];",
-    },
-    now: {
-      req: "google.protobuf.Timestamp at = 1 [(buf.validate.field).timestamp.gte = { seconds: 1769904000 }];",
-    },
+    old: { req: "google.protobuf.Timestamp at = 1 [(buf.validate.field).timestamp.gte = { seconds: 1767225600 }];" },
+    now: { req: "google.protobuf.Timestamp at = 1 [(buf.validate.field).timestamp.gte = { seconds: 1769904000 }];" },
     body: { at: "2026-01-15T00:00:00Z" },
   },
   {
