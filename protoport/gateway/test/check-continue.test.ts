@@ -79,16 +79,10 @@ test.each(servers)("$name sends 100 (Continue) once for each request of a connec
 
 describe("checkContinue", () => {
   test.each([
-    { name: "a request that is not admitted", path: "/beds/7:water", bytes: 2, options: notAdmitted, want: 401 },
-    { name: "a request without a matching rule", path: "/nothing", bytes: 2, options: {}, want: 404 },
-    {
-      name: "a Content-Length over the limit",
-      path: "/beds/7:water",
-      bytes: 11,
-      options: { readMaxBytes: 10 },
-      want: 413,
-    },
-  ])("rejects $name without 100 (Continue) and closes the connection", async ({ path, bytes, options, want }) => {
+    ["a request that is not admitted", "/beds/7:water", 2, notAdmitted, 401],
+    ["a request without a matching rule", "/nothing", 2, {}, 404],
+    ["a Content-Length over the limit", "/beds/7:water", 11, { readMaxBytes: 10 }, 413],
+  ])("rejects %s without 100 (Continue) and closes the connection", async (_name, path, bytes, options, want) => {
     const faults: unknown[] = [];
     const { checkContinue } = createGreenhouse({ ...options, onFault: (error) => faults.push(error) });
     await using server = await startOnLoopback(createServer().on("checkContinue", checkContinue));

@@ -9,16 +9,9 @@ import { createOpenApi } from "../src/openapi/index.ts";
 
 // An empty body where the request is a well-known type and the rule has `body: "*"`.
 
+// oxfmt-ignore
 const types = [
-  "Any",
-  "Duration",
-  "FieldMask",
-  "Int64Value",
-  "ListValue",
-  "StringValue",
-  "Struct",
-  "Timestamp",
-  "Value",
+  "Any", "Duration", "FieldMask", "Int64Value", "ListValue", "StringValue", "Struct", "Timestamp", "Value",
 ];
 
 const set = create(FileDescriptorSetSchema, {

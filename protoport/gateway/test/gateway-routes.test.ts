@@ -27,33 +27,20 @@ describe("`routes` of a gateway", () => {
     expect(listRoutes({}).toSorted()).toEqual(ofGreenhouse.toSorted());
   });
 
-  test.each<{ name: string; options: Partial<GatewayOptions>; added: string[] }>([
-    {
-      name: "endpoints with their methods",
-      options: {
-        endpoints: [
-          { ...page, path: "/page" },
-          { ...page, path: "/hook", httpMethods: ["POST"] },
-        ],
-      },
-      added: ["GET,HEAD /page", "POST /hook"],
-    },
-    {
-      name: "the path of MCP",
-      options: { mcp: createMcp({ path: "/agents", tools: [`${GreenhouseService.typeName}.*`] }) },
-      added: ["POST /agents"],
-    },
-    {
-      name: "an HTTP rule instead of the endpoint that it replaces",
-      options: {
-        endpoints: [{ ...page, path: "/page", yieldsToRules: true }],
-        rest: {
-          rules: [{ selector: `${GreenhouseService.typeName}.WaterBed`, pattern: { case: "get", value: "/page" } }],
-        },
-      },
-      added: ["GET,HEAD /page"],
-    },
-  ])("lists $name", ({ options, added }) => {
+  test.each<[name: string, options: Partial<GatewayOptions>, added: string[]]>(
+    // oxfmt-ignore
+    [
+      ["endpoints with their methods",
+        { endpoints: [{ ...page, path: "/page" }, { ...page, path: "/hook", httpMethods: ["POST"] }] },
+        ["GET,HEAD /page", "POST /hook"]],
+      ["the path of MCP", { mcp: createMcp({ path: "/agents", tools: [`${GreenhouseService.typeName}.*`] }) },
+        ["POST /agents"]],
+      ["an HTTP rule instead of the endpoint that it replaces",
+        { endpoints: [{ ...page, path: "/page", yieldsToRules: true }], rest: {
+            rules: [{ selector: `${GreenhouseService.typeName}.WaterBed`, pattern: { case: "get", value: "/page" } }],
+          } }, ["GET,HEAD /page"]],
+    ],
+  )("lists %s", (_name, options, added) => {
     const found = listRoutes(options);
     expect(found.filter((route) => !ofGreenhouse.includes(route))).toEqual(added);
   });

@@ -44,9 +44,7 @@ async function serve(version: HttpVersion, listener: NodeHandler): Promise<Loopb
   return await startOnLoopback(version === "1.1" ? createHttp1(listener) : createHttp2(listener));
 }
 
-function mount(options: Partial<GatewayOptions> = {}): NodeHandler {
-  return createGreenhouse(options).handler;
-}
+const mount = (options: Partial<GatewayOptions> = {}): NodeHandler => createGreenhouse(options).handler;
 
 /** Creates a gateway that counts readings after `first` has resolved. */
 function createGreenhouse(options: Partial<GatewayOptions>, first: Promise<void> = Promise.resolve()): Gateway {
@@ -155,17 +153,9 @@ describe("the handler in an HTTP/1.1 server", () => {
   const preflight = "host: x\r\norigin: https://shop.example\r\naccess-control-request-method: POST";
   const kept = "host: x\r\nconnection: keep-alive\r\ncontent-type: application/json\r\ncontent-length: 2";
   test.each([
-    {
-      name: "a preflight",
-      request: `OPTIONS /beds/7:water HTTP/1.1\r\n${preflight}\r\n\r\n`,
-      want: 204,
-    },
-    {
-      name: "an HTTP/1.0 call with keep-alive",
-      request: `POST /beds/7:water HTTP/1.0\r\n${kept}\r\n\r\n{}`,
-      want: 200,
-    },
-  ])("after $name, serves the next request on the connection", async ({ request, want }) => {
+    ["a preflight", `OPTIONS /beds/7:water HTTP/1.1\r\n${preflight}\r\n\r\n`, 204],
+    ["an HTTP/1.0 call with keep-alive", `POST /beds/7:water HTTP/1.0\r\n${kept}\r\n\r\n{}`, 200],
+  ])("after %s, serves the next request on the connection", async (_name, request, want) => {
     await using server = await serve("1.1", mount({ cors: { origins: ["https://shop.example"] } }));
     using connection = await openHttp1(server.address);
     for (const _ of [1, 2]) {
@@ -204,25 +194,19 @@ describe("the handler in an HTTP/1.1 server", () => {
     const behind = "POST /beds/8:water HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n";
     const inAnotherCoding = requestRefused("1.1", ["transfer-encoding: gzip, chunked"], "0\r\n\r\n");
 
-    test.each([
-      ["a request with an unsupported transfer coding", inAnotherCoding, "501"],
+    test.each(
+      // oxfmt-ignore
       [
-        "a keep-alive request with an unsupported transfer coding",
-        requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"),
-        "501",
+        ["a request with an unsupported transfer coding", inAnotherCoding, "501"],
+        ["a keep-alive request with an unsupported transfer coding",
+          requestRefused("1.1", ["connection: keep-alive", "transfer-encoding: gzip, chunked"], "0\r\n\r\n"), "501"],
+        ["an HTTP/1.0 request with a chunked body",
+          requestRefused("1.0", ["connection: keep-alive", "transfer-encoding: chunked"], "0\r\n\r\n"), "400"],
+        ["a request that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
+        ["a request with Expect: 100-continue",
+          requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""), "401"],
       ],
-      [
-        "an HTTP/1.0 request with a chunked body",
-        requestRefused("1.0", ["connection: keep-alive", "transfer-encoding: chunked"], "0\r\n\r\n"),
-        "400",
-      ],
-      ["a request that is not admitted", requestRefused("1.1", ["transfer-encoding: chunked"], "0\r\n\r\n"), "401"],
-      [
-        "a request with Expect: 100-continue",
-        requestRefused("1.1", ["expect: 100-continue", "content-length: 0"], ""),
-        "401",
-      ],
-    ])("to %s is the last one on its connection", async (_, request, want) => {
+    )("to %s is the last one on its connection", async (_, request, want) => {
       const { handler, checkContinue, watered } = createBeds();
       await using server = await startOnLoopback(createHttp1(handler).on("checkContinue", checkContinue));
       using connection = await openHttp1(server.address);
@@ -345,28 +329,22 @@ describe.each(versions)("the handler in an HTTP/%s server", (version) => {
       expect(asked).toBe(false);
     });
 
-    test.each<{ name: string; fallback: NonNullable<GatewayOptions["fallback"]> }>([
-      {
-        name: "that calls write() and end()",
-        fallback: (_, response) => {
+    test.each<[name: string, fallback: NonNullable<GatewayOptions["fallback"]>]>([
+      [
+        "that calls write() and end()",
+        (_, response) => {
           response.write("mo");
           response.write("ss", "utf8");
           response.end();
         },
-      },
-      {
-        name: "that calls writeHead() and end()",
-        fallback: (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss"),
-      },
-      {
-        name: "typed for node:http",
-        fallback: (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).end("moss"),
-      },
-      {
-        name: "typed for node:http2",
-        fallback: (_: Http2ServerRequest, response: Http2ServerResponse) => response.writeHead(200).end("moss"),
-      },
-    ])("gets the response of a fallback $name", async ({ fallback }) => {
+      ],
+      ["that calls writeHead() and end()", (_, response) => response.writeHead(200, { "x-app": "yes" }).end("moss")],
+      ["typed for node:http", (_: IncomingMessage, response: ServerResponse) => response.writeHead(200).end("moss")],
+      [
+        "typed for node:http2",
+        (_: Http2ServerRequest, response: Http2ServerResponse) => response.writeHead(200).end("moss"),
+      ],
+    ])("gets the response of a fallback %s", async (_name, fallback) => {
       await using server = await serve(version, mount({ fallback }));
       const answer = await exchange(server.address, version, { httpMethod: "GET", path: "/", header: [] });
       expect(String(answer.body)).toBe("moss");
@@ -565,57 +543,23 @@ describe.each(["1.1", "2"] as const)("the handler in an application on HTTP/%s",
     return header;
   }
 
-  test.each([
-    {
-      title: "sends a field that only the application sets",
-      host: { "x-host": "1" },
-      name: "x-host",
-      values: ["1"],
-    },
-    {
-      title: "sends each value of a header that the application sets to an array",
-      host: { link: ["</a>", "</b>"] },
-      name: "link",
-      values: ["</a>", "</b>"],
-    },
-    {
-      title: "replaces the application's field with the gateway's",
-      host: { "x-both": "host" },
-      name: "x-both",
-      values: ["gateway"],
-    },
-    {
-      title: "joins the Vary fields of the application and the gateway",
-      host: { Vary: "origin" },
-      name: "vary",
-      values: ["origin", "x-tenant"],
-    },
-    {
-      title: "sends the cookies of the application and the gateway",
-      host: { "set-cookie": ["a=1", "b=2"] },
-      name: "set-cookie",
-      values: ["a=1", "b=2", "gateway=1"],
-    },
-    {
-      title: "replaces the content type of the application's page",
-      host: { "content-type": "text/html" },
-      name: "content-type",
-      values: ["application/json"],
-    },
-    {
-      title: "replaces the content length of the application's page",
-      host: { "content-length": "5" },
-      name: "content-length",
-      values: ["2"],
-    },
-    {
-      title: "removes the content coding of the application's page",
-      host: { "content-encoding": "br" },
-      name: "content-encoding",
-      values: [],
-    },
-    { title: "removes the ETag of the application's page", host: { etag: '"page"' }, name: "etag", values: [] },
-  ])("$title", async ({ host, name, values }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["sends a field that only the application sets", { "x-host": "1" }, "x-host", ["1"]],
+      ["sends each value of a header that the application sets to an array", { link: ["</a>", "</b>"] }, "link",
+        ["</a>", "</b>"]],
+      ["replaces the application's field with the gateway's", { "x-both": "host" }, "x-both", ["gateway"]],
+      ["joins the Vary fields of the application and the gateway", { Vary: "origin" }, "vary", ["origin", "x-tenant"]],
+      ["sends the cookies of the application and the gateway", { "set-cookie": ["a=1", "b=2"] }, "set-cookie",
+        ["a=1", "b=2", "gateway=1"]],
+      ["replaces the content type of the application's page", { "content-type": "text/html" }, "content-type",
+        ["application/json"]],
+      ["replaces the content length of the application's page", { "content-length": "5" }, "content-length", ["2"]],
+      ["removes the content coding of the application's page", { "content-encoding": "br" }, "content-encoding", []],
+      ["removes the ETag of the application's page", { etag: '"page"' }, "etag", []],
+    ],
+  )("%s", async (_title, host, name, values) => {
     const header = await ask(host);
     expect(header.filter(([field]) => field === name).map(([, value]) => value)).toEqual(values);
   });

@@ -42,11 +42,7 @@ beforeAll(async () => {
 afterAll(() => gateways[Symbol.asyncDispose]());
 
 /** The response: its status, or the sensor or the bed that the RPC got. */
-interface Row {
-  readonly path: string;
-  readonly mounted: number | string;
-  readonly standalone: number | string;
-}
+type Row = { readonly path: string; readonly mounted: number | string; readonly standalone: number | string };
 
 const rows: readonly Row[] = [
   { path: "/sensors/palm/reading", mounted: "palm", standalone: "palm" },

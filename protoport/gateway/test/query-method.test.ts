@@ -38,23 +38,17 @@ async function send(
 
 describe.each(transports)("QUERY over %s", (transport) => {
   test.each([
-    { name: "reads the body", header: [json], body: '{"fInt32":7}', status: 200, text: '"fInt32":7' },
-    { name: "accepts a missing body", header: [], body: "", status: 200, text: '"rpc":"Unbound"' },
-    {
-      name: "refuses a body without a content type",
-      header: [],
-      body: "{}",
-      status: 415,
-      text: "the content type is missing",
-    },
-    {
-      name: "refuses a body of another content type",
-      header: [["content-type", "text/plain"] as const],
-      body: "{}",
-      status: 415,
-      text: "the content type must be application/json",
-    },
-  ])("$name", async ({ header, body, status, text }) => {
+    ["reads the body", [json], '{"fInt32":7}', 200, '"fInt32":7'],
+    ["accepts a missing body", [], "", 200, '"rpc":"Unbound"'],
+    ["refuses a body without a content type", [], "{}", 415, "the content type is missing"],
+    [
+      "refuses a body of another content type",
+      [["content-type", "text/plain"] as const],
+      "{}",
+      415,
+      "the content type must be application/json",
+    ],
+  ])("%s", async (_name, header, body, status, text) => {
     const response = await send(transport, "QUERY", header, body);
     expect(response.httpStatus).toBe(status);
     expect(String(Buffer.from(response.body))).toContain(text);

@@ -33,9 +33,7 @@ async function* watchReadings(): AsyncGenerator<object> {
   for (const sensor of ["a", "b"]) yield { sensor };
 }
 
-async function recordReadings(): Promise<object> {
-  return { count: 1 };
-}
+const recordReadings = async (): Promise<object> => ({ count: 1 });
 
 async function countReadings(readings: AsyncIterable<object>): Promise<object> {
   return { count: (await collect(readings)).length };
@@ -88,10 +86,7 @@ function stoppableClock(): StoppableClock {
 
 type Implementation = Parameters<typeof startGreenhouse>[0];
 
-interface Way {
-  readonly name: string;
-  readonly version: HttpVersion;
-}
+type Way = { readonly name: string; readonly version: HttpVersion };
 
 describe.each<Way>([
   { name: "HTTP/1.1", version: "1.1" },

@@ -11,48 +11,24 @@ const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));
 
 describe("BacklogBudget", () => {
   // Each step adds or removes KiB that a connection buffers.
-  test.each<{ name: string; steps: string; cut: string; held: number }>([
-    {
-      name: "closes the first connection if no client has read anything",
-      steps: "a 50, b 40, c 11",
-      cut: "a",
-      held: 51,
-    },
-    {
-      name: "closes the second connection if the first client has read some data",
-      steps: "a 50, b 40, a -16, c 27",
-      cut: "b",
-      held: 61,
-    },
-    {
-      name: "closes the first connection if its client has read too little",
-      steps: "a 50, b 40, a -15, c 26",
-      cut: "a",
-      held: 66,
-    },
-    {
-      name: "closes the second connection if the first client has once read everything",
-      steps: "a 50, b 40, a -50, a 60, c 1",
-      cut: "b",
-      held: 61,
-    },
-    {
-      name: "closes the first connection if its client has read too little recently",
-      steps: "a 50, b 40, a -16, b -16, a -1, c 44",
-      cut: "a",
-      held: 68,
-    },
-    {
-      name: "closes the second connection if the first client emptied a small backlog",
-      steps: "a 15, b 40, a -15, a 60, c 1",
-      cut: "b",
-      held: 61,
-    },
-    { name: "closes no connection at the limit", steps: "a 50, b 40, c 10", cut: "", held: 100 },
-    { name: "closes as many connections as necessary", steps: "a 50, b 40, c 99", cut: "ab", held: 99 },
-    { name: "closes the growing connection if it is the only connection", steps: "a 101", cut: "a", held: 0 },
-    { name: "closes each connection only once", steps: "a 101, a 200, a -50, b 100", cut: "a", held: 100 },
-  ])("$name", ({ steps, cut, held }) => {
+  test.each<[name: string, steps: string, cut: string, held: number]>(
+    // oxfmt-ignore
+    [
+      ["closes the first connection if no client has read anything", "a 50, b 40, c 11", "a", 51],
+      ["closes the second connection if the first client has read some data", "a 50, b 40, a -16, c 27", "b", 61],
+      ["closes the first connection if its client has read too little", "a 50, b 40, a -15, c 26", "a", 66],
+      ["closes the second connection if the first client has once read everything", "a 50, b 40, a -50, a 60, c 1", "b",
+        61],
+      ["closes the first connection if its client has read too little recently", "a 50, b 40, a -16, b -16, a -1, c 44",
+        "a", 68],
+      ["closes the second connection if the first client emptied a small backlog", "a 15, b 40, a -15, a 60, c 1", "b",
+        61],
+      ["closes no connection at the limit", "a 50, b 40, c 10", "", 100],
+      ["closes as many connections as necessary", "a 50, b 40, c 99", "ab", 99],
+      ["closes the growing connection if it is the only connection", "a 101", "a", 0],
+      ["closes each connection only once", "a 101, a 200, a -50, b 100", "a", 100],
+    ],
+  )("%s", (_name, steps, cut, held) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];
     const open = (name: string): Backlog => budget.open({ writableLength: 0 }, () => cutOff.push(name));
@@ -70,20 +46,10 @@ describe("BacklogBudget", () => {
   });
 
   test.each([
-    { name: "closes no connection if the first socket has sent everything", sentKib: 50, cut: [], bytes: 80 * kib },
-    {
-      name: "closes the first connection if its socket has sent too little",
-      sentKib: 15,
-      cut: ["a"],
-      bytes: 80 * kib,
-    },
-    {
-      name: "closes the second connection if the first socket has sent some data",
-      sentKib: 16,
-      cut: ["b"],
-      bytes: 34 * kib,
-    },
-  ])("$name, according to writableLength", ({ sentKib, cut, bytes }) => {
+    ["closes no connection if the first socket has sent everything", 50, [], 80 * kib],
+    ["closes the first connection if its socket has sent too little", 15, ["a"], 80 * kib],
+    ["closes the second connection if the first socket has sent some data", 16, ["b"], 34 * kib],
+  ])("%s, according to writableLength", (_name, sentKib, cut, bytes) => {
     const budget = new BacklogBudget(100 * kib);
     const cutOff: string[] = [];
     const socket = { writableLength: 50 * kib };

@@ -212,17 +212,12 @@ describe("the age limit of a connection", () => {
   });
 
   test.each([
-    { name: "90 % of the maximum with the least jitter", random: 0, ages: [100_000, 50_000], want: [90_000, 140_000] },
-    { name: "the configured maximum without jitter", random: 0.5, ages: [100_000, 50_000], want: [100_000, 150_000] },
-    { name: "above the maximum with positive jitter", random: 0.75, ages: [100_000, 50_000], want: [105_000, 155_000] },
-    { name: "exceeded by at most 10 %", random: 0.5, ages: [1000, 35], want: [1000, 1040] },
-    {
-      name: "infinite for open calls if no grace period is set",
-      random: 0.5,
-      ages: [1000, undefined],
-      want: [1000, undefined],
-    },
-  ])("is $name", ({ random, ages: [maxConnectionAgeMs, maxConnectionAgeGraceMs], want }) => {
+    ["90 % of the maximum with the least jitter", 0, [100_000, 50_000], [90_000, 140_000]],
+    ["the configured maximum without jitter", 0.5, [100_000, 50_000], [100_000, 150_000]],
+    ["above the maximum with positive jitter", 0.75, [100_000, 50_000], [105_000, 155_000]],
+    ["exceeded by at most 10 %", 0.5, [1000, 35], [1000, 1040]],
+    ["infinite for open calls if no grace period is set", 0.5, [1000, undefined], [1000, undefined]],
+  ])("is %s", (_name, random, [maxConnectionAgeMs, maxConnectionAgeGraceMs], want) => {
     vi.spyOn(Math, "random").mockReturnValue(random);
     expect(endsOf({ maxConnectionAgeMs, maxConnectionAgeGraceMs }, 200_000)).toEqual(want);
   });

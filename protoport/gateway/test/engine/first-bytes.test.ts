@@ -31,10 +31,7 @@ describe("firstProtocolOf", () => {
 });
 
 /** The server's end of a connection, passed to the next owner. */
-interface Handed {
-  readonly spoken: FirstProtocol;
-  readonly socket: Socket;
-}
+type Handed = { readonly spoken: FirstProtocol; readonly socket: Socket };
 
 // The timeout for connections that are accepted from now on.
 let timeoutMs = 10_000;

@@ -16,10 +16,7 @@ const trusting = { ca: authority, servername: "localhost" };
 const note = "orders".repeat(500_000);
 const windowMax = 2 ** 31 - 1;
 
-interface Way {
-  readonly name: string;
-  readonly tls: boolean;
-}
+type Way = { readonly name: string; readonly tls: boolean };
 
 const http2Ways: readonly Way[] = [
   { name: "on HTTP/2", tls: false },

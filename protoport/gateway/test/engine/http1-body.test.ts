@@ -52,13 +52,9 @@ function bodyOf({ body }: Exchange): RequestBody {
   return body;
 }
 
-function piecesOf(exchange: Exchange): AsyncIterator<Uint8Array> {
-  return bodyOf(exchange).pieces()[Symbol.asyncIterator]();
-}
+const piecesOf = (exchange: Exchange): AsyncIterator<Uint8Array> => bodyOf(exchange).pieces()[Symbol.asyncIterator]();
 
-function nextPiece(exchange: Exchange): Promise<IteratorResult<Uint8Array>> {
-  return piecesOf(exchange).next();
-}
+const nextPiece = (exchange: Exchange): Promise<IteratorResult<Uint8Array>> => piecesOf(exchange).next();
 
 const head = "POST / HTTP/1.1\r\nhost: x\r\n";
 const inLength = (bytes: number): string => `${head}content-length: ${String(bytes)}\r\n\r\n`;

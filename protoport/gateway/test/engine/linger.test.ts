@@ -56,41 +56,27 @@ const announced = `content-length: ${String(body.byteLength)}`;
 const close = "connection: close";
 const inChunks = "transfer-encoding: chunked";
 
+// oxfmt-ignore
 const rows: readonly Row[] = [
   { name: "a body over the limit", httpStatus: 413 },
   { name: "a chunked body over the limit", header: [json, "x-key: k", inChunks], body: chunks, httpStatus: 413 },
   { name: "a missing credential", header: [json, announced], httpStatus: 401 },
   { name: "an unknown path", start: "POST /nothing HTTP/1.1", httpStatus: 404 },
   { name: "an unsupported method", start: `PUT ${restPath} HTTP/1.1`, httpStatus: 405 },
-  {
-    name: "an unknown content type",
-    start: `POST ${waterBedProcedure} HTTP/1.1`,
-    header: ["content-type: text/plain", "x-key: k", announced],
-    httpStatus: 415,
-  },
+  { name: "an unknown content type", start: `POST ${waterBedProcedure} HTTP/1.1`,
+    header: ["content-type: text/plain", "x-key: k", announced], httpStatus: 415 },
   { name: "an unknown content coding", header: [json, "x-key: k", "content-encoding: x", announced], httpStatus: 415 },
   { name: "a URL over the limit", start: `POST /${"x".repeat(10_000)} HTTP/1.1`, httpStatus: 414 },
   { name: "a header over the limit", header: [`x: ${"x".repeat(20_000)}`, announced], httpStatus: 431 },
   { name: "an unsupported expectation", header: ["expect: wonders", "x-key: k", announced], httpStatus: 417 },
   { name: "an invalid chunk", header: [json, "x-key: k", inChunks], httpStatus: 400 },
   { name: "invalid HTTP", start: "orders", httpStatus: 400 },
-  {
-    name: "a body over the limit with Connection: close",
-    header: [json, "x-key: k", announced, close],
-    httpStatus: 413,
-  },
-  {
-    name: "a chunked body with Connection: close",
-    header: [json, "x-key: k", inChunks, close],
-    body: chunks,
-    httpStatus: 413,
-  },
-  {
-    name: "a request before more bytes than Connection: close allows",
-    start: "GET /nothing HTTP/1.1",
-    header: ["x-key: k", close],
-    httpStatus: 404,
-  },
+  { name: "a body over the limit with Connection: close", header: [json, "x-key: k", announced, close],
+    httpStatus: 413 },
+  { name: "a chunked body with Connection: close", header: [json, "x-key: k", inChunks, close], body: chunks,
+    httpStatus: 413 },
+  { name: "a request before more bytes than Connection: close allows", start: "GET /nothing HTTP/1.1",
+    header: ["x-key: k", close], httpStatus: 404 },
   { name: "CONNECT", start: "CONNECT x:1 HTTP/1.1", httpStatus: 400 },
 ];
 

@@ -12,11 +12,10 @@ function listOf(...names: readonly string[]): { readonly list: OpenList<Item>; r
   return { list, items };
 }
 
-function namesIn(list: OpenList<Item>): string {
-  return Array.from(list, ({ name }) => name)
+const namesIn = (list: OpenList<Item>): string =>
+  Array.from(list, ({ name }) => name)
     .toSorted()
     .join("");
-}
 
 test.each([
   { removed: [0], rest: "bcd" },

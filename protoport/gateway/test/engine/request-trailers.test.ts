@@ -17,12 +17,7 @@ import { type Http2Server, http2Servers } from "../../../testing/src/gateway/lis
 const recordReadings = "/greenhouse.v1.GreenhouseService/RecordReadings";
 const key: Field = ["x-key", "k"];
 
-interface Call {
-  readonly name: string;
-  readonly path: string;
-  readonly header: readonly Field[];
-  readonly body: Buffer;
-}
+type Call = { readonly name: string; readonly path: string; readonly header: readonly Field[]; readonly body: Buffer };
 
 const jsonBody = Buffer.from('{"note":"thanks"}');
 const calls: readonly Call[] = [
@@ -39,35 +34,20 @@ const calls: readonly Call[] = [
   }),
 ];
 
+// oxfmt-ignore
 const trailers: readonly { readonly name: string; readonly fields: readonly Field[] }[] = [
   { name: "a field that is also in the header", fields: [["x-custom", "trailer"]] },
   { name: "a field that is not in the header", fields: [["x-more", "trailer"]] },
-  {
-    name: "a deadline",
-    fields: [
-      ["grpc-timeout", "1n"],
-      ["connect-timeout-ms", "0"],
-    ],
-  },
+  { name: "a deadline", fields: [["grpc-timeout", "1n"], ["connect-timeout-ms", "0"]] },
   { name: "a content type", fields: [["content-type", "text/plain"]] },
-  {
-    name: "an encoding",
-    fields: [
-      ["grpc-encoding", "gzip"],
-      ["content-encoding", "gzip"],
-    ],
-  },
+  { name: "an encoding", fields: [["grpc-encoding", "gzip"], ["content-encoding", "gzip"]] },
   { name: "a status", fields: [["grpc-status", "13"]] },
 ];
 
 const rows = calls.flatMap((call) => trailers.map((trailer) => ({ call, trailer })));
 
 /** A response, and its call's record. */
-interface Outcome {
-  readonly fields: readonly string[];
-  readonly body: string;
-  readonly records: readonly unknown[];
-}
+type Outcome = { readonly fields: readonly string[]; readonly body: string; readonly records: readonly unknown[] };
 
 type Send = (address: Address, call: Call, trailer: readonly Field[]) => Promise<readonly [Outcome["fields"], Buffer]>;
 

@@ -23,9 +23,7 @@ async function openTls(address: Address, options: ConnectionOptions): Promise<Ht
 }
 
 /** Resolves to whether the server closed the connection without sending anything. */
-async function isClosed(socket: Socket): Promise<boolean> {
-  return await createByteReader(socket).atEnd();
-}
+const isClosed = async (socket: Socket): Promise<boolean> => await createByteReader(socket).atEnd();
 
 describe("a server with a certificate", () => {
   const certificate = createCertificate("first");

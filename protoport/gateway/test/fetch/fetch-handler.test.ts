@@ -87,19 +87,19 @@ describe("an RPC over Fetch", () => {
   });
 
   test.each([
-    {
-      why: "the default error record",
-      options: {},
-      body: '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC is not supported here; use gRPC-Web","details":[]}',
-    },
-    {
-      why: "a custom error record",
-      options: {
+    [
+      "the default error record",
+      {},
+      '{"code":3,"status":"INVALID_ARGUMENT","message":"gRPC is not supported here; use gRPC-Web","details":[]}',
+    ],
+    [
+      "a custom error record",
+      {
         rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) },
       },
-      body: '"no"',
-    },
-  ])("in gRPC is refused with $why, because Fetch has no trailers", async ({ options, body }) => {
+      '"no"',
+    ],
+  ])("in gRPC is refused with %s, because Fetch has no trailers", async (_why, options, body) => {
     const fetch = serveByFetch({ getReading: () => ({}) }, options);
     const message = toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor: "", degreesCelsius: 0 });
     const unknown = await exchangeFetch(
@@ -211,9 +211,7 @@ describe("a response over Fetch", () => {
     const faults: unknown[] = [];
     const fetch = serveByFetch(
       { getReading: () => Promise.reject(new ConnectError("secret", Code.NotFound, undefined, unwritable)) },
-      {
-        onFault: (error) => void faults.push(error),
-      },
+      { onFault: (error) => void faults.push(error) },
     );
     const path = `/${GreenhouseService.typeName}/GetReading`;
     const header: Field[] = [["content-type", "application/json"]];

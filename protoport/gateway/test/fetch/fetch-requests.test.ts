@@ -13,13 +13,9 @@ const json: Field = ["content-type", "application/json"];
 const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/palm/reading", header: [] };
 const water: HttpRequest = { httpMethod: "POST", path: "/beds/7:water", header: [json], body: Buffer.from("{}") };
 
-function acceptElsewhere(): Response {
-  return new Response(null, { status: 202 });
-}
+const acceptElsewhere = (): Response => new Response(null, { status: 202 });
 
-function manyFields(count: number): Field[] {
-  return Array.from({ length: count }, (_, at) => [`f${String(at)}`, ""]);
-}
+const manyFields = (count: number): Field[] => Array.from({ length: count }, (_, at) => [`f${String(at)}`, ""]);
 
 describe("a request over Fetch", () => {
   test.each([

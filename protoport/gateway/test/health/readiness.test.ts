@@ -5,31 +5,16 @@ const healthy = {};
 const unhealthy = { problem: "the provider is away" };
 
 test.each([
-  {
-    name: "obstacles() returns an empty array while all parts are healthy",
-    parts: { store: healthy },
-    draining: false,
-    want: [],
-  },
-  {
-    name: "obstacles() returns the name of an unhealthy part",
-    parts: { store: healthy, keys: unhealthy },
-    draining: false,
-    want: ["keys"],
-  },
-  {
-    name: 'obstacles() returns "draining" after startDraining()',
-    parts: { store: healthy },
-    draining: true,
-    want: ["draining"],
-  },
-  {
-    name: 'obstacles() returns "draining" before the name of an unhealthy part',
-    parts: { keys: unhealthy },
-    draining: true,
-    want: ["draining", "keys"],
-  },
-])("$name", ({ parts, draining, want }) => {
+  ["obstacles() returns an empty array while all parts are healthy", { store: healthy }, false, []],
+  ["obstacles() returns the name of an unhealthy part", { store: healthy, keys: unhealthy }, false, ["keys"]],
+  ['obstacles() returns "draining" after startDraining()', { store: healthy }, true, ["draining"]],
+  [
+    'obstacles() returns "draining" before the name of an unhealthy part',
+    { keys: unhealthy },
+    true,
+    ["draining", "keys"],
+  ],
+])("%s", (_name, parts, draining, want) => {
   const readiness = new Readiness(parts);
   if (draining) readiness.startDraining();
   expect(readiness.obstacles()).toEqual(want);

@@ -38,9 +38,7 @@ export function failure(code: number, message: string, id?: unknown, data?: obje
   return { jsonrpc: "2.0", ...(id !== undefined && { id }), error: { code, message, ...(data && { data }) } };
 }
 
-export function text(...texts: readonly string[]): object[] {
-  return texts.map((each) => ({ type: "text", text: each }));
-}
+export const text = (...texts: readonly string[]): object[] => texts.map((each) => ({ type: "text", text: each }));
 
 export function call(args: unknown, header: readonly Field[] = [], _meta: object = {}): HttpRequest {
   return statelessRequest("tools/call", { name: water, arguments: args, _meta }, header);
@@ -53,9 +51,7 @@ export function withHeader(request: HttpRequest, changes: Readonly<Record<string
   return { ...request, header: [...kept, ...added] };
 }
 
-export function raw(body: string): HttpRequest {
-  return postMcp(body, [["mcp-protocol-version", initializedRevision]]);
-}
+export const raw = (body: string): HttpRequest => postMcp(body, [["mcp-protocol-version", initializedRevision]]);
 
 export const watered = { bed: "7", liters: 3 };
 export const named: Pick<Case, "procedure"> = { procedure: waterBedProcedure };

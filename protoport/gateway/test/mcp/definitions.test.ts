@@ -64,11 +64,7 @@ test("a tool's schemas contain validation rules only for its input", async () =>
 
 test.each([
   { name: "a package with a leading underscore", file: { package: "_7.v1" }, want: /^v1_S_A_[0-9a-f]{8}$/ },
-  {
-    name: "a long package truncated at digits",
-    file: { package: `a${"7".repeat(80)}` },
-    want: /^S_A_[0-9a-f]{8}$/,
-  },
+  { name: "a long package truncated at digits", file: { package: `a${"7".repeat(80)}` }, want: /^S_A_[0-9a-f]{8}$/ },
 ])("for $name, the tool's name starts with a letter", async ({ file, want }) => {
   const type = `.${file.package}.M`;
   const rpc = { name: "A", inputType: type, outputType: type };

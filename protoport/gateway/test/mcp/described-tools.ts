@@ -11,11 +11,7 @@ import type { HttpRequest } from "../../../testing/src/http/exchange.ts";
 import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 
 /** An RPC's name and its types, which are `hostile.v1.M` by default. */
-export interface DescribedRpc {
-  readonly name: string;
-  readonly inputType?: string;
-  readonly outputType?: string;
-}
+export type DescribedRpc = { readonly name: string; readonly inputType?: string; readonly outputType?: string };
 
 /** A message, as in a FileDescriptorProto. */
 export type DescribedMessage = Exclude<MessageInitShape<typeof DescriptorProtoSchema>, Message>;

@@ -102,21 +102,12 @@ export const headerCases: readonly Case[] = [
 ];
 
 /** Calls from web pages. */
+// oxfmt-ignore
 export const originCases: readonly Case[] = [
-  {
-    name: "a page of another origin",
-    request: withHeader(discover, { origin: "http://evil.example" }),
-    httpStatus: 403,
-    response: failure(-32600, "pages of this origin may not call; to accept it, set the server option cors.origins"),
-  },
-  {
-    name: "a page of an origin that CORS allows",
-    request: withHeader(initializedRequest("ping"), { origin: "https://shop.example" }),
-    response: result({}),
-  },
-  {
-    name: "a page on loopback",
-    request: withHeader(initializedRequest("ping"), { origin: "http://localhost:6274" }),
-    response: result({}),
-  },
+  { name: "a page of another origin", request: withHeader(discover, { origin: "http://evil.example" }), httpStatus: 403,
+    response: failure(-32600, "pages of this origin may not call; to accept it, set the server option cors.origins") },
+  { name: "a page of an origin that CORS allows",
+    request: withHeader(initializedRequest("ping"), { origin: "https://shop.example" }), response: result({}) },
+  { name: "a page on loopback", request: withHeader(initializedRequest("ping"), { origin: "http://localhost:6274" }),
+    response: result({}) },
 ];

@@ -58,25 +58,17 @@ describe("a hostile client", () => {
   const long = "x".repeat(64 * 1024 - 512);
 
   test.each([
-    { name: "a tool name of 64 KiB", request: initializedRequest("tools/call", { name: long }), code: -32602 },
-    { name: "a method name of 64 KiB", request: initializedRequest(long), code: -32601 },
-    { name: "a cursor of 64 KiB", request: initializedRequest("tools/list", { cursor: long }), code: -32602 },
-    {
-      name: "a protocol version of 64 KiB",
-      request: initializedRequest("initialize", { protocolVersion: long }),
-      code: undefined,
-    },
-    {
-      name: "__proto__ as the tool name",
-      request: initializedRequest("tools/call", { name: "__proto__" }),
-      code: -32602,
-    },
-    {
-      name: "__proto__ as a JSON key",
-      request: postMcp('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{"id":2},"params":{"__proto__":[]}}'),
-      code: undefined,
-    },
-  ])("that sends $name gets a response below 1 KiB", async ({ request, code }) => {
+    ["a tool name of 64 KiB", initializedRequest("tools/call", { name: long }), -32602],
+    ["a method name of 64 KiB", initializedRequest(long), -32601],
+    ["a cursor of 64 KiB", initializedRequest("tools/list", { cursor: long }), -32602],
+    ["a protocol version of 64 KiB", initializedRequest("initialize", { protocolVersion: long }), undefined],
+    ["__proto__ as the tool name", initializedRequest("tools/call", { name: "__proto__" }), -32602],
+    [
+      "__proto__ as a JSON key",
+      postMcp('{"jsonrpc":"2.0","id":1,"method":"ping","__proto__":{"id":2},"params":{"__proto__":[]}}'),
+      undefined,
+    ],
+  ])("that sends %s gets a response below 1 KiB", async (_name, request, code) => {
     const response = await connections.exchange(gateway.address, "1.1", request);
     const { error }: { error?: { code: number } } = JSON.parse(String(response.body));
     expect(response.httpStatus).toBe(200);

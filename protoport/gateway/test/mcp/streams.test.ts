@@ -25,9 +25,7 @@ interface Case {
   readonly code?: Code;
 }
 
-function reading(degreesCelsius: number): object {
-  return { sensor: "a", degreesCelsius };
-}
+const reading = (degreesCelsius: number): object => ({ sensor: "a", degreesCelsius });
 
 function structured(count: number): { messages: object[] } {
   return { messages: Array.from({ length: count }, (_, at) => reading(at + 1)) };
@@ -37,9 +35,7 @@ function content(...texts: readonly string[]): { content: object[] } {
   return { content: texts.map((text) => ({ type: "text", text })) };
 }
 
-function result(members: object): object {
-  return { jsonrpc: "2.0", id: 1, result: members };
-}
+const result = (members: object): object => ({ jsonrpc: "2.0", id: 1, result: members });
 
 function success(count: number): object {
   return result({ ...content(JSON.stringify(structured(count))), structuredContent: structured(count) });
@@ -58,79 +54,37 @@ function progress(token: unknown, count: number): object[] {
   }));
 }
 
+// oxfmt-ignore
 const cases: readonly Case[] = [
-  {
-    name: "only a result without a progress token",
-    arguments: { count: 2 },
-    response: [success(2)],
-  },
-  {
-    name: "progress and a result for a progress token",
-    arguments: { count: 2 },
-    meta: { progressToken: "a" },
-    response: [...progress("a", 2), success(2)],
-  },
-  {
-    name: "progress for a token that is a number",
-    arguments: { count: 1 },
-    meta: { progressToken: 7 },
-    response: [...progress(7, 1), success(1)],
-  },
-  {
-    name: "no progress for a token that is an object",
-    arguments: { count: 1 },
-    meta: { progressToken: {} },
-    response: [success(1)],
-  },
+  { name: "only a result without a progress token", arguments: { count: 2 }, response: [success(2)] },
+  { name: "progress and a result for a progress token", arguments: { count: 2 }, meta: { progressToken: "a" },
+    response: [...progress("a", 2), success(2)] },
+  { name: "progress for a token that is a number", arguments: { count: 1 }, meta: { progressToken: 7 },
+    response: [...progress(7, 1), success(1)] },
+  { name: "no progress for a token that is an object", arguments: { count: 1 }, meta: { progressToken: {} },
+    response: [success(1)] },
   { name: "an empty result for a stream without messages", arguments: { count: 0 }, response: [success(0)] },
-  {
-    name: "delayed messages as separate progress notifications",
-    arguments: { sensor: "slow", count: 2 },
-    meta: { progressToken: "a" },
-    response: [...progress("a", 2), success(2)],
-  },
-  {
-    name: "RESOURCE_EXHAUSTED for more messages than the limit",
-    arguments: { count: -1 },
+  { name: "delayed messages as separate progress notifications", arguments: { sensor: "slow", count: 2 },
+    meta: { progressToken: "a" }, response: [...progress("a", 2), success(2)] },
+  { name: "RESOURCE_EXHAUSTED for more messages than the limit", arguments: { count: -1 },
     response: [failure("RESOURCE_EXHAUSTED: the stream was ended after 5 messages; a result cannot contain more", 5)],
-    code: Code.ResourceExhausted,
-  },
-  {
-    name: "RESOURCE_EXHAUSTED for more bytes than the limit",
-    arguments: { sensor: "large", count: 3 },
+    code: Code.ResourceExhausted },
+  { name: "RESOURCE_EXHAUSTED for more bytes than the limit", arguments: { sensor: "large", count: 3 },
     response: result({
       ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
       isError: true,
-    }),
-    code: Code.ResourceExhausted,
-  },
-  {
-    name: "RESOURCE_EXHAUSTED if only the UTF-8 bytes exceed the limit",
-    arguments: { sensor: "wide", count: 1 },
+    }), code: Code.ResourceExhausted },
+  { name: "RESOURCE_EXHAUSTED if only the UTF-8 bytes exceed the limit", arguments: { sensor: "wide", count: 1 },
     response: result({
       ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
       isError: true,
-    }),
-    code: Code.ResourceExhausted,
-  },
-  {
-    name: "the error of a stream that fails before its first message",
-    arguments: { sensor: "broken", count: 0 },
-    response: result({ ...content("ABORTED: broken"), isError: true }),
-    code: Code.Aborted,
-  },
-  {
-    name: "the error of a stream that fails after a message",
-    arguments: { sensor: "broken", count: 1 },
-    response: [failure("ABORTED: broken", 1)],
-    code: Code.Aborted,
-  },
-  {
-    name: "DEADLINE_EXCEEDED for a stream that exceeds timeoutMs",
-    arguments: { sensor: "idle", count: 1 },
-    response: [failure("DEADLINE_EXCEEDED: the operation timed out", 1)],
-    code: Code.DeadlineExceeded,
-  },
+    }), code: Code.ResourceExhausted },
+  { name: "the error of a stream that fails before its first message", arguments: { sensor: "broken", count: 0 },
+    response: result({ ...content("ABORTED: broken"), isError: true }), code: Code.Aborted },
+  { name: "the error of a stream that fails after a message", arguments: { sensor: "broken", count: 1 },
+    response: [failure("ABORTED: broken", 1)], code: Code.Aborted },
+  { name: "DEADLINE_EXCEEDED for a stream that exceeds timeoutMs", arguments: { sensor: "idle", count: 1 },
+    response: [failure("DEADLINE_EXCEEDED: the operation timed out", 1)], code: Code.DeadlineExceeded },
 ];
 
 const servers: readonly { name: string; version: HttpVersion; create: typeof createGateway }[] = [

@@ -36,16 +36,13 @@ test("a long tool name ends with a hash of its RPC's name", () => {
 const [lookalike = ""] = namesOf(["shop_v1.Orders.Get0"]);
 
 test.each([
-  { name: "shop_v1.Orders.Get0", expected: "shop_v1_Orders_Get0_a2c92dd8" },
-  { name: "shop.v1_Orders.Get0", expected: expect.stringMatching(/^shop_v1_Orders_Get0_[0-9a-f]{8}$/) },
-  { name: "shop.v1.Orders.Get0", expected: "shop_v1_Orders_Get0" },
+  ["shop_v1.Orders.Get0", "shop_v1_Orders_Get0_a2c92dd8"],
+  ["shop.v1_Orders.Get0", expect.stringMatching(/^shop_v1_Orders_Get0_[0-9a-f]{8}$/)],
+  ["shop.v1.Orders.Get0", "shop_v1_Orders_Get0"],
   // The last part of the name is similar to a hash.
-  {
-    name: lookalike.replaceAll("_", "."),
-    expected: expect.stringMatching(/^shop_v1_Orders_Get0_a2c92dd8_[0-9a-f]{8}$/),
-  },
-  { name: long.replace("Long.Get", "Long_Get"), expected: expect.stringMatching(/^b{46}_Long_Get_[0-9a-f]{8}$/) },
-])("the tool name of $name does not depend on other RPCs", ({ name, expected }) => {
+  [lookalike.replaceAll("_", "."), expect.stringMatching(/^shop_v1_Orders_Get0_a2c92dd8_[0-9a-f]{8}$/)],
+  [long.replace("Long.Get", "Long_Get"), expect.stringMatching(/^b{46}_Long_Get_[0-9a-f]{8}$/)],
+])("the tool name of $0 does not depend on other RPCs", (name, expected) => {
   const others = [
     "shop_v1.Orders.Get0",
     "shop.v1_Orders.Get0",

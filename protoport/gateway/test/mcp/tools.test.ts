@@ -89,39 +89,22 @@ test("the function tools can replace a tool's name, title, description and hints
   });
 });
 
+// oxfmt-ignore
 const wrongOptions = [
   { name: "an unknown option", options: { tool: [] }, error: 'unknown option "tool", did you mean "tools"?' },
   { name: "a missing option tools", options: {}, error: 'createMcp requires the option "tools"' },
-  {
-    name: "a path without a slash",
-    options: { tools: [], path: "mcp" },
-    error: 'path of createMcp must be similar to "/mcp"',
-  },
-  {
-    name: "a selector that matches nothing",
-    options: { tools: ["greenhouse.v2.*"] },
-    error: 'mcp: the selector "greenhouse.v2.*" matches no RPC that can be a tool',
-  },
-  {
-    name: "a selector of a client stream",
-    options: { tools: ["greenhouse.v1.GreenhouseService.RecordReadings"] },
-    error: 'mcp: the selector "greenhouse.v1.GreenhouseService.RecordReadings" matches no RPC that can be a tool',
-  },
-  {
-    name: "a name with a dot",
-    options: { tools: () => ({ name: "a.b" }) },
-    error: "the name of a tool must be unique",
-  },
-  {
-    name: "a name used by two tools",
-    options: { tools: () => ({ name: "a" }) },
-    error: "the name of a tool must be unique",
-  },
-  {
-    name: "a path that an HTTP rule has",
-    options: { tools: [], path: "/beds/7:water" },
-    error: "path of createMcp must be similar",
-  },
+  { name: "a path without a slash", options: { tools: [], path: "mcp" },
+    error: 'path of createMcp must be similar to "/mcp"' },
+  { name: "a selector that matches nothing", options: { tools: ["greenhouse.v2.*"] },
+    error: 'mcp: the selector "greenhouse.v2.*" matches no RPC that can be a tool' },
+  { name: "a selector of a client stream", options: { tools: ["greenhouse.v1.GreenhouseService.RecordReadings"] },
+    error: 'mcp: the selector "greenhouse.v1.GreenhouseService.RecordReadings" matches no RPC that can be a tool' },
+  { name: "a name with a dot", options: { tools: () => ({ name: "a.b" }) },
+    error: "the name of a tool must be unique" },
+  { name: "a name used by two tools", options: { tools: () => ({ name: "a" }) },
+    error: "the name of a tool must be unique" },
+  { name: "a path that an HTTP rule has", options: { tools: [], path: "/beds/7:water" },
+    error: "path of createMcp must be similar" },
 ];
 
 function routes(router: ConnectRouter): void {

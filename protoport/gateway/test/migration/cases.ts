@@ -26,10 +26,7 @@ export interface Case {
   readonly missing?: Otherwise;
 }
 
-interface Otherwise {
-  readonly response: readonly [httpStatus: number, body?: unknown];
-  readonly because: string;
-}
+type Otherwise = { readonly response: readonly [httpStatus: number, body?: unknown]; readonly because: string };
 
 /** Returns a case from one or several grpc-gateway tests. */
 function sent(
@@ -43,9 +40,7 @@ function sent(
 
 const json: readonly Field[] = [["content-type", "application/json"]];
 
-function inJson(body: string): Pick<Case, "header" | "body"> {
-  return { header: json, body };
-}
+const inJson = (body: string): Pick<Case, "header" | "body"> => ({ header: json, body });
 
 const form: readonly Field[] = [["content-type", "application/x-www-form-urlencoded"]];
 const te: Field = ["te", "trailers"];

@@ -74,13 +74,9 @@ test.each([
 
 describe("the schema of a body without the path's fields", () => {
   test.each([
-    { name: "allows no additional properties", rest: {}, want: false },
-    {
-      name: "allows additional properties with sameValueAsPath",
-      rest: { service: () => ({ sameValueAsPath: true }) },
-      want: undefined,
-    },
-  ])("$name", ({ rest, want }) => {
+    ["allows no additional properties", {}, false],
+    ["allows additional properties with sameValueAsPath", { service: () => ({ sameValueAsPath: true }) }, undefined],
+  ])("%s", (_name, rest, want) => {
     const { paths } = createOpenApi([KitchenSink], { info, rest });
     const schema = paths["/v1/sinks/{f_int64}"]?.put?.requestBody?.content["application/json"]?.schema;
     expect(schema).toHaveProperty("properties");

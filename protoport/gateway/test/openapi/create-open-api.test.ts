@@ -68,13 +68,9 @@ function operation(text: string, inside: OpenApiDocument = document): OpenApiOpe
   return found;
 }
 
-function bodyOf(text: string): unknown {
-  return operation(text).requestBody?.content["application/json"]?.schema;
-}
+const bodyOf = (text: string): unknown => operation(text).requestBody?.content["application/json"]?.schema;
 
-function answerOf(text: string): unknown {
-  return operation(text).responses["200"]?.content?.["application/json"]?.schema;
-}
+const answerOf = (text: string): unknown => operation(text).responses["200"]?.content?.["application/json"]?.schema;
 
 test("header parameters follow path and query parameters", () => {
   const operations = Object.values(unusual.paths).flatMap((item) => Object.values(item));
@@ -189,14 +185,9 @@ describe("the query parameters", () => {
   });
 
   test.each([
-    {
-      what: "is set by the path",
-      at: "GET /v1/pairs/{f_string}/{nested_text}",
-      kept: "nested.number",
-      gone: "nested.text",
-    },
-    { what: "is the body", at: "PATCH /v1/body/tags", kept: "ids", gone: "tags" },
-  ])("omit a field that $what instead", ({ at, kept, gone }) => {
+    ["is set by the path", "GET /v1/pairs/{f_string}/{nested_text}", "nested.number", "nested.text"],
+    ["is the body", "PATCH /v1/body/tags", "ids", "tags"],
+  ])("omit a field that %s instead", (_what, at, kept, gone) => {
     const names = query(at);
     expect([names.includes(kept), names.includes(gone)]).toEqual([true, false]);
   });
@@ -512,9 +503,7 @@ test("a NullValue parameter's schema is the enum", () => {
   expect(parameter?.schema).toEqual({ $ref: "#/components/schemas/NullValue" });
 });
 
-function enumsOf(schemas: unknown): unknown {
-  return JSON.stringify(schemas).match(/"enum":\[[^\]]*/g);
-}
+const enumsOf = (schemas: unknown): unknown => JSON.stringify(schemas).match(/"enum":\[[^\]]*/g);
 
 test("64-bit integers and their wrappers may be numbers with int64Numbers", () => {
   const rest = { service: () => ({ int64Numbers: true }) };

@@ -7,10 +7,7 @@ import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 
 const selector = `${OrderService.typeName}.DeleteOrder`;
 
-interface PathDescription {
-  readonly item: OpenApiPathItem;
-  readonly omitted: readonly string[];
-}
+type PathDescription = { readonly item: OpenApiPathItem; readonly omitted: readonly string[] };
 
 /** Describes an RPC with these rules at one path. */
 function describeRules(openapi: "3.1.0" | "3.2.0", kinds: readonly string[], body = ""): PathDescription {
@@ -40,13 +37,9 @@ describe("OpenAPI 3.2", () => {
   });
 
   test.each([
-    {
-      name: "without a body",
-      body: "",
-      want: ["put", "post", "delete", "options", "head", "patch", "trace", "query", "get"],
-    },
-    { name: "with a body", body: "*", want: ["put", "post", "delete", "options", "patch", "query", "get"] },
-  ])("describes a rule for any method $name under each possible method", ({ body, want }) => {
+    ["without a body", "", ["put", "post", "delete", "options", "head", "patch", "trace", "query", "get"]],
+    ["with a body", "*", ["put", "post", "delete", "options", "patch", "query", "get"]],
+  ])("describes a rule for any method %s under each possible method", (_name, body, want) => {
     const { item, omitted } = describeRules("3.2.0", ["*", "GET"], body);
     expect(Object.keys(item).toSorted()).toEqual(want.toSorted());
     // The binding for GET alone comes first.

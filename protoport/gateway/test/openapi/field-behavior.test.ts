@@ -63,39 +63,23 @@ function described({ behaviors = [], deprecated = false, oneofFields = 0 }: Anno
 
 const { REQUIRED, OUTPUT_ONLY, INPUT_ONLY } = FieldBehavior;
 
-test.each<{ readonly name: string; readonly annotations: Annotations; readonly want: object }>([
-  { name: "no annotation", annotations: {}, want: { parameter: {}, schema: { isRequired: false } } },
-  {
-    name: "REQUIRED",
-    annotations: { behaviors: [REQUIRED] },
-    want: { parameter: { required: true }, schema: { isRequired: false } },
-  },
-  {
-    name: "REQUIRED and OUTPUT_ONLY",
-    annotations: { behaviors: [REQUIRED, OUTPUT_ONLY] },
-    want: { parameter: undefined, schema: { isRequired: false, readOnly: true } },
-  },
-  {
-    name: "REQUIRED and INPUT_ONLY",
-    annotations: { behaviors: [REQUIRED, INPUT_ONLY] },
-    want: { parameter: { required: true }, schema: { isRequired: false, writeOnly: true } },
-  },
-  {
-    name: "REQUIRED in a oneof of two fields",
-    annotations: { behaviors: [REQUIRED], oneofFields: 2 },
-    want: { parameter: {}, schema: { isRequired: false } },
-  },
-  {
-    name: "REQUIRED in a oneof of one field",
-    annotations: { behaviors: [REQUIRED], oneofFields: 1 },
-    want: { parameter: { required: true }, schema: { isRequired: true } },
-  },
-  {
-    name: "deprecated and REQUIRED",
-    annotations: { behaviors: [REQUIRED], deprecated: true },
-    want: { parameter: { required: true, deprecated: true }, schema: { isRequired: false, deprecated: true } },
-  },
-])("createOpenApi describes a field with $name as parameter and as property", ({ annotations, want }) => {
+test.each<[name: string, annotations: Annotations, want: object]>(
+  // oxfmt-ignore
+  [
+    ["no annotation", {}, { parameter: {}, schema: { isRequired: false } }],
+    ["REQUIRED", { behaviors: [REQUIRED] }, { parameter: { required: true }, schema: { isRequired: false } }],
+    ["REQUIRED and OUTPUT_ONLY", { behaviors: [REQUIRED, OUTPUT_ONLY] },
+      { parameter: undefined, schema: { isRequired: false, readOnly: true } }],
+    ["REQUIRED and INPUT_ONLY", { behaviors: [REQUIRED, INPUT_ONLY] },
+      { parameter: { required: true }, schema: { isRequired: false, writeOnly: true } }],
+    ["REQUIRED in a oneof of two fields", { behaviors: [REQUIRED], oneofFields: 2 },
+      { parameter: {}, schema: { isRequired: false } }],
+    ["REQUIRED in a oneof of one field", { behaviors: [REQUIRED], oneofFields: 1 },
+      { parameter: { required: true }, schema: { isRequired: true } }],
+    ["deprecated and REQUIRED", { behaviors: [REQUIRED], deprecated: true },
+      { parameter: { required: true, deprecated: true }, schema: { isRequired: false, deprecated: true } }],
+  ],
+)("createOpenApi describes a field with %s as parameter and as property", (_name, annotations, want) => {
   expect(described(annotations)).toEqual(want);
 });
 

@@ -28,33 +28,19 @@ interface FieldCase {
   readonly example: unknown;
 }
 
+// oxfmt-ignore
 const cases: readonly FieldCase[] = [
   { name: "uuid", format: Format.UUID4, schema: { type: "string", format: "uuid" }, example: uuid },
   { name: "ipv4", format: Format.IPV4, schema: { type: "string", format: "ipv4" }, example: "192.0.2.1" },
   { name: "ipv6", format: Format.IPV6, schema: { type: "string", format: "ipv6" }, example: "2001:db8::1" },
   { name: "address", format: Format.IPV4_OR_IPV6, schema: { type: "string", ...eitherAddress }, example: "192.0.2.1" },
   { name: "unspecified", format: Format.FORMAT_UNSPECIFIED, schema: { type: "string" }, example: "text" },
-  {
-    name: "number",
-    format: Format.UUID4,
-    field: { type: Type.INT32 },
-    schema: { type: "integer", format: "int32" },
-    example: 7,
-  },
-  {
-    name: "list",
-    format: Format.UUID4,
-    field: { label: Label.REPEATED },
-    schema: { type: "array", items: { type: "string", format: "uuid" } },
-    example: [uuid],
-  },
-  {
-    name: "wrapper",
-    format: Format.IPV4,
-    field: stringValue,
-    schema: { type: "string", format: "ipv4" },
-    example: "192.0.2.1",
-  },
+  { name: "number", format: Format.UUID4, field: { type: Type.INT32 }, schema: { type: "integer", format: "int32" },
+    example: 7 },
+  { name: "list", format: Format.UUID4, field: { label: Label.REPEATED },
+    schema: { type: "array", items: { type: "string", format: "uuid" } }, example: [uuid] },
+  { name: "wrapper", format: Format.IPV4, field: stringValue, schema: { type: "string", format: "ipv4" },
+    example: "192.0.2.1" },
 ];
 
 const file = create(FileDescriptorProtoSchema, {

@@ -24,37 +24,24 @@ function requirementsOf(options: Partial<OpenApiOptions>): object {
 }
 
 describe("the security of a document", () => {
-  test.each<{ name: string; options: Partial<OpenApiOptions>; want: object }>([
-    { name: "is empty without securitySchemes", options: {}, want: { document: [], operations: {} } },
-    {
-      name: "requires all credentials by default",
-      options: { securitySchemes },
-      want: { document: [{ bearer: [], key: [] }], operations: {} },
-    },
-    {
-      name: "contains the alternatives from the option security",
-      options: { securitySchemes, security: [{ bearer: ["orders"] }, { key: [] }, {}] },
-      want: { document: [{ bearer: ["orders"] }, { key: [] }, {}], operations: {} },
-    },
-    {
-      name: "contains an empty array for a public RPC",
-      options: {
-        securitySchemes,
-        security: [{ bearer: [] }],
-        describeSecurity: ({ name }) =>
-          name === "GetBook" ? [] : name === "CreateBook" ? [{ bearer: ["books:create"] }] : undefined,
-      },
-      want: {
-        document: [{ bearer: [] }],
-        operations: { getBook: [], createBook: [{ bearer: ["books:create"] }] },
-      },
-    },
-    {
-      name: "is not repeated for an operation with the same requirement",
-      options: { securitySchemes, security: [{ bearer: [] }], describeSecurity: () => [{ bearer: [] }] },
-      want: { document: [{ bearer: [] }], operations: {} },
-    },
-  ])("$name", ({ options, want }) => {
+  test.each<{ name: string; options: Partial<OpenApiOptions>; want: object }>(
+    // oxfmt-ignore
+    [
+      { name: "is empty without securitySchemes", options: {}, want: { document: [], operations: {} } },
+      { name: "requires all credentials by default", options: { securitySchemes },
+        want: { document: [{ bearer: [], key: [] }], operations: {} } },
+      { name: "contains the alternatives from the option security",
+        options: { securitySchemes, security: [{ bearer: ["orders"] }, { key: [] }, {}] },
+        want: { document: [{ bearer: ["orders"] }, { key: [] }, {}], operations: {} } },
+      { name: "contains an empty array for a public RPC",
+        options: { securitySchemes, security: [{ bearer: [] }], describeSecurity: ({ name }) =>
+            name === "GetBook" ? [] : name === "CreateBook" ? [{ bearer: ["books:create"] }] : undefined },
+        want: { document: [{ bearer: [] }], operations: { getBook: [], createBook: [{ bearer: ["books:create"] }] } } },
+      { name: "is not repeated for an operation with the same requirement",
+        options: { securitySchemes, security: [{ bearer: [] }], describeSecurity: () => [{ bearer: [] }] },
+        want: { document: [{ bearer: [] }], operations: {} } },
+    ],
+  )("$name", ({ options, want }) => {
     expect(requirementsOf(options)).toEqual(want);
   });
 

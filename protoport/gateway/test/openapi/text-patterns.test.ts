@@ -52,33 +52,21 @@ const durations = numbersAround(315_576_000_000n).flatMap((text) => [
   ...["s", ".s", ".5s", ".999999999s", ".0000000000s"].map((end) => `${text}${end}`),
 ]);
 
-test.each([
-  ...integers,
-  {
-    name: "Duration",
-    pattern: durationPattern,
-    texts: [...durations, "000000000001s", "0000000000001s", "316000000000s"],
-    reads: (text: string) => parseDuration(text) !== undefined,
-  },
-  {
-    name: "bytes",
-    pattern: base64Pattern,
-    texts: textsOf("A/-= ", 6),
-    reads: (text: string) => parseBase64(text) !== undefined,
-  },
-  {
-    name: "FieldMask in JSON",
-    pattern: fieldMaskPattern,
-    texts: textsOf("aB1_`.,*", 4),
-    reads: (text: string) => parseFieldMask(text, false) !== undefined,
-  },
-  {
-    name: "FieldMask in a URL",
-    pattern: urlFieldMaskPattern,
-    texts: textsOf("aB1_`.,*", 4),
-    reads: (text: string) => parseFieldMask(text, true) !== undefined,
-  },
-])("the pattern of $name matches exactly the texts that the gateway reads", ({ pattern, texts, reads }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    ...integers,
+    { name: "Duration", pattern: durationPattern,
+      texts: [...durations, "000000000001s", "0000000000001s", "316000000000s"],
+      reads: (text: string) => parseDuration(text) !== undefined },
+    { name: "bytes", pattern: base64Pattern, texts: textsOf("A/-= ", 6),
+      reads: (text: string) => parseBase64(text) !== undefined },
+    { name: "FieldMask in JSON", pattern: fieldMaskPattern, texts: textsOf("aB1_`.,*", 4),
+      reads: (text: string) => parseFieldMask(text, false) !== undefined },
+    { name: "FieldMask in a URL", pattern: urlFieldMaskPattern, texts: textsOf("aB1_`.,*", 4),
+      reads: (text: string) => parseFieldMask(text, true) !== undefined },
+  ],
+)("the pattern of $name matches exactly the texts that the gateway reads", ({ pattern, texts, reads }) => {
   const expression = new RegExp(pattern);
   expect(texts.filter((text) => expression.test(text) !== reads(text))).toEqual([]);
   // Both outcomes occur.

@@ -125,39 +125,19 @@ const all = {
   sizes: ["SIZE_UNSPECIFIED", "SMALL", "CRATE", "TUBE"],
 };
 
-test.each([
-  {
-    name: "no visibility label",
-    allow: [],
-    described: {
-      tags: ["Parcels"],
-      paths: ["/parcels/{id}"],
-      parameters: ["id", "size", "tag.text"],
-      parcel: ["id", "size", "tag"],
-      tag: ["text"],
-      sizes: ["SIZE_UNSPECIFIED", "SMALL"],
-    },
-  },
-  {
-    name: "the label PREVIEW",
-    allow: ["PREVIEW"],
-    described: {
-      tags: ["Parcels"],
-      paths: ["/parcels/{id}", "/return", "/track"],
-      parameters: ["gift", "id", "size", "tag.color", "tag.text"],
-      parcel: ["gift", "id", "size", "tag"],
-      tag: ["color", "text"],
-      sizes: ["SIZE_UNSPECIFIED", "SMALL", "TUBE"],
-    },
-  },
-  {
-    name: "the label INTERNAL",
-    allow: ["INTERNAL"],
-    described: { ...all, paths: all.paths.filter((path) => path !== "/track") },
-  },
-  { name: "both labels", allow: ["INTERNAL", "PREVIEW"], described: all },
-  { name: "access to everything", allow: undefined, described: all },
-])("a document for callers with $name contains only what they may see", ({ allow, described }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    ["no visibility label", [], { tags: ["Parcels"], paths: ["/parcels/{id}"], parameters: ["id", "size", "tag.text"],
+        parcel: ["id", "size", "tag"], tag: ["text"], sizes: ["SIZE_UNSPECIFIED", "SMALL"] }],
+    ["the label PREVIEW", ["PREVIEW"], { tags: ["Parcels"], paths: ["/parcels/{id}", "/return", "/track"],
+        parameters: ["gift", "id", "size", "tag.color", "tag.text"], parcel: ["gift", "id", "size", "tag"],
+        tag: ["color", "text"], sizes: ["SIZE_UNSPECIFIED", "SMALL", "TUBE"] }],
+    ["the label INTERNAL", ["INTERNAL"], { ...all, paths: all.paths.filter((path) => path !== "/track") }],
+    ["both labels", ["INTERNAL", "PREVIEW"], all],
+    ["access to everything", undefined, all],
+  ],
+)("a document for callers with %s contains only what they may see", (_name, allow, described) => {
   const services = allow === undefined ? servicesOf() : visibleServices(servicesOf(), { allow });
   const { tags, paths, components } = createOpenApi(services, { info: { title: "t", version: "1" } });
   const schemas = JSON.parse(JSON.stringify(components?.schemas));

@@ -62,25 +62,11 @@ describe("contentType", () => {
       path: error,
       type: "application/problem+json",
     },
-    {
-      name: "an error as problem details",
-      rest: { errors: "problem" },
-      path: error,
-      type: "application/problem+json",
-    },
+    { name: "an error as problem details", rest: { errors: "problem" }, path: error, type: "application/problem+json" },
     { name: "a stream", path: stream, type: "application/x-ndjson" },
     { name: "a stream as a JSON array", path: stream, type: "application/json", accept: "application/json" },
-    {
-      name: "a message with the profile a2a",
-      rest: { profile: "a2a" },
-      path: message,
-      type: "application/a2a+json",
-    },
-    {
-      name: "a Connect response",
-      path: `/${selector}/GetReading?encoding=json&message={}`,
-      type: "application/json",
-    },
+    { name: "a message with the profile a2a", rest: { profile: "a2a" }, path: message, type: "application/a2a+json" },
+    { name: "a Connect response", path: `/${selector}/GetReading?encoding=json&message={}`, type: "application/json" },
   ])("$name is sent with Content-Type $type over HTTP", async ({ rest, path, type, accept = "*/*" }) => {
     expect(await typeOf(rest?.profile === undefined ? { contentType: own, ...rest } : rest, path, { accept })).toBe(
       type,

@@ -8,15 +8,11 @@ import { startKitchenSink } from "../../../testing/src/gateway/kitchen-sink.ts";
 
 const rpc = "/kitchensink.v1.KitchenSink/Query?x=a%20b";
 
-test.each<{ name: string; path: string; sent?: RequestInit }>([
-  { name: "REST", path: "/v1/query?f_string=a%20b&tags=x" },
-  { name: "Connect", path: rpc, sent: { body: "{}", headers: { "content-type": "application/json" } } },
-  {
-    name: "gRPC-Web",
-    path: rpc,
-    sent: { body: new Uint8Array(5), headers: { "content-type": "application/grpc-web" } },
-  },
-])("over $name, a handler gets the URL and the method as sent", async ({ path, sent }) => {
+test.each<[name: string, path: string, sent?: RequestInit]>([
+  ["REST", "/v1/query?f_string=a%20b&tags=x"],
+  ["Connect", rpc, { body: "{}", headers: { "content-type": "application/json" } }],
+  ["gRPC-Web", rpc, { body: new Uint8Array(5), headers: { "content-type": "application/grpc-web" } }],
+])("over %s, a handler gets the URL and the method as sent", async (_name, path, sent) => {
   const requests: Pick<HandlerContext, "requestMethod" | "url">[] = [];
   const gateway = createGateway({
     routes: (router) =>

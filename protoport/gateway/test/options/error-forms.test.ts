@@ -31,11 +31,7 @@ function createGreenhouse(rest: RestOptions): ReturnType<typeof createGateway> {
   });
 }
 
-interface Seen {
-  readonly httpStatus: number;
-  readonly contentType: string | null;
-  readonly text: string;
-}
+type Seen = { readonly httpStatus: number; readonly contentType: string | null; readonly text: string };
 
 async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<Seen> {
   const response = await createGreenhouse(rest).fetch(new Request(`http://a${path}`, { headers: { accept } }));
@@ -78,53 +74,25 @@ function violationsOf(value: unknown, schema: Readonly<Record<string, unknown>>,
 
 const violations = [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field: "bed" }] }];
 
+// oxfmt-ignore
 const forms = [
-  {
-    name: "status",
-    rest: {},
-    contentType: "application/json",
+  { name: "status", rest: {}, contentType: "application/json",
     notFound: { code: 5, status: "NOT_FOUND", message: "no sensor", details: [] },
     invalid: { code: 3, status: "INVALID_ARGUMENT", message: "wrong bed", details: violations },
     noRoute: { code: 5, status: "NOT_FOUND", message: expect.any(String), details: [] },
-    wrongMethod: { code: 12, status: "UNIMPLEMENTED", message: expect.any(String), details: [] },
-  },
-  {
-    name: "google",
-    rest: { errors: "google" },
-    contentType: "application/json",
+    wrongMethod: { code: 12, status: "UNIMPLEMENTED", message: expect.any(String), details: [] } },
+  { name: "google", rest: { errors: "google" }, contentType: "application/json",
     notFound: { error: { code: 404, message: "no sensor", status: "NOT_FOUND" } },
     invalid: { error: { code: 400, message: "wrong bed", status: "INVALID_ARGUMENT", details: violations } },
     noRoute: { error: { code: 404, message: expect.any(String), status: "NOT_FOUND" } },
-    wrongMethod: { error: { code: 405, message: expect.any(String), status: "UNIMPLEMENTED" } },
-  },
-  {
-    name: "problem",
-    rest: { errors: "problem" },
-    contentType: "application/problem+json",
+    wrongMethod: { error: { code: 405, message: expect.any(String), status: "UNIMPLEMENTED" } } },
+  { name: "problem", rest: { errors: "problem" }, contentType: "application/problem+json",
     notFound: { type: "about:blank", title: "Not Found", status: 404, detail: "no sensor", code: "NOT_FOUND" },
-    invalid: {
-      type: "about:blank",
-      title: "Bad Request",
-      status: 400,
-      detail: "wrong bed",
-      code: "INVALID_ARGUMENT",
-      details: violations,
-    },
-    noRoute: {
-      type: "about:blank",
-      title: "Not Found",
-      status: 404,
-      detail: expect.any(String),
-      code: "NOT_FOUND",
-    },
-    wrongMethod: {
-      type: "about:blank",
-      title: "Method Not Allowed",
-      status: 405,
-      detail: expect.any(String),
-      code: "UNIMPLEMENTED",
-    },
-  },
+    invalid: { type: "about:blank", title: "Bad Request", status: 400, detail: "wrong bed", code: "INVALID_ARGUMENT",
+      details: violations },
+    noRoute: { type: "about:blank", title: "Not Found", status: 404, detail: expect.any(String), code: "NOT_FOUND" },
+    wrongMethod: { type: "about:blank", title: "Method Not Allowed", status: 405, detail: expect.any(String),
+      code: "UNIMPLEMENTED" } },
 ] as const;
 
 describe.each(forms)("the error format $name", ({ rest, contentType, ...want }) => {

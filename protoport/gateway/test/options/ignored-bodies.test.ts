@@ -25,11 +25,7 @@ describe("ignoreBodies", () => {
 
   describe.each(waysFor(transportNames))("%s", (transport) => {
     test.each<{ name: string; header: readonly Field[]; body: string }>([
-      {
-        name: "JSON for a path field",
-        header: [["content-type", "application/json"]],
-        body: '{"f_int64":"9"}',
-      },
+      { name: "JSON for a path field", header: [["content-type", "application/json"]], body: '{"f_int64":"9"}' },
       { name: "text", header: [["content-type", "text/plain"]], body: "{{{" },
       { name: "an unknown content coding", header: [["content-encoding", "snappy"]], body: "x" },
       { name: "no content type", header: [], body: "f_int64=9" },

@@ -29,34 +29,22 @@ describe("the option int64Numbers", () => {
   const rest: RestOptions = { service: () => ({ int64Numbers: true }) };
   const most = 9007199254740991n;
 
-  test.each<{ name: string; sink: MessageInitShape<typeof SinkSchema>; want: string }>([
-    {
-      name: "small integers",
-      sink: { fInt64: 7n, fUint64: 7n, fSint64: -7n },
-      want: '{"fInt64":7,"fUint64":7,"fSint64":-7}',
-    },
-    {
-      name: "the largest safe integers",
-      sink: { fInt64: most, fSint64: -most },
-      want: `{"fInt64":${most},"fSint64":-${most}}`,
-    },
-    { name: "2^53", sink: { fInt64: most + 1n }, want: '{"fInt64":"9007199254740992"}' },
-    { name: "the largest uint64", sink: { fUint64: 2n ** 64n - 1n }, want: '{"fUint64":"18446744073709551615"}' },
-    { name: "an integer below -2^53", sink: { fInt64: -most - 2n }, want: '{"fInt64":"-9007199254740993"}' },
-    { name: "integers in a list", sink: { ids: [1n, 2n ** 60n] }, want: '{"ids":[1,"1152921504606846976"]}' },
-    { name: "wrappers and JS_STRING fields", sink: { wInt64: 0n, longText: "7" }, want: '{"wInt64":0,"longText":7}' },
-    { name: "an integer in a nested message", sink: { nested: { number: 7n } }, want: '{"nested":{"number":7}}' },
-    {
-      name: "an integer in an Any",
-      sink: { any: anyPack(NestedSchema, create(NestedSchema, { number: 7n })) },
-      want: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","number":7}}',
-    },
-    {
-      name: "integer map keys",
-      sink: { nestedById: { "7": {} } },
-      want: '{"nestedById":{"7":{}}}',
-    },
-  ])("writes $name as $want in JSON", async ({ sink, want }) => {
+  test.each<[name: string, want: string, sink: MessageInitShape<typeof SinkSchema>]>([
+    ["small integers", '{"fInt64":7,"fUint64":7,"fSint64":-7}', { fInt64: 7n, fUint64: 7n, fSint64: -7n }],
+    ["the largest safe integers", `{"fInt64":${most},"fSint64":-${most}}`, { fInt64: most, fSint64: -most }],
+    ["2^53", '{"fInt64":"9007199254740992"}', { fInt64: most + 1n }],
+    ["the largest uint64", '{"fUint64":"18446744073709551615"}', { fUint64: 2n ** 64n - 1n }],
+    ["an integer below -2^53", '{"fInt64":"-9007199254740993"}', { fInt64: -most - 2n }],
+    ["integers in a list", '{"ids":[1,"1152921504606846976"]}', { ids: [1n, 2n ** 60n] }],
+    ["wrappers and JS_STRING fields", '{"wInt64":0,"longText":7}', { wInt64: 0n, longText: "7" }],
+    ["an integer in a nested message", '{"nested":{"number":7}}', { nested: { number: 7n } }],
+    [
+      "an integer in an Any",
+      '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","number":7}}',
+      { any: anyPack(NestedSchema, create(NestedSchema, { number: 7n })) },
+    ],
+    ["integer map keys", '{"nestedById":{"7":{}}}', { nestedById: { "7": {} } }],
+  ])("writes %s as %s in JSON", async (_name, want, sink) => {
     expect((await answersOf(sink, rest)).rest).toBe(`{"sink":${want}}`);
   });
 

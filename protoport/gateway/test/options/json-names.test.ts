@@ -61,9 +61,7 @@ async function ask({ gateway }: Served, method: string, target: string, body?: J
   return { status: response.status, json };
 }
 
-function queryOf({ document }: Served): readonly OpenApiParameter[] {
-  return document.paths["/names"]?.get?.parameters ?? [];
-}
+const queryOf = ({ document }: Served): readonly OpenApiParameter[] => document.paths["/names"]?.get?.parameters ?? [];
 
 /** Returns an object with a value at a path. */
 function nested([name, ...inner]: readonly string[], value: JsonValue): JsonValue {

@@ -36,9 +36,7 @@ const lenient = "lenient or ignoredQueryParameters";
 const sinkTool = "kitchensink.v1.KitchenSink.Create";
 const list = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
 
-function service(options: RestServiceOptions): Partial<GatewayOptions> {
-  return { rest: { service: () => options } };
-}
+const service = (options: RestServiceOptions): Partial<GatewayOptions> => ({ rest: { service: () => options } });
 
 /** Serves a client stream at {@link upload}. */
 function withUpload(options: RestServiceOptions): Partial<GatewayOptions> {
@@ -311,33 +309,13 @@ test.each(refusals)("the error for $request ($row) names the option $option that
   expect([accepted.httpStatus, accepted.text]).toEqual([200, expect.any(String)]);
 });
 
-test.each<{ name: string; nodeEnv: string | undefined; options: Partial<GatewayOptions>; isNamed: boolean }>([
-  {
-    name: "the client does not get the option's name with nameOptions: false",
-    nodeEnv: undefined,
-    options: { nameOptions: false },
-    isNamed: false,
-  },
-  {
-    name: "the client does not get the option's name with NODE_ENV=production",
-    nodeEnv: "production",
-    options: {},
-    isNamed: false,
-  },
-  {
-    name: "the client gets the option's name with nameOptions: true in production",
-    nodeEnv: "production",
-    options: { nameOptions: true },
-    isNamed: true,
-  },
-  {
-    name: "the client gets the option's name with NODE_ENV=development",
-    nodeEnv: "development",
-    options: {},
-    isNamed: true,
-  },
-  { name: "the client gets the option's name if NODE_ENV is unset", nodeEnv: undefined, options: {}, isNamed: true },
-])("$name", async ({ nodeEnv, options, isNamed }) => {
+test.each<[name: string, nodeEnv: string | undefined, options: Partial<GatewayOptions>, isNamed: boolean]>([
+  ["the client does not get the option's name with nameOptions: false", undefined, { nameOptions: false }, false],
+  ["the client does not get the option's name with NODE_ENV=production", "production", {}, false],
+  ["the client gets the option's name with nameOptions: true in production", "production", { nameOptions: true }, true],
+  ["the client gets the option's name with NODE_ENV=development", "development", {}, true],
+  ["the client gets the option's name if NODE_ENV is unset", undefined, {}, true],
+])("%s", async (_name, nodeEnv, options, isNamed) => {
   vi.stubEnv("NODE_ENV", nodeEnv);
   onTestFinished(() => void vi.unstubAllEnvs());
   const [refusal] = refusals;

@@ -35,20 +35,17 @@ const names: OptionNames<Options> = {
 };
 
 describe("refuseUnknownOptions()", () => {
-  test.each<{ name: string; options: object }>([
-    {
-      name: "known option names",
-      options: { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal },
-    },
-    { name: "the required option alone", options: {} },
-    { name: "undefined as an option's value", options: { readMaxBytes: undefined, limits: undefined } },
-    { name: "a string for an option that may be an object", options: { retry: "off" } },
-    { name: "an object for an option that may be a string", options: { retry: { attempts: 1 } } },
-    { name: "an array of objects", options: { issuers: [{ url: "a" }, { url: "b", audience: "c" }] } },
-    { name: "the least integers", options: { port: 1, waitMs: 0 } },
-    { name: "the greatest integers", options: { port: 65_535, waitMs: Number.POSITIVE_INFINITY } },
-    { name: "an object for an option with unchecked values", options: { readMaxBytes: { a: 1 } } },
-  ])("accepts $name without an error", ({ options }) => {
+  test.each<[name: string, options: object]>([
+    ["known option names", { readMaxBytes: 1, limits: { requests: 1 }, signal: new AbortController().signal }],
+    ["the required option alone", {}],
+    ["undefined as an option's value", { readMaxBytes: undefined, limits: undefined }],
+    ["a string for an option that may be an object", { retry: "off" }],
+    ["an object for an option that may be a string", { retry: { attempts: 1 } }],
+    ["an array of objects", { issuers: [{ url: "a" }, { url: "b", audience: "c" }] }],
+    ["the least integers", { port: 1, waitMs: 0 }],
+    ["the greatest integers", { port: 65_535, waitMs: Number.POSITIVE_INFINITY }],
+    ["an object for an option with unchecked values", { readMaxBytes: { a: 1 } }],
+  ])("accepts %s without an error", (_name, options) => {
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
   });
 

@@ -147,14 +147,10 @@ test("a selection does not apply to an error response", async () => {
   expect(await response.json()).toMatchObject({ error: { code: 404 } });
 });
 
-test.each<{ readonly name: string; readonly rest: RestOptions; readonly status: number }>([
-  { name: "a selection in the query is refused by default", rest: {}, status: 400 },
-  {
-    name: "a selection in the query is accepted with partialResponses",
-    rest: { service: () => ({ partialResponses: true }) },
-    status: 200,
-  },
-])("$name", async ({ rest, status }) => {
+test.each<[name: string, rest: RestOptions, status: number]>([
+  ["a selection in the query is refused by default", {}, 400],
+  ["a selection in the query is accepted with partialResponses", { service: () => ({ partialResponses: true }) }, 200],
+])("%s", async (_name, rest, status) => {
   const { fetch } = createGateway({
     rest,
     routes: (router) => void router.service(KitchenSink, { query: () => fromJson(EchoSchema, echo) }),

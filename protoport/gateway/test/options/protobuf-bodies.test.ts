@@ -17,10 +17,7 @@ import { EchoSchema, NestedSchema, SinkSchema } from "../../../testing/src/gen/k
 const types = ["application/x-protobuf", "application/protobuf", "application/octet-stream"];
 const [type = ""] = types;
 
-interface Sent {
-  readonly header?: readonly Field[];
-  readonly body?: string | Uint8Array;
-}
+type Sent = { readonly header?: readonly Field[]; readonly body?: string | Uint8Array };
 
 interface Received {
   readonly httpStatus: number;
@@ -45,9 +42,7 @@ function sinkOf(init: MessageInitShape<typeof SinkSchema>): Uint8Array {
   return toBinary(SinkSchema, create(SinkSchema, init));
 }
 
-function startWith(rest: RestOptions): Promise<TestGateway> {
-  return startKitchenSink({ nameOptions: false, rest });
-}
+const startWith = (rest: RestOptions): Promise<TestGateway> => startKitchenSink({ nameOptions: false, rest });
 
 /** Sends bytes as the body field, which is a message or a proto2 group of the same type. */
 async function statusOfPart(field: string): Promise<number> {
@@ -277,15 +272,11 @@ describe("prettyJson", () => {
   const query = "f_double=-0&f_string=a%22%7B%5B,:%5D%7D%5C&tags=x&tags=y&nested.text=";
 
   test.each([
-    { by: "Accept: application/json+pretty", header: [["accept", "application/json+pretty"] as const], suffix: "" },
-    { by: "?pretty", header: [], suffix: "&pretty" },
-    { by: "?pretty=", header: [], suffix: "&pretty=" },
-    {
-      by: "?pretty=true with Accept: application/json",
-      header: [["accept", "application/json"] as const],
-      suffix: "&pretty=true",
-    },
-  ])("$by indents the JSON response", async ({ header, suffix }) => {
+    ["Accept: application/json+pretty", [["accept", "application/json+pretty"] as const], ""],
+    ["?pretty", [], "&pretty"],
+    ["?pretty=", [], "&pretty="],
+    ["?pretty=true with Accept: application/json", [["accept", "application/json"] as const], "&pretty=true"],
+  ])("%s indents the JSON response", async (_by, header, suffix) => {
     const received = await exchange(gateway.address, `GET /v1/query?${query}${suffix}`, { header });
     expect(received).toMatchObject({ httpStatus: 200, contentType: "application/json" });
     expect(String(received.body)).toBe(pretty);

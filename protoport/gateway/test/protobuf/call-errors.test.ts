@@ -6,20 +6,10 @@ import { httpStatusOf } from "../../src/protocols/rest/rules/index.ts";
 const cause = new TypeError("why");
 
 test.each([
-  { name: "the default code and HTTP status", more: {}, code: Code.InvalidArgument, httpStatus: 415 },
-  {
-    name: "another code and its standard HTTP status",
-    more: { code: Code.Unimplemented },
-    code: Code.Unimplemented,
-    httpStatus: 501,
-  },
-  {
-    name: "the default code and another HTTP status",
-    more: { httpStatus: 422, cause },
-    code: Code.InvalidArgument,
-    httpStatus: 422,
-  },
-])("problem() sets $name, and withMessage() keeps them", ({ more, code, httpStatus }) => {
+  ["the default code and HTTP status", {}, Code.InvalidArgument, 415],
+  ["another code and its standard HTTP status", { code: Code.Unimplemented }, Code.Unimplemented, 501],
+  ["the default code and another HTTP status", { httpStatus: 422, cause }, Code.InvalidArgument, 422],
+])("problem() sets %s, and withMessage() keeps them", (_name, more, code, httpStatus) => {
   const error = problem("ERR_CONTENT_TYPE", "one", more);
   expect([error.rawMessage, error.cause]).toEqual(["one", "cause" in more ? cause : undefined]);
   for (const copy of [error, withMessage(error, "another")]) {

@@ -164,11 +164,7 @@ const protocolCases: Readonly<Record<Protocol, ProtocolCases>> = {
       refusal: grpcWebError(Code.PermissionDenied, closed),
       deadline: grpcWebError(Code.DeadlineExceeded, timedOut),
       tooLarge: grpcWebError(Code.ResourceExhausted, tooLarge),
-      stream: {
-        httpStatus: 200,
-        header: grpcWebHeader,
-        body: envelopes(...twoReadings, [0x80, "grpc-status: 0\r\n"]),
-      },
+      stream: { httpStatus: 200, header: grpcWebHeader, body: envelopes(...twoReadings, [0x80, "grpc-status: 0\r\n"]) },
     },
   },
   mcp: {

@@ -75,17 +75,11 @@ const writeMaxBytes = 200;
 const tooLong = "x".repeat(writeMaxBytes);
 
 /** An RPC, the message that every case sends, and the response. */
+// oxfmt-ignore
 const kinds = [
   { kind: "unary", method: getReading, sent: 1, received: [{ sensor: "a", degreesCelsius: 1.5 }] },
-  {
-    kind: "server stream",
-    method: watchReadings,
-    sent: 1,
-    received: [
-      { sensor: "a", degreesCelsius: 1 },
-      { sensor: "a", degreesCelsius: 2 },
-    ],
-  },
+  { kind: "server stream", method: watchReadings, sent: 1,
+    received: [{ sensor: "a", degreesCelsius: 1 }, { sensor: "a", degreesCelsius: 2 }] },
   { kind: "client stream", method: recordReadings, sent: 2, received: [{ count: 2, meanDegreesCelsius: 1.5 }] },
 ] as const;
 

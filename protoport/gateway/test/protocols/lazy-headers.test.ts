@@ -21,19 +21,16 @@ describe("LazyHeaders", () => {
       ["set-cookie", "b=2"],
     ]),
   ];
-  test.each<{ name: string; read: (headers: Headers) => readonly (readonly string[])[] }>([
-    { name: "a spread", read: (headers) => [...headers] },
-    { name: "entries()", read: (headers) => [...headers.entries()] },
-    { name: "keys() and values()", read: (headers) => zip([...headers.keys()], [...headers.values()]) },
-    { name: "forEach()", read: forEachEntry },
-    { name: "new Headers(it)", read: (headers) => [...new Headers(headers)] },
-    { name: "a fetch Request", read: (headers) => [...new Request("http://localhost/", { headers }).headers] },
-    { name: "a fetch Response", read: (headers) => [...new Response(null, { headers }).headers] },
-    {
-      name: "a spread after getSetCookie()",
-      read: (headers) => (headers.getSetCookie().length === 2 ? [...headers] : []),
-    },
-  ])("lets $name read all fields", ({ read }) => {
+  test.each<[name: string, read: (headers: Headers) => readonly (readonly string[])[]]>([
+    ["a spread", (headers) => [...headers]],
+    ["entries()", (headers) => [...headers.entries()]],
+    ["keys() and values()", (headers) => zip([...headers.keys()], [...headers.values()])],
+    ["forEach()", forEachEntry],
+    ["new Headers(it)", (headers) => [...new Headers(headers)]],
+    ["a fetch Request", (headers) => [...new Request("http://localhost/", { headers }).headers]],
+    ["a fetch Response", (headers) => [...new Response(null, { headers }).headers]],
+    ["a spread after getSetCookie()", (headers) => (headers.getSetCookie().length === 2 ? [...headers] : [])],
+  ])("lets %s read all fields", (_name, read) => {
     expect(read(new LazyHeaders(fields))).toEqual(want);
   });
 
@@ -94,11 +91,7 @@ describe("LazyHeaders", () => {
   });
 });
 
-interface Call {
-  readonly method: string;
-  readonly name: string;
-  readonly value: string;
-}
+type Call = { readonly method: string; readonly name: string; readonly value: string };
 
 function perform(headers: Headers, { method, name, value }: Call): unknown {
   switch (method) {

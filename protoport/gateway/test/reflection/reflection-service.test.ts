@@ -96,33 +96,25 @@ test("listServices returns all services", async () => {
   });
 });
 
-test.each<[name: string, question: Question, want: string[]]>([
-  ["a file by its name", { case: "fileByFilename", value: "greenhouse/v1/greenhouse.proto" }, greenhouseFiles],
-  ["a service", { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService" }, greenhouseFiles],
-  ["a method", { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService.WaterBed" }, greenhouseFiles],
+test.each<[name: string, question: Question, want: string[]]>(
+  // oxfmt-ignore
   [
-    "one of several methods",
-    { case: "fileContainingSymbol", value: "grpc.health.v1.Health.Watch" },
-    ["grpc/health/v1/health.proto"],
+    ["a file by its name", { case: "fileByFilename", value: "greenhouse/v1/greenhouse.proto" }, greenhouseFiles],
+    ["a service", { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService" }, greenhouseFiles],
+    ["a method", { case: "fileContainingSymbol", value: "greenhouse.v1.GreenhouseService.WaterBed" }, greenhouseFiles],
+    ["one of several methods", { case: "fileContainingSymbol", value: "grpc.health.v1.Health.Watch" },
+      ["grpc/health/v1/health.proto"]],
+    ["a message", { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest" }, greenhouseFiles],
+    ["a field", { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest.bed" }, greenhouseFiles],
+    ["an enum", { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus" },
+      ["grpc/health/v1/health.proto"]],
+    ["a value of an enum",
+      { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus.SERVING" },
+      ["grpc/health/v1/health.proto"]],
+    ["an extension", { case: "fileContainingSymbol", value: "google.api.http" },
+      ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"]],
   ],
-  ["a message", { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest" }, greenhouseFiles],
-  ["a field", { case: "fileContainingSymbol", value: "greenhouse.v1.WaterBedRequest.bed" }, greenhouseFiles],
-  [
-    "an enum",
-    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus" },
-    ["grpc/health/v1/health.proto"],
-  ],
-  [
-    "a value of an enum",
-    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.ServingStatus.SERVING" },
-    ["grpc/health/v1/health.proto"],
-  ],
-  [
-    "an extension",
-    { case: "fileContainingSymbol", value: "google.api.http" },
-    ["google/api/annotations.proto", "google/api/http.proto", "google/protobuf/descriptor.proto"],
-  ],
-])("a request for %s returns its file first, then the imported files", async (_, question, want) => {
+)("a request for %s returns its file first, then the imported files", async (_, question, want) => {
   expect(await filesOf(question)).toEqual(want);
 });
 

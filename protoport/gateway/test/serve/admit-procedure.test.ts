@@ -50,52 +50,25 @@ interface NamedRequest {
   readonly http2?: boolean;
 }
 
+// oxfmt-ignore
 const named: readonly NamedRequest[] = [
   { name: "a REST call", procedure: water, request: post("/beds/7:water", "application/json", malformed) },
-  {
-    name: "a REST call by another method",
-    procedure: water,
-    request: { httpMethod: "PUT", path: water, header: [json] },
-    admittedCode: Code.Unimplemented,
-  },
+  { name: "a REST call by another method", procedure: water,
+    request: { httpMethod: "PUT", path: water, header: [json] }, admittedCode: Code.Unimplemented },
   { name: "a Connect call", procedure: water, request: rpcRequest(wireFormats["connect-json"], malformed, [], water) },
-  {
-    name: "a Connect call by GET",
-    procedure: read,
-    request: { httpMethod: "GET", path: `${read}?encoding=json&message=%7B`, header: [] },
-  },
-  {
-    name: "a Connect stream",
-    procedure: watch,
-    request: post(watch, "application/connect+json", encodeEnvelope(0, malformed)),
-    refusedStatus: 200,
-  },
-  {
-    name: "a gRPC-Web call",
-    procedure: water,
-    request: rpcRequest(wireFormats["grpc-web-json"], malformed, [], water),
-    refusedStatus: 200,
-  },
-  {
-    name: "a gRPC call",
-    procedure: water,
-    request: rpcRequest(wireFormats["grpc-json"], malformed, [], water),
-    refusedStatus: 200,
-    http2: true,
-  },
-  {
-    name: "a gRPC stream",
-    procedure: watch,
-    request: rpcRequest(wireFormats["grpc-json"], malformed, [], watch),
-    refusedStatus: 200,
-    http2: true,
-  },
+  { name: "a Connect call by GET", procedure: read,
+    request: { httpMethod: "GET", path: `${read}?encoding=json&message=%7B`, header: [] } },
+  { name: "a Connect stream", procedure: watch,
+    request: post(watch, "application/connect+json", encodeEnvelope(0, malformed)), refusedStatus: 200 },
+  { name: "a gRPC-Web call", procedure: water, request: rpcRequest(wireFormats["grpc-web-json"], malformed, [], water),
+    refusedStatus: 200 },
+  { name: "a gRPC call", procedure: water, request: rpcRequest(wireFormats["grpc-json"], malformed, [], water),
+    refusedStatus: 200, http2: true },
+  { name: "a gRPC stream", procedure: watch, request: rpcRequest(wireFormats["grpc-json"], malformed, [], watch),
+    refusedStatus: 200, http2: true },
   { name: "a tool call", procedure: water, request: callTool(water, { liters: "many" }) },
-  {
-    name: "a tool call after initialize",
-    procedure: water,
-    request: initializedRequest("tools/call", { name: toolNameOf(water), arguments: { liters: "many" } }),
-  },
+  { name: "a tool call after initialize", procedure: water,
+    request: initializedRequest("tools/call", { name: toolNameOf(water), arguments: { liters: "many" } }) },
   { name: "a tool call of a stream", procedure: watch, request: callTool(watch, { count: "many" }) },
 ];
 

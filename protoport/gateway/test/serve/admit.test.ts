@@ -46,13 +46,9 @@ function ask(httpMethod: string, path: string, header: readonly Field[] = []): H
   return { httpMethod, path, header };
 }
 
-function get(path: string): HttpRequest {
-  return ask("GET", path);
-}
+const get = (path: string): HttpRequest => ask("GET", path);
 
-function post(path: string, body: Uint8Array): HttpRequest {
-  return { ...ask("POST", path, [json]), body };
-}
+const post = (path: string, body: Uint8Array): HttpRequest => ({ ...ask("POST", path, [json]), body });
 
 const both: readonly HttpVersion[] = ["1.1", "2"];
 const connectGet = `${getReadingProcedure}?encoding=json&message=%7B%7D`;
@@ -70,57 +66,29 @@ const preflight: readonly Field[] = [
 const water = waterBedProcedure;
 const beds = "/beds/7:water";
 
+// oxfmt-ignore
 const rows: readonly Row[] = [
   { name: "a gRPC call", request: rpc("grpc", water), protocol: "grpc", procedure: water, refusedStatus: 200 },
   { name: "a gRPC stream", request: rpc("grpc", watch), protocol: "grpc", procedure: watch, refusedStatus: 200 },
-  {
-    name: "a gRPC-Web call",
-    request: rpc("grpc-web", water),
-    protocol: "grpc-web",
-    procedure: water,
-    refusedStatus: 200,
-  },
-  {
-    name: "a gRPC-Web call in text",
-    request: rpc("grpc-web-text", water),
-    protocol: "grpc-web",
-    procedure: water,
-    refusedStatus: 200,
-  },
+  { name: "a gRPC-Web call", request: rpc("grpc-web", water), protocol: "grpc-web", procedure: water,
+    refusedStatus: 200 },
+  { name: "a gRPC-Web call in text", request: rpc("grpc-web-text", water), protocol: "grpc-web", procedure: water,
+    refusedStatus: 200 },
   { name: "a Connect call", request: rpc("connect-proto", water), protocol: "connect", procedure: water },
   { name: "a Connect call by GET", request: get(connectGet), protocol: "connect", procedure: getReadingProcedure },
   { name: "a Connect stream", request: connectStream, protocol: "connect", procedure: watch, refusedStatus: 200 },
   { name: "a REST call", request: post(beds, Buffer.from("{}")), protocol: "rest", procedure: water },
-  {
-    name: "a body over the limit",
-    request: post(beds, Buffer.alloc(2000, " ")),
-    protocol: "rest",
-    procedure: water,
-    httpStatus: 413,
-  },
+  { name: "a body over the limit", request: post(beds, Buffer.alloc(2000, " ")), protocol: "rest", procedure: water,
+    httpStatus: 413 },
   { name: "an endpoint that is not open", request: get("/closed"), protocol: "rest" },
   { name: "an endpoint by another method", request: ask("PUT", "/open"), protocol: "rest", httpStatus: 405 },
   { name: "an unknown path", request: get("/nothing"), protocol: "rest", httpStatus: 404 },
   { name: "a malformed path", request: get("/sensors/%zz/reading"), protocol: "rest", httpStatus: 400 },
   { name: "another method on a path of REST", request: ask("DELETE", beds), protocol: "rest", httpStatus: 405 },
-  {
-    name: "a gRPC call of an unknown RPC",
-    request: rpc("grpc", "/a.B/C"),
-    protocol: "grpc",
-    refusedStatus: 200,
-  },
-  {
-    name: "a Connect call of an unknown RPC",
-    request: rpc("connect-json", "/a.B/C"),
-    protocol: "connect",
-    httpStatus: 404,
-  },
-  {
-    name: "a preflight with CORS off",
-    request: ask("OPTIONS", beds, preflight),
-    protocol: "rest",
-    httpStatus: 405,
-  },
+  { name: "a gRPC call of an unknown RPC", request: rpc("grpc", "/a.B/C"), protocol: "grpc", refusedStatus: 200 },
+  { name: "a Connect call of an unknown RPC", request: rpc("connect-json", "/a.B/C"), protocol: "connect",
+    httpStatus: 404 },
+  { name: "a preflight with CORS off", request: ask("OPTIONS", beds, preflight), protocol: "rest", httpStatus: 405 },
 ];
 
 const cases = rows.flatMap(({ httpStatus = 200, refusedStatus = 401, procedure, ...row }) =>

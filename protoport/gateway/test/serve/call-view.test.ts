@@ -71,54 +71,31 @@ describe.each(waysFor(callings))("a unary call by $name", (calling) => {
       expect(received).toEqual(["a, b", "AAEC/w"]);
     });
 
-    test.each<{ name: string; interceptor: Interceptor; want: string }>([
-      {
-        name: "a copy of the request",
-        interceptor: (next) => (request) => next({ ...request }),
-        want: "sent none false",
-      },
-      {
-        name: "a header changed in place",
-        interceptor: (next) => (request) => {
-          request.header.set("x-sent", "changed");
-          return next(request);
-        },
-        want: "changed none false",
-      },
-      {
-        name: "a new header",
-        interceptor: (next) => (request) => next({ ...request, header: new Headers({ "x-sent": "replaced" }) }),
-        want: "replaced none false",
-      },
-      {
-        name: "a context value",
-        interceptor: (next) => (request) => {
-          request.contextValues.set(noteKey, "set");
-          return next(request);
-        },
-        want: "sent set false",
-      },
-      {
-        name: "new context values",
-        interceptor: (next) => (request) =>
-          next({ ...request, contextValues: createContextValues().set(noteKey, "replaced") }),
-        want: "sent replaced false",
-      },
-      {
-        name: "a new signal",
-        interceptor: (next) => (request) => next({ ...request, signal: otherSignal }),
-        want: "sent none true",
-      },
-      {
-        name: "a second call",
-        interceptor: (next) => async (request) => {
-          await next(request);
-          request.contextValues.set(noteKey, "again");
-          return await next(request);
-        },
-        want: "sent again false",
-      },
-    ])("gets $name from an interceptor", async ({ interceptor, want }) => {
+    test.each<[name: string, interceptor: Interceptor, want: string]>(
+      // oxfmt-ignore
+      [
+        ["a copy of the request", (next) => (request) => next({ ...request }), "sent none false"],
+        ["a header changed in place", (next) => (request) => {
+            request.header.set("x-sent", "changed");
+            return next(request);
+          }, "changed none false"],
+        ["a new header", (next) => (request) => next({ ...request, header: new Headers({ "x-sent": "replaced" }) }),
+          "replaced none false"],
+        ["a context value", (next) => (request) => {
+            request.contextValues.set(noteKey, "set");
+            return next(request);
+          }, "sent set false"],
+        ["new context values",
+          (next) => (request) => next({ ...request, contextValues: createContextValues().set(noteKey, "replaced") }),
+          "sent replaced false"],
+        ["a new signal", (next) => (request) => next({ ...request, signal: otherSignal }), "sent none true"],
+        ["a second call", (next) => async (request) => {
+            await next(request);
+            request.contextValues.set(noteKey, "again");
+            return await next(request);
+          }, "sent again false"],
+      ],
+    )("gets %s from an interceptor", async (_name, interceptor, want) => {
       await using greenhouse = await start(
         {
           waterBed: (_, { requestHeader, values, signal }) => ({

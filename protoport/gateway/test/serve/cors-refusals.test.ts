@@ -21,10 +21,7 @@ function corsFields({ header }: Pick<HttpResponse, "header">): Field[] {
 }
 
 const policies = [
-  {
-    origins: "*" as const,
-    want: [["access-control-allow-origin", "*"]],
-  },
+  { origins: "*" as const, want: [["access-control-allow-origin", "*"]] },
   {
     origins: [shop],
     want: [
@@ -82,30 +79,19 @@ describe.each(policies)("with the origins $origins", ({ origins, want }) => {
 });
 
 const origin = `Origin: ${shop}\r\n`;
+// oxfmt-ignore
 const unread = [
-  {
-    name: "an expectation that cannot be met",
-    httpStatus: 417,
-    sent: "GET /beds/7 HTTP/1.1\r\nhost: x\r\nexpect: x\r\n",
-  },
-  {
-    name: "an unknown transfer coding",
-    httpStatus: 400,
-    sent: "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ntransfer-encoding: tar\r\n",
-  },
+  { name: "an expectation that cannot be met", httpStatus: 417,
+    sent: "GET /beds/7 HTTP/1.1\r\nhost: x\r\nexpect: x\r\n" },
+  { name: "an unknown transfer coding", httpStatus: 400,
+    sent: "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ntransfer-encoding: tar\r\n" },
   { name: "a malformed field", httpStatus: 400, sent: "GET /beds/7 HTTP/1.1\r\nhost: x\r\nfo o: bar\r\n" },
   { name: "a missing Host", httpStatus: 400, sent: "GET /beds/7 HTTP/1.1\r\n" },
   { name: "an unsupported version of HTTP", httpStatus: 400, sent: "GET /beds/7 HTTP/4.0\r\nhost: x\r\n" },
-  {
-    name: "a header over every limit",
-    httpStatus: 431,
-    sent: `GET /beds/7 HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(5_000)}\r\n`,
-  },
-  {
-    name: "a body that does not arrive",
-    httpStatus: 408,
-    sent: "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n",
-  },
+  { name: "a header over every limit", httpStatus: 431,
+    sent: `GET /beds/7 HTTP/1.1\r\nhost: x\r\nx: ${"y".repeat(5_000)}\r\n` },
+  { name: "a body that does not arrive", httpStatus: 408,
+    sent: "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n" },
 ];
 
 describe("a request that is not read", () => {

@@ -69,6 +69,7 @@ interface Row {
 
 const empty = Buffer.alloc(0);
 
+// oxfmt-ignore
 const rows: readonly Row[] = [
   { name: "curl, which sends neither field,", header: [], httpStatus: 200 },
   { name: "curl with a cookie", header: [cookie], httpStatus: 200 },
@@ -99,18 +100,10 @@ const rows: readonly Row[] = [
   { name: "a form of this site", header: [site("same-origin"), type("text/plain")], httpStatus: 415 },
   { name: "JSON from another site", header: [site("cross-site"), type("application/json")], httpStatus: 200 },
   { name: "a longer type from another site", header: [site("cross-site"), type("text/plainer")], httpStatus: 415 },
-  {
-    name: "Connect from another site",
-    header: [site("cross-site"), type("application/json")],
-    request: { path: waterBedProcedure },
-    httpStatus: 200,
-  },
-  {
-    name: "gRPC-Web from another site",
-    header: [site("cross-site"), type("application/grpc-web+proto")],
-    request: { path: waterBedProcedure, body: encodeEnvelope(0, empty) },
-    httpStatus: 200,
-  },
+  { name: "Connect from another site", header: [site("cross-site"), type("application/json")],
+    request: { path: waterBedProcedure }, httpStatus: 200 },
+  { name: "gRPC-Web from another site", header: [site("cross-site"), type("application/grpc-web+proto")],
+    request: { path: waterBedProcedure, body: encodeEnvelope(0, empty) }, httpStatus: 200 },
   { name: "an RPC's path from another site", header: [site("cross-site")], request: { path: waterBedProcedure } },
   { name: "an endpoint from another site", header: [site("cross-site")], request: { path: "/hook" } },
   { name: "an endpoint from another server", header: [], request: { path: "/hook" }, httpStatus: 200 },

@@ -32,9 +32,7 @@ function rpc(format: keyof typeof wireFormats, procedure: string, body: Uint8Arr
   return rpcRequest(wireFormats[format], body, [], procedure);
 }
 
-function get(path: string): HttpRequest {
-  return { httpMethod: "GET", path, header: [] };
-}
+const get = (path: string): HttpRequest => ({ httpMethod: "GET", path, header: [] });
 
 // If a fault of the program prevents any response, only the affected request ends without a response.
 describe.each(http2Servers)("a failed response on %s", (http2) => {
@@ -43,19 +41,21 @@ describe.each(http2Servers)("a failed response on %s", (http2) => {
     throw new ConnectError("not you ".repeat(200), Code.PermissionDenied, undefined, unwritable);
   };
   const connectCall = rpc("connect-json", waterBedProcedure, Buffer.from("{}"));
-  test.each<{ name: string; request: HttpRequest; waterBed?: () => never; options?: Partial<GatewayOptions> }>([
-    { name: "a refusal by admit", request: connectCall, options: { admit: refuse } },
-    { name: "an asynchronous refusal by admit", request: connectCall, options: { admit: async () => refuse() } },
-    { name: "an error thrown by a handler", request: connectCall, waterBed: refuse },
-    {
-      name: "an error that cannot be compressed",
-      request: { ...connectCall, header: [...connectCall.header, ["accept-encoding", "gzip"]] },
-      waterBed: () => {
+  test.each<
+    [name: string, request: HttpRequest, options?: Partial<GatewayOptions> | undefined, waterBed?: () => never]
+  >([
+    ["a refusal by admit", connectCall, { admit: refuse }],
+    ["an asynchronous refusal by admit", connectCall, { admit: async () => refuse() }],
+    ["an error thrown by a handler", connectCall, undefined, refuse],
+    [
+      "an error that cannot be compressed",
+      { ...connectCall, header: [...connectCall.header, ["accept-encoding", "gzip"]] },
+      { acceptCompression: [brokenGzip] },
+      () => {
         throw new ConnectError("not you ".repeat(200), Code.PermissionDenied);
       },
-      options: { acceptCompression: [brokenGzip] },
-    },
-  ])("for $name ends only its own request", async ({ request, waterBed, options = {} }) => {
+    ],
+  ])("for %s ends only its own request", async (_name, request, options = {}, waterBed) => {
     await using greenhouse = await startGreenhouse(waterBed === undefined ? {} : { waterBed }, options, { http2 });
     for (const version of versionsBy[http2]) {
       const before = greenhouse.completedRequests.length;
@@ -82,9 +82,7 @@ describe.each(http2Servers)("a failed response on %s", (http2) => {
   });
 });
 
-function later(handle: Endpoint["handle"]): Endpoint {
-  return { path: "/page", open: true, handle };
-}
+const later = (handle: Endpoint["handle"]): Endpoint => ({ path: "/page", open: true, handle });
 
 describe.each(http2Servers)("an asynchronous endpoint on %s", (http2) => {
   test.each<{ name: string; handle: Endpoint["handle"]; want: { httpStatus: number; text: string } }>([

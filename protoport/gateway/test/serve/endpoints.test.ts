@@ -52,9 +52,7 @@ const transportFields: Endpoint = {
 };
 const form: Endpoint = { ...page, path: "/form", httpMethods: ["GET", "POST"] };
 
-function sign(body: Uint8Array): Field {
-  return ["x-signature", createHmac("sha256", secret).update(body).digest("hex")];
-}
+const sign = (body: Uint8Array): Field => ["x-signature", createHmac("sha256", secret).update(body).digest("hex")];
 
 describe("an endpoint with methods other than GET", () => {
   let gateway: EveryTransport;
@@ -230,24 +228,24 @@ test.each([
 
 // The client decides when its body ends, so a body promise that the endpoint ignores must not exit the process.
 describe.each(waysFor(transportNames))("an endpoint that has started reading a body, over %s", (transport) => {
-  test.each<{ name: string; handle: Endpoint["handle"] }>([
-    {
-      name: "synchronously",
-      handle: ({ readBody }) => {
+  test.each<[name: string, handle: Endpoint["handle"]]>([
+    [
+      "synchronously",
+      ({ readBody }) => {
         void readBody(4);
         return { httpStatus: 401, body: "" };
       },
-    },
-    {
-      name: "asynchronously",
-      handle: async ({ readBody }) => {
+    ],
+    [
+      "asynchronously",
+      async ({ readBody }) => {
         const body = readBody(4);
         await new Promise(setImmediate);
         if (body !== undefined) throw new ConnectError("the signature is wrong", Code.Unauthenticated);
         return { httpStatus: 200, body: "" };
       },
-    },
-  ])("may respond $name before the body arrives", async ({ handle }) => {
+    ],
+  ])("may respond %s before the body arrives", async (_name, handle) => {
     const unhandled: unknown[] = [];
     const record = (reason: unknown): void => void unhandled.push(reason);
     process.on("unhandledRejection", record);

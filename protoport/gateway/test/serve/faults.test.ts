@@ -30,30 +30,28 @@ const water: HttpRequest = {
 const tenantKey = createContextKey<string | undefined>(undefined);
 const both: readonly HttpVersion[] = ["1.1", "2"];
 
-interface Fault {
-  readonly error: unknown;
-  readonly what: string;
-}
+type Fault = { readonly error: unknown; readonly what: string };
 
 /** Returns options that collect the reported faults. */
 function collecting(faults: Fault[]): Pick<GatewayOptions, "onFault"> {
   return { onFault: (error, what) => void faults.push({ error, what }) };
 }
 
-function throws(error: unknown): () => never {
-  return () => {
+const throws =
+  (error: unknown): (() => never) =>
+  () => {
     throw error;
   };
-}
 
 async function* yielding(message: object): AsyncGenerator<object> {
   yield message;
 }
 
 /** Returns a function that rejects, which the callbacks' types allow. */
-function rejects(error: Error): () => unknown {
-  return () => Promise.reject(error);
-}
+const rejects =
+  (error: Error): (() => unknown) =>
+  () =>
+    Promise.reject(error);
 
 const failure = new Error("no metrics today");
 
@@ -94,28 +92,16 @@ describe("a callback that fails", () => {
     expect(faults).toMatchObject([{ error: { message: "one" } }, { error: { message: "another" } }]);
   });
 
-  test.each<{ name: string; failures: readonly (() => never)[]; reports: number }>([
-    {
-      name: "at most 64 times with different messages",
-      failures: Array.from({ length: 100 }, (_, n) => throws(new Error(`order ${n}`))),
-      reports: 64,
-    },
-    {
-      name: "once per line that throws the same message",
-      failures: [throws(new Error("a")), throws(new Error("a"))],
-      reports: 2,
-    },
-    {
-      name: "once per type of thrown value",
-      failures: [1, 2, "a", "b"].map(throws),
-      reports: 2,
-    },
-    {
-      name: "once for unreadable errors",
-      failures: unreadableErrors.slice(1).map(({ create }) => throws(create())),
-      reports: 1,
-    },
-  ])("is reported $name when it fails repeatedly", ({ failures, reports }) => {
+  test.each<[name: string, failures: readonly (() => never)[], reports: number]>([
+    [
+      "at most 64 times with different messages",
+      Array.from({ length: 100 }, (_, n) => throws(new Error(`order ${n}`))),
+      64,
+    ],
+    ["once per line that throws the same message", [throws(new Error("a")), throws(new Error("a"))], 2],
+    ["once per type of thrown value", [1, 2, "a", "b"].map(throws), 2],
+    ["once for unreadable errors", unreadableErrors.slice(1).map(({ create }) => throws(create())), 1],
+  ])("is reported %s when it fails repeatedly", (_name, failures, reports) => {
     const faults: Fault[] = [];
     const guarded = guardCallback(
       "f",
@@ -154,11 +140,7 @@ describe("the request id of a reported fault", () => {
         want: "r-2",
       },
       { name: "may have 128 characters", header: [["x-request-id", "r".repeat(128)]], want: "r".repeat(128) },
-      {
-        name: "may not exceed 128 characters",
-        header: [["x-request-id", "r".repeat(129)]],
-        want: undefined,
-      },
+      { name: "may not exceed 128 characters", header: [["x-request-id", "r".repeat(129)]], want: undefined },
       { name: "may not contain a space", header: [["x-request-id", "r 1"]], want: undefined },
       { name: "may not contain a non-ASCII character", header: [["x-request-id", "r\u00e4"]], want: undefined },
     ],
@@ -217,22 +199,14 @@ describe("toError", () => {
       throw "rain";
     },
   };
-  test.each<{ name: string; waterBed: () => object; interceptors: readonly Interceptor[] }>([
-    { name: "converts an error thrown by a handler", waterBed: throws("rain"), interceptors: [] },
-    { name: "converts the error of a handler that rejects", waterBed: () => Promise.reject("rain"), interceptors: [] },
-    {
-      name: "converts a handler's error that passed an interceptor",
-      waterBed: throws("rain"),
-      interceptors: [passing],
-    },
-    { name: "converts an error thrown by an interceptor", waterBed: () => ({}), interceptors: [failing] },
-    { name: "converts the error of an unreadable response message", waterBed: () => unreadable, interceptors: [] },
-    {
-      name: "converts the error of an unreadable response message that passed an interceptor",
-      waterBed: () => unreadable,
-      interceptors: [passing],
-    },
-  ])("$name", async ({ waterBed, interceptors }) => {
+  test.each<[name: string, waterBed: () => object, interceptors: readonly Interceptor[]]>([
+    ["converts an error thrown by a handler", throws("rain"), []],
+    ["converts the error of a handler that rejects", () => Promise.reject("rain"), []],
+    ["converts a handler's error that passed an interceptor", throws("rain"), [passing]],
+    ["converts an error thrown by an interceptor", () => ({}), [failing]],
+    ["converts the error of an unreadable response message", () => unreadable, []],
+    ["converts the error of an unreadable response message that passed an interceptor", () => unreadable, [passing]],
+  ])("%s", async (_name, waterBed, interceptors) => {
     await using greenhouse = await startGreenhouse({ waterBed }, { toError, interceptors: [...interceptors] });
     for (const version of both) {
       const response = await exchange(greenhouse.address, version, { ...water, body: Buffer.of() });
@@ -245,19 +219,15 @@ describe("toError", () => {
       throw "rain";
     },
   };
-  test.each<{ name: string; watchReadings: () => AsyncIterable<object>; interceptors: readonly Interceptor[] }>([
-    { name: "converts an error thrown by a stream", watchReadings: throws("rain"), interceptors: [] },
-    {
-      name: "converts the error of an unreadable stream message",
-      watchReadings: () => yielding(unreadableReading),
-      interceptors: [],
-    },
-    {
-      name: "converts the error of an unreadable stream message that passed an interceptor",
-      watchReadings: () => yielding(unreadableReading),
-      interceptors: [passing],
-    },
-  ])("$name", async ({ watchReadings, interceptors }) => {
+  test.each<[name: string, watchReadings: () => AsyncIterable<object>, interceptors: readonly Interceptor[]]>([
+    ["converts an error thrown by a stream", throws("rain"), []],
+    ["converts the error of an unreadable stream message", () => yielding(unreadableReading), []],
+    [
+      "converts the error of an unreadable stream message that passed an interceptor",
+      () => yielding(unreadableReading),
+      [passing],
+    ],
+  ])("%s", async (_name, watchReadings, interceptors) => {
     await using greenhouse = await startGreenhouse({ watchReadings }, { toError, interceptors: [...interceptors] });
     const request: HttpRequest = {
       httpMethod: "POST",
@@ -322,16 +292,11 @@ describe("the fault for an unwritable response", () => {
   };
   const refuse = throws(new ConnectError("not you", Code.PermissionDenied, undefined, unwritable));
   test.each([
-    { name: "an error", handlers: { waterBed: refuse }, options: {}, request: unary },
-    { name: "a stream's error", handlers: { watchReadings: refuse }, options: {}, request: stream },
-    { name: "a refusal by admit", handlers: {}, options: { admit: refuse }, request: unary },
-    {
-      name: "a refusal of an unknown path",
-      handlers: {},
-      options: { admit: refuse },
-      request: { ...unary, path: "/nowhere" },
-    },
-  ])("is reported for $name, and the exchange is reset", async ({ handlers, options, request }) => {
+    ["an error", { waterBed: refuse }, {}, unary],
+    ["a stream's error", { watchReadings: refuse }, {}, stream],
+    ["a refusal by admit", {}, { admit: refuse }, unary],
+    ["a refusal of an unknown path", {}, { admit: refuse }, { ...unary, path: "/nowhere" }],
+  ])("is reported for %s, and the exchange is reset", async (_name, handlers, options, request) => {
     const faults: Fault[] = [];
     await using greenhouse = await startGreenhouse(handlers, { ...options, ...collecting(faults) });
     for (const version of both) await expect(exchange(greenhouse.address, version, request)).rejects.toThrow();

@@ -58,6 +58,7 @@ function observing(name: string, httpStatus: number): Row["wants"] {
   return { returns: [httpStatus], resolves: [httpStatus], throws: failed, rejects: failed };
 }
 
+// oxfmt-ignore
 const hooks: Readonly<Record<Hook, Row>> = {
   admit: { wants: deciding },
   requestGate: { wants: deciding },
@@ -66,26 +67,13 @@ const hooks: Readonly<Record<Hook, Row>> = {
   onResponse: { wants: observing("onResponse", 200) },
   // If `onFault` itself fails, the failure is only printed.
   onFault: { handle: fault, wants: { returns: [500], resolves: [500], throws: [500], rejects: [500] } },
-  toError: {
-    value: converted,
-    handle: fail,
-    wants: {
-      returns: [409],
-      resolves: [500, "toError failed"],
-      throws: [403, "toError failed"],
-      rejects: [500, "toError failed"],
-    },
-  },
-  clientAddress: {
-    value: "192.0.2.1",
-    transports: ["a handler in node:http", "a handler in node:http2"],
-    wants: { returns: [200], resolves: [500, requestFailed], throws: [403], rejects: [500, requestFailed] },
-  },
-  contextValues: {
-    value: createContextValues(),
-    transports: ["a handler in node:http", "a handler in node:http2"],
-    wants: { returns: [200], resolves: [500, requestFailed], throws: [403], rejects: [500, requestFailed] },
-  },
+  toError: { value: converted, handle: fail,
+    wants: { returns: [409], resolves: [500, "toError failed"], throws: [403, "toError failed"],
+      rejects: [500, "toError failed"] } },
+  clientAddress: { value: "192.0.2.1", transports: ["a handler in node:http", "a handler in node:http2"],
+    wants: { returns: [200], resolves: [500, requestFailed], throws: [403], rejects: [500, requestFailed] } },
+  contextValues: { value: createContextValues(), transports: ["a handler in node:http", "a handler in node:http2"],
+    wants: { returns: [200], resolves: [500, requestFailed], throws: [403], rejects: [500, requestFailed] } },
 };
 
 const hookOf = (form: Form, value: unknown): (() => unknown) => callbackOf(form, value, refusal);
@@ -130,15 +118,11 @@ const greenhouse = { upstream: "http://127.0.0.1:1", descriptors: descriptorSetO
 describe("routes", () => {
   const promised = "routes must register the services synchronously, got a promise";
 
-  test.each<{ name: string; register: (router: ConnectRouter) => unknown; error: string }>([
-    { name: "that throws", register: fault, error: "a defect" },
-    {
-      name: "that returns a promise",
-      register: async (router) => router.service(GreenhouseService, {}),
-      error: promised,
-    },
-    { name: "that rejects", register: () => Promise.reject(failing), error: promised },
-  ])("a function $name is rejected at start", async ({ register, error }) => {
+  test.each<[name: string, register: (router: ConnectRouter) => unknown, error: string]>([
+    ["that throws", fault, "a defect"],
+    ["that returns a promise", async (router) => router.service(GreenhouseService, {}), promised],
+    ["that rejects", () => Promise.reject(failing), promised],
+  ])("a function %s is rejected at start", async (_name, register, error) => {
     const routes: GatewayOptions["routes"] = register;
     expect(() => createGateway({ routes })).toThrow(error);
     await expect(createProxy({ upstreams: [greenhouse], routes })).rejects.toThrow(error);

@@ -31,10 +31,7 @@ describe("a handler object", () => {
     { name: "no RPC at all", implementation: {} },
     { name: "methods unlike any RPC", implementation: { query: respond, openDatabase: respond } },
     { name: "a misspelled member that is not a function", implementation: { creates: 7, create: undefined } },
-    {
-      name: "a misspelled method next to the correct one",
-      implementation: { create: respond, creates: respond },
-    },
+    { name: "a misspelled method next to the correct one", implementation: { create: respond, creates: respond } },
     { name: "the members of a class", implementation: new Handlers() },
   ])("with $name is accepted", ({ implementation }) => {
     expect(() => serve(implementation)).not.toThrow();

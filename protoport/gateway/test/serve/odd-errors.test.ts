@@ -20,77 +20,44 @@ interface OddError {
 const detail = { desc: WaterBedRequestSchema, value: { note: "enough" } };
 
 /** Values that applications in JavaScript throw. */
+// oxfmt-ignore
 const oddErrors: readonly OddError[] = [
-  {
-    name: "a ConnectError whose message is a number",
-    create: () => Reflect.construct(ConnectError, [404]),
-    want: { code: Code.Unknown, message: "internal error" },
-  },
-  {
-    name: "a ConnectError whose message is another error",
+  { name: "a ConnectError whose message is a number", create: () => Reflect.construct(ConnectError, [404]),
+    want: { code: Code.Unknown, message: "internal error" } },
+  { name: "a ConnectError whose message is another error",
     create: () => Reflect.construct(ConnectError, [new Error("secret"), Code.NotFound]),
-    want: { code: Code.NotFound, message: "internal error" },
-  },
-  {
-    name: "a ConnectError whose code is a name",
+    want: { code: Code.NotFound, message: "internal error" } },
+  { name: "a ConnectError whose code is a name",
     create: () => Reflect.construct(ConnectError, ["not you", "Unauthenticated"]),
-    want: { code: Code.Unknown, message: "not you" },
-  },
-  {
-    name: "a ConnectError whose message cannot be read",
+    want: { code: Code.Unknown, message: "not you" } },
+  { name: "a ConnectError whose message cannot be read",
     create: () => Object.defineProperty(new ConnectError("not you"), "rawMessage", { get: throwSecret }),
-    want: { code: Code.Internal, message: "internal error" },
-    isFault: true,
-  },
-  {
-    name: "a ConnectError without details",
+    want: { code: Code.Internal, message: "internal error" }, isFault: true },
+  { name: "a ConnectError without details",
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { details: null }),
-    want: { code: Code.NotFound, message: "not you" },
-  },
-  {
-    name: "a ConnectError with one valid and four invalid details",
-    create: () =>
+    want: { code: Code.NotFound, message: "not you" } },
+  { name: "a ConnectError with one valid and four invalid details", create: () =>
       Object.assign(new ConnectError("not you", Code.NotFound), {
         details: [1, null, {}, { value: new Uint8Array(1) }, detail],
-      }),
-    want: { code: Code.NotFound, message: "not you" },
-  },
-  {
-    name: "a ConnectError without metadata",
+      }), want: { code: Code.NotFound, message: "not you" } },
+  { name: "a ConnectError without metadata",
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { metadata: null }),
-    want: { code: Code.NotFound, message: "not you" },
-  },
-  {
-    name: "a ConnectError whose metadata are a plain object",
+    want: { code: Code.NotFound, message: "not you" } },
+  { name: "a ConnectError whose metadata are a plain object",
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { metadata: { "x-why": "rain" } }),
-    want: { code: Code.NotFound, message: "not you" },
-  },
-  {
-    name: "a ConnectError from another server whose message has a lone surrogate",
-    create: () => {
+    want: { code: Code.NotFound, message: "not you" } },
+  { name: "a ConnectError from another server whose message has a lone surrogate", create: () => {
       const error = new ConnectError("\ud800", Code.NotFound, { "x-why": "wire" }, [detail]);
       return Object.assign(error, { isWireError: true });
-    },
-    want: { code: Code.NotFound, message: "\ufffd" },
-  },
-  {
-    name: "an Error whose name cannot be read",
+    }, want: { code: Code.NotFound, message: "\ufffd" } },
+  { name: "an Error whose name cannot be read",
     create: () => Object.defineProperty(new Error("secret"), "name", { get: throwSecret }),
-    want: { code: Code.Internal, message: "internal error" },
-    isFault: true,
-  },
-  {
-    name: "an Error whose class cannot be read",
+    want: { code: Code.Internal, message: "internal error" }, isFault: true },
+  { name: "an Error whose class cannot be read",
     create: () => new Proxy(new Error("secret"), { getPrototypeOf: throwSecret }),
-    want: { code: Code.Internal, message: "internal error" },
-    isFault: true,
-  },
-  {
-    name: "a value that is not an error",
-    create: () => new TypeError("secret"),
-    want: { code: Code.Internal, message: "internal error" },
-    isFault: true,
-  },
+    want: { code: Code.Internal, message: "internal error" }, isFault: true },
+  { name: "a value that is not an error", create: () => new TypeError("secret"),
+    want: { code: Code.Internal, message: "internal error" }, isFault: true },
 ];
 
 function throwSecret(): never {

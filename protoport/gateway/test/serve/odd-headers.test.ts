@@ -94,30 +94,22 @@ function wayOf(name: string, format: WireFormat, procedure: string): Way {
   };
 }
 
+// oxfmt-ignore
 const ways: readonly Way[] = [
-  {
-    name: "REST",
-    request: (header) => ({ httpMethod: "POST", path: "/beds/7:water", header }),
-    codeOf: ({ httpStatus }) => (httpStatus === 500 ? 13 : 0),
-  },
+  { name: "REST", request: (header) => ({ httpMethod: "POST", path: "/beds/7:water", header }),
+    codeOf: ({ httpStatus }) => (httpStatus === 500 ? 13 : 0) },
   wayOf("Connect", connect, waterBedProcedure),
   wayOf("gRPC", grpc, waterBedProcedure),
   wayOf("gRPC-Web", grpcWeb, waterBedProcedure),
-  {
-    name: "a stream of REST",
-    request: (header) => ({ httpMethod: "GET", path: "/readings", header }),
-    codeOf: ({ httpStatus, body }) => (httpStatus === 500 || body.includes('"@error":{"code":13,') ? 13 : 0),
-  },
-  {
-    name: "a stream of Connect",
-    request: (header) => ({
+  { name: "a stream of REST", request: (header) => ({ httpMethod: "GET", path: "/readings", header }),
+    codeOf: ({ httpStatus, body }) => (httpStatus === 500 || body.includes('"@error":{"code":13,') ? 13 : 0) },
+  { name: "a stream of Connect", request: (header) => ({
       httpMethod: "POST",
       path: watchReadings,
       header: [["content-type", "application/connect+json"], ...header],
       body: encodeEnvelope(0, Buffer.from("{}")),
     }),
-    codeOf: ({ httpStatus, body }) => (httpStatus === 200 && body.includes('"error":{"code":"internal"') ? 13 : 0),
-  },
+    codeOf: ({ httpStatus, body }) => (httpStatus === 200 && body.includes('"error":{"code":"internal"') ? 13 : 0) },
   wayOf("a stream of gRPC", grpc, watchReadings),
   wayOf("a stream of gRPC-Web", grpcWeb, watchReadings),
 ];

@@ -43,23 +43,15 @@ describe("requireConnectProtocolHeader", () => {
   const body = Buffer.from("{}");
   const ofJson = ["content-type", "application/json"] as const;
   const ofStream = ["content-type", "application/connect+json"] as const;
-  test.for([
-    {
-      by: "a call",
-      without: { httpMethod: "POST", path: waterBedProcedure, header: [ofJson], body },
-      named: { header: [ofJson, version] },
-    },
-    {
-      by: "a stream",
-      without: { httpMethod: "POST", path: watchReadings, header: [ofStream, otherVersion], body: envelope(body) },
-      named: { header: [ofStream, version] },
-    },
-    {
-      by: "a GET",
-      without: { httpMethod: "GET", path: getReading, header: [] },
-      named: { path: `${getReading}&connect=v1` },
-    },
-  ])("refuses $by without the version", async ({ without, named }) => {
+  test.each([
+    ["a call", { httpMethod: "POST", path: waterBedProcedure, header: [ofJson], body }, { header: [ofJson, version] }],
+    [
+      "a stream",
+      { httpMethod: "POST", path: watchReadings, header: [ofStream, otherVersion], body: envelope(body) },
+      { header: [ofStream, version] },
+    ],
+    ["a GET", { httpMethod: "GET", path: getReading, header: [] }, { path: `${getReading}&connect=v1` }],
+  ])("refuses %s without the version", async (_by, without, named) => {
     await using stack = new AsyncDisposableStack();
     const gateway = createGateway({
       requireConnectProtocolHeader: true,
@@ -75,28 +67,18 @@ describe("requireConnectProtocolHeader", () => {
 });
 
 describe("router options", () => {
+  // oxfmt-ignore
   const rows: readonly { title: string; of?: Partial<GatewayOptions>; own?: Override; want: readonly string[] }[] = [
     { title: "serve all protocols by default", want: ["connect", "grpc", "grpc-web", "GET"] },
     { title: "omit gRPC when grpc is false", of: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
     { title: "omit gRPC-Web when grpcWeb is false", of: { grpcWeb: false }, want: ["connect", "grpc", "GET"] },
-    {
-      title: "omit Connect and its GET when connect is false",
-      of: { connect: false },
-      want: ["grpc", "grpc-web", "POST"],
-    },
+    { title: "omit Connect and its GET when connect is false", of: { connect: false },
+      want: ["grpc", "grpc-web", "POST"] },
     { title: "of a service omit gRPC when grpc is false", own: { grpc: false }, want: ["connect", "grpc-web", "GET"] },
-    {
-      title: "of a service override the router's",
-      of: { grpc: false },
-      own: { grpc: true, connect: false },
-      want: ["grpc", "grpc-web", "POST"],
-    },
-    {
-      title: "of a service merge with the router's",
-      of: { grpcWeb: false },
-      own: { connect: false },
-      want: ["grpc", "POST"],
-    },
+    { title: "of a service override the router's", of: { grpc: false }, own: { grpc: true, connect: false },
+      want: ["grpc", "grpc-web", "POST"] },
+    { title: "of a service merge with the router's", of: { grpcWeb: false }, own: { connect: false },
+      want: ["grpc", "POST"] },
   ];
   test.for(rows)("$title", async ({ of = {}, own, want }) => {
     expect(await servedCalls(of, own)).toEqual(want);

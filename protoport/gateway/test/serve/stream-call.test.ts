@@ -17,10 +17,7 @@ import { type Http2Server, http2Servers } from "../../../testing/src/gateway/lis
 const noteKey = createContextKey("none");
 const bidirectional = callings.filter(({ name }) => !name.includes("1.1"));
 
-interface Readings {
-  readonly sensors: readonly string[];
-  readonly error: ConnectError | undefined;
-}
+type Readings = { readonly sensors: readonly string[]; readonly error: ConnectError | undefined };
 
 /** Reads a stream until it ends or fails. */
 async function readAll(messages: AsyncIterable<{ readonly sensor: string }>): Promise<Readings> {
@@ -117,15 +114,9 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
   });
 
   test.each([
-    {
-      name: "as long as a timer supports",
-      headers: { "connect-timeout-ms": "2147483647", "grpc-timeout": "596H" },
-    },
-    {
-      name: "longer than a timer supports",
-      headers: { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" },
-    },
-  ])("with a timeout $name does not end early", async ({ headers }) => {
+    ["as long as a timer supports", { "connect-timeout-ms": "2147483647", "grpc-timeout": "596H" }],
+    ["longer than a timer supports", { "connect-timeout-ms": "9999999999", "grpc-timeout": "99999999H" }],
+  ])("with a timeout %s does not end early", async (_name, headers) => {
     await using greenhouse = await start({
       async *watchReadings(_, { signal }) {
         yield { sensor: "before" };
@@ -138,27 +129,27 @@ describe.each(waysFor(callings))("a stream by $name", (calling) => {
     expect(await readAll(stream)).toEqual({ sensors: ["before", "after"], error: undefined });
   });
 
-  test.each<{ name: string; watch: (closed: () => void) => AsyncGenerator<{ sensor: string }> }>([
-    {
-      name: "continues",
-      watch: async function* (closed) {
+  test.each<[name: string, watch: (closed: () => void) => AsyncGenerator<{ sensor: string }>]>([
+    [
+      "continues",
+      async function* (closed) {
         try {
           for (let count = 0; ; count += 1) yield { sensor: String(count) };
         } finally {
           closed();
         }
       },
-    },
-    {
-      name: "waits for its signal",
-      watch: async function* (closed) {
+    ],
+    [
+      "waits for its signal",
+      async function* (closed) {
         yield { sensor: "0" };
         yield { sensor: "1" };
         closed();
         await stuck;
       },
-    },
-  ])("whose handler $name is reported as cancelled after a disconnect", async ({ watch }) => {
+    ],
+  ])("whose handler %s is reported as cancelled after a disconnect", async (_name, watch) => {
     const closed = Promise.withResolvers<void>();
     const reason = Promise.withResolvers<unknown>();
     await using greenhouse = await start({
@@ -369,18 +360,14 @@ function readingsUntil(count: number, last: Next, sensorLength = 1000): AsyncIte
 describe.each(callings.slice(-2))("a stream of an untyped handler, called by $name", (calling) => {
   const quiet = { onFault: () => undefined };
 
-  test.each<{ name: string; count: number; watch: () => AsyncIterable<{ sensor: string }> }>([
-    { name: "returns nothing", count: 0, watch: () => unchecked() },
-    { name: "returns an object without an iterator", count: 0, watch: () => unchecked({}) },
-    { name: "throws at the first message", count: 0, watch: () => readingsUntil(0, broken) },
-    { name: "throws at the second message", count: 1, watch: () => readingsUntil(1, broken) },
-    { name: "throws after a message of several writes", count: 1, watch: () => readingsUntil(1, broken, 100_000) },
-    {
-      name: "resolves next() without a result",
-      count: 1,
-      watch: () => readingsUntil(1, () => Promise.resolve(unchecked())),
-    },
-  ])("fails with an internal error if the handler $name", async ({ count, watch }) => {
+  test.each<[name: string, count: number, watch: () => AsyncIterable<{ sensor: string }>]>([
+    ["returns nothing", 0, () => unchecked()],
+    ["returns an object without an iterator", 0, () => unchecked({})],
+    ["throws at the first message", 0, () => readingsUntil(0, broken)],
+    ["throws at the second message", 1, () => readingsUntil(1, broken)],
+    ["throws after a message of several writes", 1, () => readingsUntil(1, broken, 100_000)],
+    ["resolves next() without a result", 1, () => readingsUntil(1, () => Promise.resolve(unchecked()))],
+  ])("fails with an internal error if the handler %s", async (_name, count, watch) => {
     await using greenhouse = await startGreenhouse(
       { watchReadings: () => watch() },
       { ...quiet, compressMinBytes: 1024 * 1024 },
@@ -398,13 +385,10 @@ describe.each(callings.slice(-2))("a stream of an untyped handler, called by $na
     expect([sensors.length, error]).toEqual([2, undefined]);
   });
 
-  test.each<{ name: string; interceptor: Interceptor }>([
-    { name: "nothing", interceptor: () => async () => unchecked() },
-    {
-      name: "an invalid header",
-      interceptor: (next) => async (request) => ({ ...(await next(request)), header: unchecked({}) }),
-    },
-  ])("if an interceptor returns $name, fails with an internal error", async ({ interceptor }) => {
+  test.each<[name: string, interceptor: Interceptor]>([
+    ["nothing", () => async () => unchecked()],
+    ["an invalid header", (next) => async (request) => ({ ...(await next(request)), header: unchecked({}) })],
+  ])("if an interceptor returns %s, fails with an internal error", async (_name, interceptor) => {
     await using greenhouse = await startGreenhouse(
       // Long enough to be compressed asynchronously.
       { watchReadings: () => readingsUntil(1, end, 10_000) },

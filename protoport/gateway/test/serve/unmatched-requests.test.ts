@@ -117,48 +117,21 @@ const wrongTypes: readonly Refused[] = [
 }));
 
 const wrongEncoding = 'query parameter "encoding" must be one of proto, json';
+// oxfmt-ignore
 const otherTypes: readonly Refused[] = [
-  {
-    name: "an RPC with no type",
-    request: ask("POST", waterBedProcedure),
-    by: "rest",
-    httpStatus: 415,
-    message: "the content type is missing",
-    procedure: waterBedProcedure,
-  },
-  {
-    name: "an RPC by GET without a message",
-    request: ask("GET", getReadingProcedure),
-    by: "rest",
-    httpStatus: 415,
-    message: wrongEncoding,
-    procedure: getReadingProcedure,
-  },
-  {
-    name: "an RPC by GET of Connect in an unknown format",
-    request: ask("GET", `${getReadingProcedure}?encoding=unheard-of&message=`, connectVersion),
-    by: "connect",
-    httpStatus: 415,
-    message: wrongEncoding,
-    procedure: getReadingProcedure,
-  },
-  {
-    name: "a rule with text",
-    request: post("/beds/7:water", "text/plain"),
-    by: "rest",
-    httpStatus: 415,
-    message: 'the content type must be application/json in UTF-8, got "text/plain"',
-    procedure: waterBedProcedure,
-  },
-  {
-    name: "a rule with an unknown content coding",
-    request: post("/beds/7:water", "application/json", ["content-encoding", "lzw"]),
-    by: "rest",
-    httpStatus: 415,
+  { name: "an RPC with no type", request: ask("POST", waterBedProcedure), by: "rest", httpStatus: 415,
+    message: "the content type is missing", procedure: waterBedProcedure },
+  { name: "an RPC by GET without a message", request: ask("GET", getReadingProcedure), by: "rest", httpStatus: 415,
+    message: wrongEncoding, procedure: getReadingProcedure },
+  { name: "an RPC by GET of Connect in an unknown format",
+    request: ask("GET", `${getReadingProcedure}?encoding=unheard-of&message=`, connectVersion), by: "connect",
+    httpStatus: 415, message: wrongEncoding, procedure: getReadingProcedure },
+  { name: "a rule with text", request: post("/beds/7:water", "text/plain"), by: "rest", httpStatus: 415,
+    message: 'the content type must be application/json in UTF-8, got "text/plain"', procedure: waterBedProcedure },
+  { name: "a rule with an unknown content coding",
+    request: post("/beds/7:water", "application/json", ["content-encoding", "lzw"]), by: "rest", httpStatus: 415,
     message: "Content-Encoding must be one of gzip, br, zstd; to accept it, set the server option acceptCompression",
-    acceptEncoding: "gzip, br, zstd",
-    procedure: waterBedProcedure,
-  },
+    acceptEncoding: "gzip, br, zstd", procedure: waterBedProcedure },
 ];
 
 const rows = [...wrongMethods, ...unknownMethods, ...wrongTypes, ...otherTypes].flatMap((row) =>
@@ -206,14 +179,10 @@ describe.each([
 });
 
 test.each([
-  { protocol: "gRPC", off: { grpc: false }, request: post(waterBedProcedure, "application/grpc+proto") },
-  { protocol: "gRPC-Web", off: { grpcWeb: false }, request: post(waterBedProcedure, "application/grpc-web+proto") },
-  {
-    protocol: "Connect",
-    off: { connect: false },
-    request: post(waterBedProcedure, "application/json", connectVersion),
-  },
-])("REST refuses $protocol with 415 if the protocol is disabled", async ({ off, request }) => {
+  ["gRPC", { grpc: false }, post(waterBedProcedure, "application/grpc+proto")],
+  ["gRPC-Web", { grpcWeb: false }, post(waterBedProcedure, "application/grpc-web+proto")],
+  ["Connect", { connect: false }, post(waterBedProcedure, "application/json", connectVersion)],
+])("REST refuses %s with 415 if the protocol is disabled", async (_protocol, off, request) => {
   await using greenhouse = await startGreenhouse({}, off);
   for (const httpVersion of ["1.1", "2"] as const) {
     const { httpStatus, body } = await exchange(greenhouse.address, httpVersion, request);

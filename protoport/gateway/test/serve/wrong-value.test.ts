@@ -51,10 +51,7 @@ describe("the reported fault for a wrong type in a response", () => {
     { sink: { nesteds: [{}, { text: 7 }] }, problem: "sink.nesteds[1].text must be a string, got number" },
     { sink: { nested: 7 }, problem: "sink.nested must be a message of the type kitchensink.v1.Nested, got number" },
     { sink: [1], problem: "sink must be a message of the type kitchensink.v1.Sink, got an array" },
-    {
-      sink: { choice: { case: "choiceText", value: 7 } },
-      problem: "sink.choice_text must be a string, got number",
-    },
+    { sink: { choice: { case: "choiceText", value: 7 } }, problem: "sink.choice_text must be a string, got number" },
   ])("on REST names the field ($problem)", async ({ sink, problem }) => {
     const { httpStatus, faults } = await faultsOf({ routes: returning(sink) }, "/v1/query");
     expect(httpStatus).toBe(500);

@@ -121,22 +121,17 @@ test.for(rows)("the gateway does not start if %s cannot be compiled", ([, rules,
   expect(() => start(rules)).toThrow(/^[^\n]*\n[^\n]*$/);
 });
 
+// oxfmt-ignore
 const typeErrors: readonly (readonly [string, Rules, RegExp])[] = [
   ["reads a missing field", { ofMessage: { celExpression: ["this.title == 'x'"] } }, /Note: field not found: title/],
   ["compares a string with a number", { ofField: { celExpression: ["this > 3"] } }, /Note: .*'_>_'.*\(string, int\)/],
   ["returns a number", { ofMessage: { celExpression: ["size(this.text)"] } }, /Note: .*outputs bigint, wanted/],
   ["calls an unknown function", { ofField: { celExpression: ["this.isNice()"] } }, /Note: unbound function: isNice/],
   ["uses an unknown name", { ofField: { celExpression: ["that == 'x'"] } }, /Note: unresolved attribute/],
-  [
-    "reads a missing field when another field is set",
-    { ofMessage: { celExpression: ["this.text == '' || this.title == 'x'"] } },
-    /Note: field not found: title/,
-  ],
-  [
-    "reads a missing field when another field is not set",
-    { ofMessage: { celExpression: ["this.text != '' || this.title == 'x'"] } },
-    /Note: field not found: title/,
-  ],
+  ["reads a missing field when another field is set",
+    { ofMessage: { celExpression: ["this.text == '' || this.title == 'x'"] } }, /Note: field not found: title/],
+  ["reads a missing field when another field is not set",
+    { ofMessage: { celExpression: ["this.text != '' || this.title == 'x'"] } }, /Note: field not found: title/],
 ];
 
 test.for(typeErrors)("if a rule's expression %s, the gateway does not start", ([, rules, problem]) => {

@@ -39,9 +39,7 @@ function noteWith(rules: readonly Rules[], change: Change = () => {}, name = "no
   return registry.getMessage(name) ?? expect.unreachable("no message");
 }
 
-function firstField({ fields: [field = expect.unreachable("no field")] }: DescMessage): DescField {
-  return field;
-}
+const firstField = ({ fields: [field = expect.unreachable("no field")] }: DescMessage): DescField => field;
 
 const string = (value: object) => ({ type: { case: "string" as const, value } });
 
@@ -95,32 +93,25 @@ test.each<{
   readonly rules: Rules;
   readonly change?: Change;
   readonly want: readonly string[] | undefined;
-}>([
-  { name: "undefined without keywords", rules: string({}), want: undefined },
-  { name: "an example for keywords", rules: lengthRules, want: ["textte"] },
-  { name: "no example if no string matches the pattern", rules: string({ pattern: "^none$" }), want: [] },
-  { name: "no example for CEL rules", rules: { ...lengthRules, cel }, want: [] },
-  { name: "no example for CEL expressions", rules: { ...lengthRules, celExpression: ["true"] }, want: [] },
-  { name: "the rules' example despite CEL", rules: { ...string({ example: ["y"] }), cel }, want: ["y"] },
-  {
-    name: "an example for a list's element",
-    rules: { type: { case: "repeated", value: { minItems: 1n, items: lengthRules } } },
-    change: repeated,
-    want: ["textte"],
-  },
-  {
-    name: "undefined for a list whose elements have no rules",
-    rules: { type: { case: "repeated", value: { minItems: 1n } } },
-    change: repeated,
-    want: undefined,
-  },
-  {
-    name: "an example for a map's value",
-    rules: { type: { case: "map", value: { minPairs: 1n, keys: string({ minLen: 9n }), values: lengthRules } } },
-    change: maps,
-    want: ["textte"],
-  },
-])("exampleOf returns $name in a field's rules", ({ rules, change, want }) => {
+}>(
+  // oxfmt-ignore
+  [
+    { name: "undefined without keywords", rules: string({}), want: undefined },
+    { name: "an example for keywords", rules: lengthRules, want: ["textte"] },
+    { name: "no example if no string matches the pattern", rules: string({ pattern: "^none$" }), want: [] },
+    { name: "no example for CEL rules", rules: { ...lengthRules, cel }, want: [] },
+    { name: "no example for CEL expressions", rules: { ...lengthRules, celExpression: ["true"] }, want: [] },
+    { name: "the rules' example despite CEL", rules: { ...string({ example: ["y"] }), cel }, want: ["y"] },
+    { name: "an example for a list's element",
+      rules: { type: { case: "repeated", value: { minItems: 1n, items: lengthRules } } }, change: repeated,
+      want: ["textte"] },
+    { name: "undefined for a list whose elements have no rules",
+      rules: { type: { case: "repeated", value: { minItems: 1n } } }, change: repeated, want: undefined },
+    { name: "an example for a map's value",
+      rules: { type: { case: "map", value: { minPairs: 1n, keys: string({ minLen: 9n }), values: lengthRules } } },
+      change: maps, want: ["textte"] },
+  ],
+)("exampleOf returns $name in a field's rules", ({ rules, change, want }) => {
   expect(trusted.exampleOf(firstField(noteWith([rules], change)))).toEqual(want);
 });
 

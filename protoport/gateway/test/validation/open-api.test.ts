@@ -103,17 +103,13 @@ function notesThat(expression: string): DescService {
 }
 
 test.each([
-  {
-    name: "the generated example if its rule accepts the example",
-    expression: "this.text0 == this.text1",
-    want: [{ text0: "text", text1: "text" }],
-  },
-  {
-    name: "no example if its rule refuses all generated examples",
-    expression: "this.text0 != this.text1",
-    want: undefined,
-  },
-])("a message has $name", ({ expression, want }) => {
+  [
+    "the generated example if its rule accepts the example",
+    "this.text0 == this.text1",
+    [{ text0: "text", text1: "text" }],
+  ],
+  ["no example if its rule refuses all generated examples", "this.text0 != this.text1", undefined],
+])("a message has %s", (_name, expression, want) => {
   const rest = {
     rules: [{ selector: "notes.Notes.Add", pattern: { case: "post", value: "/notes" }, body: "*" }],
   } as const;

@@ -51,10 +51,7 @@ test.each([
   { name: "refuses a request that violates", text0: "123456789", httpStatus: 400 },
 ])("the gateway $name a predefined rule", async ({ text0, httpStatus }) => {
   const validation = await openValidation();
-  const { fetch } = createTestGateway({
-    routes: (router) => router.service(notes, handlers),
-    validation,
-  });
+  const { fetch } = createTestGateway({ routes: (router) => router.service(notes, handlers), validation });
   const response = await fetch(
     new Request("http://gateway/notes.Notes/Add", {
       method: "POST",

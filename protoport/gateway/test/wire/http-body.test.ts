@@ -386,12 +386,7 @@ describe.each(waysFor(restWays))("google.api.HttpBody over $name", (way) => {
   test.each([
     { name: "an empty upload", body: Buffer.of(), header: [], lengths: [0] },
     { name: "an upload over the message limit", body: Buffer.alloc(25, "x"), header: [], lengths: [10, 10, 5] },
-    {
-      name: "a gzip upload",
-      body: gzipSync("abc"),
-      header: [["content-encoding", "gzip"] as const],
-      lengths: [3],
-    },
+    { name: "a gzip upload", body: gzipSync("abc"), header: [["content-encoding", "gzip"] as const], lengths: [3] },
   ])("from $name reaches the handler in chunks", async ({ body, header, lengths }) => {
     const { kept, upload } = keeper();
     await using files = await startFiles(http2, { upload }, { readMaxBytes: 10 });

@@ -61,9 +61,7 @@ async function exchange(transport: HttpVersion | "fetch", request: HttpRequest, 
   return await connections.exchange(to.address, transport, request);
 }
 
-function get(path: string, ...header: Field[]): HttpRequest {
-  return { httpMethod: "GET", path, header };
-}
+const get = (path: string, ...header: Field[]): HttpRequest => ({ httpMethod: "GET", path, header });
 
 function post(body: Uint8Array, ...header: Field[]): HttpRequest {
   return { httpMethod: "POST", path: "/v1/sinks", header: [["content-type", "application/json"], ...header], body };

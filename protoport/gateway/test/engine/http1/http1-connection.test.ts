@@ -109,12 +109,9 @@ async function readPieces(body: RequestBody): Promise<Uint8Array> {
 }
 
 test.each([
-  { name: "that was copied", read: (body: RequestBody) => void readCompletely(body, 1_000_000) },
-  {
-    name: "that arrives after its response",
-    read: (_: RequestBody, http1: Http1Connection) => http1.respond(200, [], Buffer.of()),
-  },
-])("a body $name frees its chunks", async ({ read }) => {
+  ["that was copied", (body: RequestBody) => void readCompletely(body, 1_000_000)],
+  ["that arrives after its response", (_: RequestBody, http1: Http1Connection) => http1.respond(200, [], Buffer.of())],
+])("a body %s frees its chunks", async (_name, read) => {
   const length = 250_000;
   const chunks: Buffer[] = [];
   using ends = await openEnds(Buffer.of(), 1000, (http1) => {
@@ -316,13 +313,9 @@ test("a client that is still reading its last response is not disconnected", asy
 describe("a draining connection", () => {
   const request = "GET / HTTP/1.1\r\nhost: x\r\n";
   test.each([
-    {
-      name: "the last of three pipelined requests",
-      sent: `${request}\r\n`.repeat(3),
-      want: ["keep-alive", "keep-alive", "close"],
-    },
-    { name: "a request with an incomplete body", sent: `${request}content-length: 5\r\n\r\n`, want: ["close"] },
-  ])("responds to $name before it closes", async ({ sent, want }) => {
+    ["the last of three pipelined requests", `${request}\r\n`.repeat(3), ["keep-alive", "keep-alive", "close"]],
+    ["a request with an incomplete body", `${request}content-length: 5\r\n\r\n`, ["close"]],
+  ])("responds to %s before it closes", async (_name, sent, want) => {
     using ends = await openEnds(Buffer.of(), 1000, (http1) => {
       http1.drain();
       http1.respond(200, [], Buffer.of());
@@ -365,12 +358,7 @@ test("a client that stops reading a full socket buffer is disconnected", async (
 describe("a piece of a response body", () => {
   test.each([
     { name: "with Content-Length", fields: [["content-length", "100000000"]], bytes: 100, isCopied: false },
-    {
-      name: "in a 4 KiB chunk",
-      fields: [],
-      bytes: 4096 - "ff8\r\n\r\n".length,
-      isCopied: true,
-    },
+    { name: "in a 4 KiB chunk", fields: [], bytes: 4096 - "ff8\r\n\r\n".length, isCopied: true },
     { name: "in a larger chunk", fields: [], bytes: 4097 - "ff8\r\n\r\n".length, isCopied: false },
   ])("uses pooled memory only while the socket buffer is empty ($name)", async ({ fields, bytes, isCopied }) => {
     const requested = Promise.withResolvers<Http1Connection>();
@@ -513,17 +501,11 @@ function recordParts(socket: Socket): Uint8Array[] {
 const mebibytes = 1024 * 1024;
 
 test.each([
-  { name: "frees single-use memory after sending", mark: markSingleUse, bytes: mebibytes, remaining: 0 },
-  { name: "keeps reusable memory", mark: (page: Uint8Array) => page, bytes: mebibytes, remaining: mebibytes },
+  ["frees single-use memory after sending", markSingleUse, mebibytes, 0, undefined],
+  ["keeps reusable memory", (page: Uint8Array) => page, mebibytes, mebibytes, undefined],
   // More than the kernel buffers.
-  {
-    name: "keeps single-use memory that the socket buffers",
-    mark: markSingleUse,
-    bytes: 32 * mebibytes,
-    remaining: 32 * mebibytes,
-    highWaterMark: 64 * mebibytes,
-  },
-])("a large response $name", async ({ mark, bytes, remaining, highWaterMark }) => {
+  ["keeps single-use memory that the socket buffers", markSingleUse, 32 * mebibytes, 32 * mebibytes, 64 * mebibytes],
+])("a large response %s", async (_name, mark, bytes, remaining, highWaterMark) => {
   const want = Buffer.alloc(bytes, "a");
   const page = mark(new Uint8Array(want));
   using ends = await openEnds(page, 1000, (http1) => http1.respond(200, [], page), highWaterMark);

@@ -33,56 +33,33 @@ function firstAction(
 const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = defaultLimits;
 
 describe("an HTTP/1.1 connection", () => {
-  test.each<[name: string, wait: Partial<ConnectionState>, want: readonly [due: string, afterMs: number]]>([
-    ["is closed after the idle timeout without a request", { stage: "head" }, ["close", idleTimeoutMs]],
-    ["is closed early without a request if it is retired", { stage: "head", retired: true }, ["close", retiredIdleMs]],
+  test.each<[name: string, wait: Partial<ConnectionState>, want: readonly [due: string, afterMs: number]]>(
+    // oxfmt-ignore
     [
-      "is refused after the header timeout even if it is retired",
-      { stage: "head", headStarted: true, retired: true },
-      ["limits.headerTimeoutMs", headerTimeoutMs],
+      ["is closed after the idle timeout without a request", { stage: "head" }, ["close", idleTimeoutMs]],
+      ["is closed early without a request if it is retired", { stage: "head", retired: true },
+        ["close", retiredIdleMs]],
+      ["is refused after the header timeout even if it is retired", { stage: "head", headStarted: true, retired: true },
+        ["limits.headerTimeoutMs", headerTimeoutMs]],
+      ["is refused after the header timeout with an incomplete head", { stage: "head", headStarted: true },
+        ["limits.headerTimeoutMs", headerTimeoutMs]],
+      ["is refused after the request timeout with an incomplete body", { stage: "body" },
+        ["limits.requestTimeoutMs", requestTimeoutMs]],
+      ["is destroyed after the linger time if the client does not close its side", { stage: "closed" },
+        ["destroy", lingerMsMax]],
+      ["is destroyed if the client reads nothing for the idle timeout", { congested: true, stalledMs: idleTimeoutMs },
+        ["destroy", 0]],
+      ["is kept while the client reads a response", { congested: true, stalledMs: idleTimeoutMs - 1 },
+        ["nothing", 3_600_000]],
+      ["is kept while a slow handler runs", {}, ["nothing", 3_600_000]],
+      ["probes a half-closed client while a handler runs", { clientClosed: true, canProbe: true },
+        ["probe", timeoutCheckIntervalMs]],
+      ["refuses a half-closed HTTP/1.0 client after the linger time", { clientClosed: true },
+        ["ERR_CLIENT_GONE", lingerMsMax]],
+      ["refuses a half-closed client if a response pauses", { clientClosed: true, responseStarted: true },
+        ["ERR_CLIENT_GONE", timeoutCheckIntervalMs]],
     ],
-    [
-      "is refused after the header timeout with an incomplete head",
-      { stage: "head", headStarted: true },
-      ["limits.headerTimeoutMs", headerTimeoutMs],
-    ],
-    [
-      "is refused after the request timeout with an incomplete body",
-      { stage: "body" },
-      ["limits.requestTimeoutMs", requestTimeoutMs],
-    ],
-    [
-      "is destroyed after the linger time if the client does not close its side",
-      { stage: "closed" },
-      ["destroy", lingerMsMax],
-    ],
-    [
-      "is destroyed if the client reads nothing for the idle timeout",
-      { congested: true, stalledMs: idleTimeoutMs },
-      ["destroy", 0],
-    ],
-    [
-      "is kept while the client reads a response",
-      { congested: true, stalledMs: idleTimeoutMs - 1 },
-      ["nothing", 3_600_000],
-    ],
-    ["is kept while a slow handler runs", {}, ["nothing", 3_600_000]],
-    [
-      "probes a half-closed client while a handler runs",
-      { clientClosed: true, canProbe: true },
-      ["probe", timeoutCheckIntervalMs],
-    ],
-    [
-      "refuses a half-closed HTTP/1.0 client after the linger time",
-      { clientClosed: true },
-      ["ERR_CLIENT_GONE", lingerMsMax],
-    ],
-    [
-      "refuses a half-closed client if a response pauses",
-      { clientClosed: true, responseStarted: true },
-      ["ERR_CLIENT_GONE", timeoutCheckIntervalMs],
-    ],
-  ])("%s", (_, wait, want) => {
+  )("%s", (_, wait, want) => {
     expect(firstAction(wait, want[1])).toEqual(want);
   });
 
@@ -95,32 +72,21 @@ describe("an HTTP/1.1 connection", () => {
       wait: Partial<ConnectionState>,
       want: readonly [due: string, afterMs: number],
     ]
-  >([
+  >(
+    // oxfmt-ignore
     [
-      "is destroyed after a request timeout shorter than the linger time",
-      { requestTimeoutMs: brief },
-      { stage: "closed" },
-      ["destroy", brief],
+      ["is destroyed after a request timeout shorter than the linger time", { requestTimeoutMs: brief },
+        { stage: "closed" }, ["destroy", brief]],
+      ["is refused after a request timeout shorter than the header timeout",
+        { requestTimeoutMs: brief, headerTimeoutMs: long }, { stage: "head", headStarted: true },
+        ["limits.requestTimeoutMs", brief]],
+      ["is refused after the header timeout if the request timeout is equal",
+        { requestTimeoutMs: brief, headerTimeoutMs: brief }, { stage: "head", headStarted: true },
+        ["limits.headerTimeoutMs", brief]],
+      ["is closed after an idle timeout shorter than the time for retired connections", { idleTimeoutMs: 0 },
+        { stage: "head", retired: true, stalledMs: -1 }, ["close", 0]],
     ],
-    [
-      "is refused after a request timeout shorter than the header timeout",
-      { requestTimeoutMs: brief, headerTimeoutMs: long },
-      { stage: "head", headStarted: true },
-      ["limits.requestTimeoutMs", brief],
-    ],
-    [
-      "is refused after the header timeout if the request timeout is equal",
-      { requestTimeoutMs: brief, headerTimeoutMs: brief },
-      { stage: "head", headStarted: true },
-      ["limits.headerTimeoutMs", brief],
-    ],
-    [
-      "is closed after an idle timeout shorter than the time for retired connections",
-      { idleTimeoutMs: 0 },
-      { stage: "head", retired: true, stalledMs: -1 },
-      ["close", 0],
-    ],
-  ])("%s", (_, limits, wait, want) => {
+  )("%s", (_, limits, wait, want) => {
     expect(firstAction(wait, long, limits)).toEqual(want);
   });
 

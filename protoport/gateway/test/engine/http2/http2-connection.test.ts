@@ -190,21 +190,15 @@ describe("an HTTP/2 client", () => {
   });
 
   test.each([
-    {
-      name: "sends no SETTINGS",
-      limits: { stallTimeoutMs: 50 },
-      sent: [],
-      want: ErrorCode.settingsTimeout,
-      settled: false,
-    },
-    {
-      name: "does not continue a field block",
-      limits: { stallTimeoutMs: 500 },
-      sent: [frame(frameType.headers, 0, 1)],
-      want: ErrorCode.protocolError,
-      settled: true,
-    },
-  ])("that $name is disconnected", async ({ limits, sent, want, settled }) => {
+    ["sends no SETTINGS", { stallTimeoutMs: 50 }, [], ErrorCode.settingsTimeout, false],
+    [
+      "does not continue a field block",
+      { stallTimeoutMs: 500 },
+      [frame(frameType.headers, 0, 1)],
+      ErrorCode.protocolError,
+      true,
+    ],
+  ])("that %s is disconnected", async (_name, limits, sent, want, settled) => {
     const clock = useFakeClock();
     await using engine = await startEngine({ limits });
     using connection = await openFrames(engine.address, { settled });

@@ -343,17 +343,13 @@ describe("the engine", () => {
     expect(await connection.readEnd(3)).toStrictEqual(answered);
   });
 
-  test.each<{ name: string; throwing: ReceiverParts; begin?: (stream: Http2Stream) => void }>([
-    { name: "serve()", throwing: {}, begin: thrower },
-    { name: "onData()", throwing: { onData: thrower } },
-    { name: "onEnd()", throwing: { onEnd: thrower } },
-    { name: "onReset()", throwing: { onReset: thrower, onEnd: thrower } },
-    {
-      name: "onWritable()",
-      throwing: { onWritable: thrower },
-      begin: (stream) => stream.sendData(Buffer.alloc(65_536)),
-    },
-  ])("resets only the affected stream when $name throws", async ({ throwing, begin }) => {
+  test.each<[name: string, throwing: ReceiverParts, begin?: (stream: Http2Stream) => void]>([
+    ["serve()", {}, thrower],
+    ["onData()", { onData: thrower }],
+    ["onEnd()", { onEnd: thrower }],
+    ["onReset()", { onReset: thrower, onEnd: thrower }],
+    ["onWritable()", { onWritable: thrower }, (stream) => stream.sendData(Buffer.alloc(65_536))],
+  ])("resets only the affected stream when %s throws", async (_name, throwing, begin) => {
     const faults: unknown[] = [];
     await using engine = await startEngine({
       onFault: (error) => faults.push(error),

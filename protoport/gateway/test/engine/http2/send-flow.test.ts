@@ -137,20 +137,17 @@ describe("SendFlow", () => {
     expect(await connection.readUntil(({ type }) => type === frameType.ping)).toBeDefined();
   };
 
-  test.each<{ name: string; end: (connection: FrameConnection, budget: BacklogBudget) => Promise<void> }>([
-    {
-      name: "sent",
-      end: (connection) => sendAndPing(connection, windowUpdateFrame(1, 1000), windowUpdateFrame(3, 1000)),
-    },
-    { name: "reset", end: (connection) => sendAndPing(connection, resetFrame(1, 8), resetFrame(3, 8)) },
-    {
-      name: "lost with its connection",
-      end: async ({ socket }, budget) => {
+  test.each<[name: string, end: (connection: FrameConnection, budget: BacklogBudget) => Promise<void>]>([
+    ["sent", (connection) => sendAndPing(connection, windowUpdateFrame(1, 1000), windowUpdateFrame(3, 1000))],
+    ["reset", (connection) => sendAndPing(connection, resetFrame(1, 8), resetFrame(3, 8))],
+    [
+      "lost with its connection",
+      async ({ socket }, budget) => {
         socket.destroy();
         await expect.poll(() => budget.bytes).toBe(0);
       },
-    },
-  ])("counts queued data until it is $name", async ({ end }) => {
+    ],
+  ])("counts queued data until it is %s", async (_name, end) => {
     const budget = new BacklogBudget(100_000);
     await using engine = await startEngine({ budget, serve: (stream) => answer(stream, Buffer.alloc(1000)) });
     using connection = await openFrames(engine.address);
@@ -212,15 +209,10 @@ describe("SendFlow.takeAll", () => {
 
 describe("SendFlow.finish", () => {
   test.each([
-    { name: "no stream if the windows allow the queued bytes", sendWindow: 65_535, queuedBytes: 65_535, lost: 0 },
-    { name: "a stream with more queued bytes than its window", sendWindow: 5, queuedBytes: 6, lost: 1 },
-    {
-      name: "a stream with more queued bytes than the connection window",
-      sendWindow: 65_536,
-      queuedBytes: 65_536,
-      lost: 1,
-    },
-  ])("returns $name", async ({ sendWindow, queuedBytes, lost }) => {
+    ["no stream if the windows allow the queued bytes", 65_535, 65_535, 0],
+    ["a stream with more queued bytes than its window", 5, 6, 1],
+    ["a stream with more queued bytes than the connection window", 65_536, 65_536, 1],
+  ])("returns %s", async (_name, sendWindow, queuedBytes, lost) => {
     await using engine = await startEngine();
     using connection = await openFrames(engine.address);
     connection.send(ping);

@@ -13,13 +13,10 @@ describe("copyIfPooled()", () => {
   });
 
   test.each([
-    { what: "bytes that fill their buffer", bytes: new Uint8Array(10) },
-    { what: "bytes that are half of their buffer", bytes: new Uint8Array(20).subarray(10) },
-    {
-      what: "bytes longer than any slice of the pool",
-      bytes: new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5),
-    },
-  ])("returns $what without a copy", ({ bytes }) => {
+    ["bytes that fill their buffer", new Uint8Array(10)],
+    ["bytes that are half of their buffer", new Uint8Array(20).subarray(10)],
+    ["bytes longer than any slice of the pool", new Uint8Array(2 * Buffer.poolSize).subarray(Buffer.poolSize * 1.5)],
+  ])("returns %s without a copy", (_what, bytes) => {
     expect(copyIfPooled(bytes)).toBe(bytes);
   });
 });

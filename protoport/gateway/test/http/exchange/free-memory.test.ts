@@ -26,19 +26,11 @@ describe("freeChunk", () => {
 });
 
 test.each([
-  { name: "marked bytes", bytes: () => markSingleUse(Buffer.alloc(64 * KiB)), want: true },
-  {
-    name: "the last bytes of a marked buffer",
-    bytes: () => markSingleUse(Buffer.alloc(64 * KiB)).subarray(60 * KiB),
-    want: true,
-  },
-  { name: "unmarked bytes", bytes: () => Buffer.alloc(64 * KiB), want: false },
-  {
-    name: "bytes that share their buffer with other bytes",
-    bytes: () => markSingleUse(Buffer.alloc(64 * KiB).subarray(1)),
-    want: false,
-  },
-])("isSingleUse returns $want for $name", ({ bytes, want }) => {
+  [true, "marked bytes", () => markSingleUse(Buffer.alloc(64 * KiB))],
+  [true, "the last bytes of a marked buffer", () => markSingleUse(Buffer.alloc(64 * KiB)).subarray(60 * KiB)],
+  [false, "unmarked bytes", () => Buffer.alloc(64 * KiB)],
+  [false, "bytes that share their buffer with other bytes", () => markSingleUse(Buffer.alloc(64 * KiB).subarray(1))],
+])("isSingleUse returns %s for %s", (want, _name, bytes) => {
   expect(isSingleUse(bytes())).toBe(want);
 });
 

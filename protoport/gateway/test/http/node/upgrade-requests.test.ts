@@ -32,9 +32,7 @@ async function listen(gateway: Gateway): Promise<Omit<Beds, "watered" | "release
   return { address: await gateway.listen(), [Symbol.asyncDispose]: () => gateway.close() };
 }
 
-async function mount(server: Server): Promise<Omit<Beds, "watered" | "release">> {
-  return await startOnLoopback(server);
-}
+const mount = async (server: Server): Promise<Omit<Beds, "watered" | "release">> => await startOnLoopback(server);
 
 const ways: readonly Way[] = [
   { name: "a gateway mounted in node:http", start: (create) => mount(createHttp1(create().handler)) },
@@ -92,15 +90,11 @@ describe.each(ways)("an upgrade request to $name", (way) => {
   const tls = way.isTls === true ? { ca: certificate.cert, servername: "localhost" } : undefined;
 
   test.each([
-    { name: "h2c", fields: upgrade },
-    { name: "a WebSocket", fields: ["Connection: keep-alive, upgrade", "Upgrade: websocket"] },
-    { name: "several protocols", fields: ["connection: UPGRADE", "upgrade: TLS/1.3", "upgrade: h2c"] },
-    {
-      name: "h2c over HTTP/1.0",
-      fields: ["connection: keep-alive", "connection: upgrade", "upgrade: h2c"],
-      version: "1.0",
-    },
-  ])("for $name is the last request on its connection", async ({ fields, version }) => {
+    ["h2c", upgrade, undefined],
+    ["a WebSocket", ["Connection: keep-alive, upgrade", "Upgrade: websocket"], undefined],
+    ["several protocols", ["connection: UPGRADE", "upgrade: TLS/1.3", "upgrade: h2c"], undefined],
+    ["h2c over HTTP/1.0", ["connection: keep-alive", "connection: upgrade", "upgrade: h2c"], "1.0"],
+  ])("for %s is the last request on its connection", async (_name, fields, version) => {
     await using beds = await startBeds(way);
     using connection = await openHttp1(beds.address, tls);
     connection.write(water(2, fields, '{"note":"!"}', version) + water(3));

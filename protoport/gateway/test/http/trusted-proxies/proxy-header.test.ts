@@ -6,33 +6,21 @@ const ipv4 = { address: "203.0.113.7", port: 47 };
 const ipv6 = { address: "2001:db8::7", port: 47 };
 const rest = Buffer.from("GET / HTTP/1.1\r\n");
 
+// oxfmt-ignore
 const good: readonly { name: string; bytes: Buffer; source: object | undefined }[] = [
   { name: "TCP4", bytes: Buffer.from("PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n"), source: ipv4 },
   { name: "TCP6", bytes: Buffer.from("PROXY TCP6 2001:db8::7 2001:db8::9 47 443\r\n"), source: ipv6 },
   { name: "UNKNOWN", bytes: Buffer.from("PROXY UNKNOWN\r\n"), source: undefined },
-  {
-    name: "UNKNOWN of the maximum length",
-    bytes: Buffer.from(`PROXY UNKNOWN ${"f".repeat(91)}\r\n`),
-    source: undefined,
-  },
+  { name: "UNKNOWN of the maximum length", bytes: Buffer.from(`PROXY UNKNOWN ${"f".repeat(91)}\r\n`),
+    source: undefined },
   { name: "binary TCP4", bytes: binaryHeader(0x21, 0x11, ipv4Addresses), source: ipv4 },
   { name: "binary TCP6", bytes: binaryHeader(0x21, 0x21, ipv6Addresses), source: ipv6 },
-  {
-    name: "binary with TLVs",
-    bytes: binaryHeader(0x21, 0x11, Buffer.concat([ipv4Addresses, Buffer.from([4, 0, 2, 0, 0])])),
-    source: ipv4,
-  },
-  {
-    name: "binary of the maximum size",
-    bytes: binaryHeader(0x21, 0x11, Buffer.concat([ipv4Addresses, Buffer.alloc(4096 - 12)])),
-    source: ipv4,
-  },
+  { name: "binary with TLVs",
+    bytes: binaryHeader(0x21, 0x11, Buffer.concat([ipv4Addresses, Buffer.from([4, 0, 2, 0, 0])])), source: ipv4 },
+  { name: "binary of the maximum size",
+    bytes: binaryHeader(0x21, 0x11, Buffer.concat([ipv4Addresses, Buffer.alloc(4096 - 12)])), source: ipv4 },
   { name: "LOCAL", bytes: binaryHeader(0x20, 0x00, Buffer.alloc(0)), source: undefined },
-  {
-    name: "LOCAL with addresses",
-    bytes: binaryHeader(0x20, 0x11, ipv4Addresses),
-    source: undefined,
-  },
+  { name: "LOCAL with addresses", bytes: binaryHeader(0x20, 0x11, ipv4Addresses), source: undefined },
   { name: "an unknown family", bytes: binaryHeader(0x21, 0x31, Buffer.alloc(216)), source: undefined },
   { name: "no family", bytes: binaryHeader(0x21, 0x00, Buffer.alloc(0)), source: undefined },
 ];

@@ -15,16 +15,12 @@ for (const value of proto.enumType.flatMap((desc) => desc.value))
   if (value.name === "COLOR_RED") value.options = restrictedTo("INTERNAL", EnumValueOptionsSchema);
 const definition = readDescriptorSet(descriptorSetOf({ ...file_kitchensink_v1_kitchen_sink, proto }), { allow: [] });
 
-test.each<{ name: string; sent: MessageInitShape<typeof SinkSchema>; want: MessageInitShape<typeof SinkSchema> }>([
-  { name: "a field", sent: { maybeEnum: Color.RED }, want: {} },
-  { name: "a oneof", sent: { choice: { case: "choiceEnum", value: Color.RED } }, want: {} },
-  { name: "a list", sent: { colors: [Color.RED, Color.UNSPECIFIED] }, want: { colors: [Color.UNSPECIFIED] } },
-  {
-    name: "a map",
-    sent: { palette: { a: Color.RED, b: Color.UNSPECIFIED } },
-    want: { palette: { b: Color.UNSPECIFIED } },
-  },
-])("HiddenParts removes a hidden enum value from $name", ({ sent, want }) => {
+test.each<[name: string, sent: MessageInitShape<typeof SinkSchema>, want: MessageInitShape<typeof SinkSchema>]>([
+  ["a field", { maybeEnum: Color.RED }, {}],
+  ["a oneof", { choice: { case: "choiceEnum", value: Color.RED } }, {}],
+  ["a list", { colors: [Color.RED, Color.UNSPECIFIED] }, { colors: [Color.UNSPECIFIED] }],
+  ["a map", { palette: { a: Color.RED, b: Color.UNSPECIFIED } }, { palette: { b: Color.UNSPECIFIED } }],
+])("HiddenParts removes a hidden enum value from %s", (_name, sent, want) => {
   const desc = definition.types.getMessage(SinkSchema.typeName) ?? expect.unreachable();
   const message = create(SinkSchema, sent);
   HiddenParts.of([definition], undefined)?.removeFrom(desc, message);

@@ -318,71 +318,49 @@ describe("imports in a file with hidden elements", () => {
   const [secret, shown] = [method(".secret.Request", true), method(".shown.Request", false)];
 
   test.each([
-    {
-      name: "are dropped if only hidden elements need them",
-      methods: [secret, shown],
-      want: ["shown", "options", "unused"],
-    },
-    {
-      name: "are kept if a visible element needs them too",
-      methods: [secret, { ...method(".secret.Request", false), name: "Other" }, shown],
-      want: ["secret", "shown", "options", "through", "unused"],
-    },
-    {
-      name: "are kept if they have extensions",
-      methods: [method(".options.Request", true), shown],
-      want: ["secret", "shown", "options", "through", "unused"],
-    },
-  ])("$name", ({ methods, want }) => {
-    expect(importsFor(methods)).toMatchObject({
-      names: want,
-      comments: want.map((name, at) => `3.${at} ${name}`),
-    });
+    ["are dropped if only hidden elements need them", [secret, shown], ["shown", "options", "unused"]],
+    [
+      "are kept if a visible element needs them too",
+      [secret, { ...method(".secret.Request", false), name: "Other" }, shown],
+      ["secret", "shown", "options", "through", "unused"],
+    ],
+    [
+      "are kept if they have extensions",
+      [method(".options.Request", true), shown],
+      ["secret", "shown", "options", "through", "unused"],
+    ],
+  ])("%s", (_name, methods, want) => {
+    expect(importsFor(methods)).toMatchObject({ names: want, comments: want.map((name, at) => `3.${at} ${name}`) });
   });
 });
 
 describe("an HTTP rule", () => {
   const entry = { name: "SecretsEntry", field: [field("key", 1), field("value", 2, message("Secret"))] };
+  // oxfmt-ignore
   const types = {
     name: "types.proto",
     package: "a",
-    messageType: [
-      { name: "Secret", options: ofMessage },
+    messageType: [{ name: "Secret", options: ofMessage },
       { name: "Inner", field: [field("secret", 1, { options: ofField }), field("text", 2)] },
-      {
-        name: "Ask",
-        field: [
-          field("id", 1),
-          field("inner", 2, message("Inner")),
-          field("secrets", 3, { ...message("Ask.SecretsEntry"), label: Label.REPEATED }),
-        ],
-        nestedType: [{ ...entry, options: create(MessageOptionsSchema, { mapEntry: true }) }],
-      },
-    ],
+      { name: "Ask", field: [field("id", 1), field("inner", 2, message("Inner")),
+          field("secrets", 3, { ...message("Ask.SecretsEntry"), label: Label.REPEATED })],
+        nestedType: [{ ...entry, options: create(MessageOptionsSchema, { mapEntry: true }) }] }],
   };
 
-  test.each<{ name: string; rule: MessageInitShape<typeof HttpRuleSchema>; want: readonly string[] }>([
-    {
-      name: "a hidden field of a field",
-      rule: { pattern: { case: "get", value: "/{inner.text}/{inner.secret=a/*}" } },
-      want: ["/kept"],
-    },
-    {
-      name: "a map of hidden messages",
-      rule: { pattern: { case: "put", value: "/a" }, body: "secrets" },
-      want: ["/kept"],
-    },
-    {
-      name: "visible fields",
-      rule: { pattern: { case: "put", value: "/{id}" }, body: "inner", responseBody: "inner.text" },
-      want: ["/{id}", "/kept"],
-    },
-    {
-      name: "unknown fields",
-      rule: { pattern: { case: "get", value: "/{inner.other}/{id.secret}" } },
-      want: ["/{inner.other}/{id.secret}", "/kept"],
-    },
-  ])("keeps a binding with $name unless the field is hidden", ({ rule, want }) => {
+  test.each<[name: string, rule: MessageInitShape<typeof HttpRuleSchema>, want: readonly string[]]>([
+    ["a hidden field of a field", { pattern: { case: "get", value: "/{inner.text}/{inner.secret=a/*}" } }, ["/kept"]],
+    ["a map of hidden messages", { pattern: { case: "put", value: "/a" }, body: "secrets" }, ["/kept"]],
+    [
+      "visible fields",
+      { pattern: { case: "put", value: "/{id}" }, body: "inner", responseBody: "inner.text" },
+      ["/{id}", "/kept"],
+    ],
+    [
+      "unknown fields",
+      { pattern: { case: "get", value: "/{inner.other}/{id.secret}" } },
+      ["/{inner.other}/{id.secret}", "/kept"],
+    ],
+  ])("keeps a binding with %s unless the field is hidden", (_name, rule, want) => {
     const additionalBindings = [create(HttpRuleSchema, { pattern: { case: "get", value: "/kept" } })];
     const options = create(MethodOptionsSchema, { deprecated: true });
     setExtension(options, http, create(HttpRuleSchema, { ...rule, additionalBindings }));

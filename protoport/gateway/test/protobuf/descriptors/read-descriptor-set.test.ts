@@ -20,13 +20,9 @@ function read(...files: readonly FileInit[]): ReturnType<typeof readDescriptorSe
   return readDescriptorSet(toBinary(FileDescriptorSetSchema, set));
 }
 
-function text(name = "text", number = 1): FieldInit {
-  return { name, number, label: Label.OPTIONAL, type: Type.STRING };
-}
+const text = (name = "text", number = 1): FieldInit => ({ name, number, label: Label.OPTIONAL, type: Type.STRING });
 
-function of(typeName: string, type = Type.MESSAGE): FieldInit {
-  return { ...text("typed", 2), type, typeName };
-}
+const of = (typeName: string, type = Type.MESSAGE): FieldInit => ({ ...text("typed", 2), type, typeName });
 
 /** A service `a.Name` whose RPC takes and returns a type. */
 function service(name: string, type: string): NonNullable<FileInit["service"]>[number] {
@@ -54,77 +50,54 @@ const customOption = { no: 50_001, wireType: WireType.Varint, data: Uint8Array.o
 const b: FileInit = { name: "b.proto", package: "b", messageType: [{ name: "B", field: [text()] }] };
 const both = ["a.Whole", "a.Other"];
 
-test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly served?: readonly string[] }>([
-  { name: "nothing is missing", files: [b, withField(of(".b.B"))], served: both },
-  { name: "an imported file comes after the file that imports it", files: [withField(of(".b.B")), b], served: both },
-  { name: "a file occurs twice", files: [b, withField(of(".b.B")), b], served: both },
-  {
-    name: "a missing file defines no used type",
-    files: [withField(text("n", 2))],
-    served: both,
-  },
-  {
-    name: "an empty placeholder file defines no used type",
-    files: [withField(text("n", 2)), { name: "b.proto" }],
-    served: both,
-  },
-  {
-    name: "files of google/protobuf are missing",
-    files: [withField(of(".google.protobuf.Timestamp"), { dependency: ["google/protobuf/timestamp.proto"] })],
-    served: both,
-  },
-  {
-    name: "a type is in a file that is not imported",
-    files: [withField(of(".b.B")), { ...b, name: "c.proto" }],
-    served: both,
-  },
-  {
-    name: "the type of an extension is missing",
-    files: [withField(text("n", 2), { extension: [{ ...of(".b.B"), extendee: ".b.Options" }] })],
-    served: both,
-  },
-  { name: "a message's file is missing", files: [withField(of(".b.B"))] },
-  { name: "a message's file is an empty placeholder", files: [withField(of(".b.B")), { name: "b.proto" }] },
-  { name: "a type name is a placeholder of Go", files: [withField(of("*.b.B"))] },
-  { name: "an enum's file is missing", files: [withField(of(".b.Kind", Type.ENUM))] },
-  {
-    name: "the type of a nested message's field is missing",
-    files: [withField(of(".b.B")), { ...b, messageType: [{ name: "B", field: [of(".c.C")] }] }],
-  },
-  {
-    name: "an RPC's request and response types are missing",
-    files: [
-      {
-        name: "a.proto",
-        package: "a",
-        messageType: [{ name: "Text" }],
-        service: [service("Whole", ".a.Text"), service("Other", ".b.B")],
-      },
-    ],
-  },
-  {
-    name: "a map's value type is missing",
-    files: [
-      withField(
-        { ...of(".a.Map.TypedEntry"), label: Label.REPEATED },
+test.each<[name: string, files: readonly FileInit[], served?: readonly string[]]>(
+  // oxfmt-ignore
+  [
+    ["nothing is missing", [b, withField(of(".b.B"))], both],
+    ["an imported file comes after the file that imports it", [withField(of(".b.B")), b], both],
+    ["a file occurs twice", [b, withField(of(".b.B")), b], both],
+    ["a missing file defines no used type", [withField(text("n", 2))], both],
+    ["an empty placeholder file defines no used type", [withField(text("n", 2)), { name: "b.proto" }], both],
+    ["files of google/protobuf are missing",
+      [withField(of(".google.protobuf.Timestamp"), { dependency: ["google/protobuf/timestamp.proto"] })], both],
+    ["a type is in a file that is not imported", [withField(of(".b.B")), { ...b, name: "c.proto" }], both],
+    ["the type of an extension is missing",
+      [withField(text("n", 2), { extension: [{ ...of(".b.B"), extendee: ".b.Options" }] })], both],
+    ["a message's file is missing", [withField(of(".b.B"))]],
+    ["a message's file is an empty placeholder", [withField(of(".b.B")), { name: "b.proto" }]],
+    ["a type name is a placeholder of Go", [withField(of("*.b.B"))]],
+    ["an enum's file is missing", [withField(of(".b.Kind", Type.ENUM))]],
+    ["the type of a nested message's field is missing",
+      [withField(of(".b.B")), { ...b, messageType: [{ name: "B", field: [of(".c.C")] }] }]],
+    ["an RPC's request and response types are missing", [
         {
-          messageType: [
-            {
-              name: "Map",
-              nestedType: [
-                {
-                  name: "TypedEntry",
-                  options: { mapEntry: true },
-                  field: [text("key"), { ...of(".b.B"), name: "value" }],
-                },
-              ],
-            },
-          ],
+          name: "a.proto",
+          package: "a",
+          messageType: [{ name: "Text" }],
+          service: [service("Whole", ".a.Text"), service("Other", ".b.B")],
         },
-      ),
-    ],
-  },
-])("if $name, readDescriptorSet() omits only services with missing types", ({ files, served = ["a.Whole"] }) => {
+      ]],
+    ["a map's value type is missing", [
+        withField(
+          { ...of(".a.Map.TypedEntry"), label: Label.REPEATED },
+          {
+            messageType: [
+              {
+                name: "Map",
+                nestedType: [
+                  {
+                    name: "TypedEntry",
+                    options: { mapEntry: true },
+                    field: [text("key"), { ...of(".b.B"), name: "value" }],
+                  },
+                ],
+              },
+            ],
+          },
+        ),
+      ]],
+  ],
+)("if %s, readDescriptorSet() omits only services with missing types", (_name, files, served = ["a.Whole"]) => {
   const { services, omitted } = read(...files);
   expect(services.map(({ typeName }) => typeName)).toEqual(served);
   expect([...omitted.keys()]).toEqual(both.filter((name) => !served.includes(name)));
@@ -145,162 +118,74 @@ function one(message: NonNullable<FileInit["messageType"]>[number]): FileInit {
 }
 
 describe("readDescriptorSet()", () => {
-  test.each<{ readonly name: string; readonly files: readonly FileInit[]; readonly says: string }>([
-    {
-      name: "a package name with a shell command",
-      files: [{ name: "a.proto", package: "a;touch${IFS}x;b" }],
-      says: '"a;touch${IFS}x;b" is not a protobuf identifier',
-    },
-    {
-      name: "a package name with two dots in a row",
-      files: [{ name: "a.proto", package: "a..b" }],
-      says: '"" is not a protobuf identifier',
-    },
-    {
-      name: "a message name with a dot",
-      files: [one({ name: "A.B" })],
-      says: '"A.B" is not a protobuf identifier',
-    },
-    {
-      name: "a field name with a space",
-      files: [one({ name: "A", field: [text("a b")] })],
-      says: '"a b" is not a protobuf identifier',
-    },
-    {
-      name: "a oneof name with a quotation mark",
-      files: [one({ name: "A", oneofDecl: [{ name: "'" }] })],
-      says: `"'" is not a protobuf identifier`,
-    },
-    {
-      name: "a message name with a letter beyond ASCII",
-      files: [one({ name: "Ä" })],
-      says: '"Ä" is not a protobuf identifier',
-    },
-    {
-      name: "an RPC name with a slash",
-      files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "a/b" }] }] }],
-      says: '"a/b" is not a protobuf identifier',
-    },
-    {
-      name: "a service name that begins with a digit",
-      files: [{ name: "a.proto", service: [{ name: "1S" }] }],
-      says: '"1S" is not a protobuf identifier',
-    },
-    {
-      name: "an enum value name with a hyphen",
-      files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "a-b" }] }] }],
-      says: '"a-b" is not a protobuf identifier',
-    },
-    {
-      name: "an extension name with a hyphen",
-      files: [{ name: "a.proto", extension: [text("a-b")] }],
-      says: '"a-b" is not a protobuf identifier',
-    },
-    {
-      name: "a nested extension name with a hyphen",
-      files: [one({ name: "A", extension: [text("a-b")] })],
-      says: '"a-b" is not a protobuf identifier',
-    },
-    {
-      name: "a name longer than 1,000 characters",
-      files: [one({ name: "A".repeat(1_001) })],
-      says: "a name must not be longer than 1000 characters",
-    },
-    {
-      name: "a duplicate field name",
-      files: [one({ name: "A", field: [text("a", 1), text("a", 2)] })],
-      says: "A has more than one member named a",
-    },
-    {
-      name: "a duplicate field number",
-      files: [one({ name: "A", field: [text("a", 1), text("b", 1)] })],
-      says: "field b of A has number 1, which another field has already",
-    },
-    {
-      name: "the field number 0",
-      files: [one({ name: "A", field: [text("a", 0)] })],
-      says: "the number of field a of A must be between 1 and 2147483647, got 0",
-    },
-    {
-      name: "a negative field number",
-      files: [one({ name: "A", field: [text("a", -1)] })],
-      says: "the number of field a of A must be between 1 and 2147483647, got -1",
-    },
-    {
-      name: "a duplicate RPC name",
-      files: [{ name: "a.proto", service: [{ name: "S", method: [{ name: "M" }, { name: "M" }] }] }],
-      says: "S has more than one member named M",
-    },
-    {
-      name: "a duplicate enum value name",
-      files: [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "V" }, { name: "V" }] }] }],
-      says: "E has more than one member named V",
-    },
-    {
-      name: "an enum without values",
-      files: [{ name: "a.proto", enumType: [{ name: "E" }] }],
-      says: "E has no values",
-    },
-    {
-      name: "a type name that two files define",
-      files: [one({ name: "A" }), { name: "b.proto", enumType: [{ name: "A", value: [{ name: "V" }] }] }],
-      says: "A is defined more than once",
-    },
-    {
-      name: "a duplicate nested type",
-      files: [one({ name: "A", nestedType: [{ name: "B" }, { name: "B" }] })],
-      says: "A.B is defined more than once",
-    },
-    {
-      name: "a nested enum without values",
-      files: [one({ name: "A", enumType: [{ name: "E" }] })],
-      says: "A.E has no values",
-    },
-    {
-      name: "a nested enum with the name of a nested message",
-      files: [one({ name: "A", nestedType: [{ name: "B" }], enumType: [{ name: "B", value: [{ name: "V" }] }] })],
-      says: "A.B is defined more than once",
-    },
-    {
-      name: "a file name that two different files have",
-      files: [b, { ...b, messageType: [{ name: "C" }] }],
-      says: "file b.proto is defined more than once with different contents",
-    },
-    {
-      name: "a file name that two files with different custom options have",
-      files: [
-        { ...b, options: { ...create(FileOptionsSchema), $unknown: [customOption] } },
-        { ...b, options: {} },
-      ],
-      says: "file b.proto is defined more than once with different contents",
-    },
-    { name: "a file without a name", files: [{ package: "a" }], says: "a file has no name" },
-    {
-      name: "an import cycle",
-      files: [
-        { name: "a.proto", dependency: ["b.proto"] },
-        { name: "b.proto", dependency: ["a.proto"] },
-      ],
-      says: "import cycle: a.proto -> b.proto -> a.proto",
-    },
-    {
-      name: "a message with more than 10,000 fields",
-      files: [one({ name: "A", field: Array.from({ length: 10_001 }, (_, at) => text(`f${at}`, at + 1)) })],
-      says: "A has more than 10000 fields",
-    },
-    {
-      name: "an enum with more than 10,000 values",
-      files: [
-        {
-          name: "a.proto",
-          enumType: [
-            { name: "E", value: Array.from({ length: 10_001 }, (_, number) => ({ name: `V${number}`, number })) },
-          ],
-        },
-      ],
-      says: "E has more than 10000 values",
-    },
-  ])("$name is refused", ({ files, says }) => {
+  test.each<[name: string, files: readonly FileInit[], says: string]>(
+    // oxfmt-ignore
+    [
+      ["a package name with a shell command", [{ name: "a.proto", package: "a;touch${IFS}x;b" }],
+        '"a;touch${IFS}x;b" is not a protobuf identifier'],
+      ["a package name with two dots in a row", [{ name: "a.proto", package: "a..b" }],
+        '"" is not a protobuf identifier'],
+      ["a message name with a dot", [one({ name: "A.B" })], '"A.B" is not a protobuf identifier'],
+      ["a field name with a space", [one({ name: "A", field: [text("a b")] })], '"a b" is not a protobuf identifier'],
+      ["a oneof name with a quotation mark", [one({ name: "A", oneofDecl: [{ name: "'" }] })],
+        `"'" is not a protobuf identifier`],
+      ["a message name with a letter beyond ASCII", [one({ name: "Ä" })], '"Ä" is not a protobuf identifier'],
+      ["an RPC name with a slash", [{ name: "a.proto", service: [{ name: "S", method: [{ name: "a/b" }] }] }],
+        '"a/b" is not a protobuf identifier'],
+      ["a service name that begins with a digit", [{ name: "a.proto", service: [{ name: "1S" }] }],
+        '"1S" is not a protobuf identifier'],
+      ["an enum value name with a hyphen", [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "a-b" }] }] }],
+        '"a-b" is not a protobuf identifier'],
+      ["an extension name with a hyphen", [{ name: "a.proto", extension: [text("a-b")] }],
+        '"a-b" is not a protobuf identifier'],
+      ["a nested extension name with a hyphen", [one({ name: "A", extension: [text("a-b")] })],
+        '"a-b" is not a protobuf identifier'],
+      ["a name longer than 1,000 characters", [one({ name: "A".repeat(1_001) })],
+        "a name must not be longer than 1000 characters"],
+      ["a duplicate field name", [one({ name: "A", field: [text("a", 1), text("a", 2)] })],
+        "A has more than one member named a"],
+      ["a duplicate field number", [one({ name: "A", field: [text("a", 1), text("b", 1)] })],
+        "field b of A has number 1, which another field has already"],
+      ["the field number 0", [one({ name: "A", field: [text("a", 0)] })],
+        "the number of field a of A must be between 1 and 2147483647, got 0"],
+      ["a negative field number", [one({ name: "A", field: [text("a", -1)] })],
+        "the number of field a of A must be between 1 and 2147483647, got -1"],
+      ["a duplicate RPC name", [{ name: "a.proto", service: [{ name: "S", method: [{ name: "M" }, { name: "M" }] }] }],
+        "S has more than one member named M"],
+      ["a duplicate enum value name",
+        [{ name: "a.proto", enumType: [{ name: "E", value: [{ name: "V" }, { name: "V" }] }] }],
+        "E has more than one member named V"],
+      ["an enum without values", [{ name: "a.proto", enumType: [{ name: "E" }] }], "E has no values"],
+      ["a type name that two files define",
+        [one({ name: "A" }), { name: "b.proto", enumType: [{ name: "A", value: [{ name: "V" }] }] }],
+        "A is defined more than once"],
+      ["a duplicate nested type", [one({ name: "A", nestedType: [{ name: "B" }, { name: "B" }] })],
+        "A.B is defined more than once"],
+      ["a nested enum without values", [one({ name: "A", enumType: [{ name: "E" }] })], "A.E has no values"],
+      ["a nested enum with the name of a nested message",
+        [one({ name: "A", nestedType: [{ name: "B" }], enumType: [{ name: "B", value: [{ name: "V" }] }] })],
+        "A.B is defined more than once"],
+      ["a file name that two different files have", [b, { ...b, messageType: [{ name: "C" }] }],
+        "file b.proto is defined more than once with different contents"],
+      ["a file name that two files with different custom options have",
+        [{ ...b, options: { ...create(FileOptionsSchema), $unknown: [customOption] } }, { ...b, options: {} }],
+        "file b.proto is defined more than once with different contents"],
+      ["a file without a name", [{ package: "a" }], "a file has no name"],
+      ["an import cycle", [{ name: "a.proto", dependency: ["b.proto"] }, { name: "b.proto", dependency: ["a.proto"] }],
+        "import cycle: a.proto -> b.proto -> a.proto"],
+      ["a message with more than 10,000 fields",
+        [one({ name: "A", field: Array.from({ length: 10_001 }, (_, at) => text(`f${at}`, at + 1)) })],
+        "A has more than 10000 fields"],
+      ["an enum with more than 10,000 values", [
+          {
+            name: "a.proto",
+            enumType: [
+              { name: "E", value: Array.from({ length: 10_001 }, (_, number) => ({ name: `V${number}`, number })) },
+            ],
+          },
+        ], "E has more than 10000 values"],
+    ],
+  )("%s is refused", (_name, files, says) => {
     expect(() => read(...files)).toThrow(says);
   });
 

@@ -37,61 +37,34 @@ const response = { name: "Response" };
 const method = { name: "Get", inputType: ".a.Response", outputType: ".a.Response" };
 const kind: FieldInit = { ...stringField("kind", 1), type: Type.ENUM, typeName: ".a.Kind" };
 
-test.each<{ readonly name: string; readonly file: FileInit; readonly says: string }>([
-  {
-    name: "a field without a JSON name",
-    file: fileOf([{ ...stringField("b", 1), jsonName: "" }]),
-    says: "field b of a.Inner has no JSON name",
-  },
-  {
-    name: "two fields with the same number",
-    file: fileOf([stringField("b", 1), stringField("c", 1)]),
-    says: "field c of a.Inner has number 1, which another field has already",
-  },
-  {
-    name: "two fields with the same name",
-    file: fileOf([stringField("b", 1), stringField("b", 2)]),
-    says: "a.Inner has more than one member named b",
-  },
-  {
-    name: "the field number 0",
-    file: fileOf([stringField("b", 0)]),
-    says: "the number of field b of a.Inner must be between 1 and 2147483647, got 0",
-  },
-  {
-    name: "a field whose name begins with a digit",
-    file: fileOf([stringField("1b", 1)]),
-    says: '"1b" is not a protobuf identifier',
-  },
-  {
-    name: "a message whose name begins with a digit",
-    file: fileOf([], {
-      messageType: [response, { name: "1Request" }],
-      service: [{ name: "S", method: [{ ...method, inputType: ".a.1Request" }] }],
-    }),
-    says: '"1Request" is not a protobuf identifier',
-  },
-  {
-    name: "a service whose name begins with a digit",
-    file: fileOf([], { service: [{ name: "1S", method: [method] }] }),
-    says: '"1S" is not a protobuf identifier',
-  },
-  {
-    name: "two RPCs with the same name",
-    file: fileOf([], { service: [{ name: "S", method: [method, method] }] }),
-    says: "a.S has more than one member named Get",
-  },
-  {
-    name: "two enum values with the same name",
-    file: fileOf([kind], { enumType: [{ name: "Kind", value: [{ name: "V" }, { name: "V", number: 1 }] }] }),
-    says: "a.Kind has more than one member named V",
-  },
-  {
-    name: "a response field with an invalid number",
-    file: fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [stringField("b", -1)] }] }),
-    says: "the number of field b of a.Response must be between 1 and 2147483647, got -1",
-  },
-])("createGateway refuses $name in its services", ({ file, says }) => {
+test.each<[name: string, file: FileInit, says: string]>(
+  // oxfmt-ignore
+  [
+    ["a field without a JSON name", fileOf([{ ...stringField("b", 1), jsonName: "" }]),
+      "field b of a.Inner has no JSON name"],
+    ["two fields with the same number", fileOf([stringField("b", 1), stringField("c", 1)]),
+      "field c of a.Inner has number 1, which another field has already"],
+    ["two fields with the same name", fileOf([stringField("b", 1), stringField("b", 2)]),
+      "a.Inner has more than one member named b"],
+    ["the field number 0", fileOf([stringField("b", 0)]),
+      "the number of field b of a.Inner must be between 1 and 2147483647, got 0"],
+    ["a field whose name begins with a digit", fileOf([stringField("1b", 1)]), '"1b" is not a protobuf identifier'],
+    ["a message whose name begins with a digit", fileOf([], {
+        messageType: [response, { name: "1Request" }],
+        service: [{ name: "S", method: [{ ...method, inputType: ".a.1Request" }] }],
+      }), '"1Request" is not a protobuf identifier'],
+    ["a service whose name begins with a digit", fileOf([], { service: [{ name: "1S", method: [method] }] }),
+      '"1S" is not a protobuf identifier'],
+    ["two RPCs with the same name", fileOf([], { service: [{ name: "S", method: [method, method] }] }),
+      "a.S has more than one member named Get"],
+    ["two enum values with the same name",
+      fileOf([kind], { enumType: [{ name: "Kind", value: [{ name: "V" }, { name: "V", number: 1 }] }] }),
+      "a.Kind has more than one member named V"],
+    ["a response field with an invalid number",
+      fileOf([], { messageType: [{ name: "Request" }, { name: "Response", field: [stringField("b", -1)] }] }),
+      "the number of field b of a.Response must be between 1 and 2147483647, got -1"],
+  ],
+)("createGateway refuses %s in its services", (_name, file, says) => {
   expect(() => start(file)).toThrow(
     expect.objectContaining({
       code: "ERR_DESCRIPTORS",

@@ -16,22 +16,17 @@ async function* invalid(): AsyncGenerator<Uint8Array> {
 /** One body more than the budget allows in zstd, whose windows have 8 MiB. Windows in br have 16 MiB. */
 const bodiesMin = windowBytesMax / (8 * 1024 * 1024) + 1;
 
-test.each([
-  { name: "invalid br bodies", compression: brotli, open: invalid, error: "the body is not valid br" },
-  { name: "invalid zstd bodies", compression: zstd, open: invalid, error: "the body is not valid zstd" },
-  {
-    name: "incomplete br bodies",
-    compression: brotli,
-    open: () => disconnectAfter(brotliCompressSync(Buffer.alloc(10)).subarray(0, 3)),
-    error: "the client has disconnected",
-  },
-  {
-    name: "incomplete zstd bodies",
-    compression: zstd,
-    open: () => disconnectAfter(zstdCompressSync(Buffer.alloc(10)).subarray(0, 3)),
-    error: "the client has disconnected",
-  },
-])("$name release their decompression windows", async ({ compression, open, error }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    ["invalid br bodies", brotli, invalid, "the body is not valid br"],
+    ["invalid zstd bodies", zstd, invalid, "the body is not valid zstd"],
+    ["incomplete br bodies", brotli, () => disconnectAfter(brotliCompressSync(Buffer.alloc(10)).subarray(0, 3)),
+      "the client has disconnected"],
+    ["incomplete zstd bodies", zstd, () => disconnectAfter(zstdCompressSync(Buffer.alloc(10)).subarray(0, 3)),
+      "the client has disconnected"],
+  ],
+)("%s release their decompression windows", async (_name, compression, open, error) => {
   for (let bodies = 0; bodies < bodiesMin; bodies++) {
     const decoded = compression.decodePieces(open(), 0, new AbortController().signal);
     await expect(collect(decoded)).rejects.toThrow(error);

@@ -15,9 +15,7 @@ import { costRatio } from "../../../../testing/src/cost-ratio.ts";
 
 const limitBytes = 10;
 
-function bytes(...values: readonly number[]): Uint8Array {
-  return Uint8Array.from(values);
-}
+const bytes = (...values: readonly number[]): Uint8Array => Uint8Array.from(values);
 
 test("the prefix of a message contains the length in network byte order", () => {
   expect([...envelopePrefix(0x01020304)]).toEqual([0, 1, 2, 3, 4]);
@@ -25,16 +23,11 @@ test("the prefix of a message contains the length in network byte order", () => 
 
 describe("readSingleEnvelope", () => {
   test.each([
-    { name: "an empty message", input: bytes(0, 0, 0, 0, 0), compressed: false, message: [] },
-    { name: "a message", input: bytes(0, 0, 0, 0, 2, 7, 8), compressed: false, message: [7, 8] },
-    { name: "a compressed message", input: bytes(1, 0, 0, 0, 1, 9), compressed: true, message: [9] },
-    {
-      name: "a message of exactly the limit",
-      input: bytes(0, 0, 0, 0, 10, ...Buffer.alloc(10)),
-      compressed: false,
-      message: [...Buffer.alloc(10)],
-    },
-  ])("$name is accepted", ({ input, compressed, message }) => {
+    ["an empty message", bytes(0, 0, 0, 0, 0), false, []],
+    ["a message", bytes(0, 0, 0, 0, 2, 7, 8), false, [7, 8]],
+    ["a compressed message", bytes(1, 0, 0, 0, 1, 9), true, [9]],
+    ["a message of exactly the limit", bytes(0, 0, 0, 0, 10, ...Buffer.alloc(10)), false, [...Buffer.alloc(10)]],
+  ])("%s is accepted", (_name, input, compressed, message) => {
     const envelope = readSingleEnvelope(input, limitBytes);
     expect(envelope.compressed).toBe(compressed);
     expect([...envelope.bytes]).toEqual(message);

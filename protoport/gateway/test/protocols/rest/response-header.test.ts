@@ -38,23 +38,14 @@ describe("toRestHeader()", () => {
     ]);
   });
 
-  test.each([
-    "Connection",
-    "Keep-Alive",
-    "Proxy-Connection",
-    "TE",
-    "Trailer",
-    "Transfer-Encoding",
-    "Upgrade",
-    "Content-Type",
-    "Content-Length",
-    "Content-Encoding",
-    "Host",
-    "Grpc-Status",
-    "Grpc-Encoding",
-    "Grpc-Anything",
-    "Connect-Protocol-Version",
-  ])("omits the %s field", (name) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      "Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade", "Content-Type",
+      "Content-Length", "Content-Encoding", "Host", "Grpc-Status", "Grpc-Encoding", "Grpc-Anything",
+      "Connect-Protocol-Version",
+    ],
+  )("omits the %s field", (name) => {
     expect(toRestHeader(new Headers([[name, "x"]]), new Headers([[name, "x"]]))).toEqual([]);
   });
 

@@ -22,9 +22,7 @@ const { rpcs } = runSteps(
 const known = rpcs.map((rpc) => new RpcPath(rpc, protocols));
 
 /** Returns the calls that a content type selects at the paths of all RPCs. */
-function find(contentType: string): CallTarget[] {
-  return known.flatMap((rpcPath) => rpcPath.find(contentType) ?? []);
-}
+const find = (contentType: string): CallTarget[] => known.flatMap((rpcPath) => rpcPath.find(contentType) ?? []);
 
 /** Returns the content type in the response to a call, which contains the format's name. */
 function responseTypeOf(target: CallTarget): string | null {
@@ -37,41 +35,27 @@ function responseTypeOf(target: CallTarget): string | null {
 const anyKind = ["stream", "unary"] as const;
 
 describe("an RPC's content type", () => {
-  test.each([
-    { value: "application/proto", protocol: "connect", kinds: ["unary"], type: "application/proto" },
-    ...jsonContentTypes.map((value) => ({ value, protocol: "connect", kinds: ["unary"], type: "application/json" })),
-    { value: "application/proto; version=1", protocol: "connect", kinds: ["unary"], type: "application/proto" },
-    {
-      value: "application/connect+proto",
-      protocol: "connect",
-      kinds: ["stream"],
-      type: "application/connect+proto",
-    },
-    {
-      value: "application/connect+json; charset=utf8",
-      protocol: "connect",
-      kinds: ["stream"],
-      type: "application/connect+json",
-    },
-    { value: "application/grpc", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
-    { value: "application/grpc ;version=1", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
-    { value: "application/grpc+proto", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
-    { value: "application/grpc+json", protocol: "grpc", kinds: anyKind, type: "application/grpc+json" },
-    { value: "application/grpc-web", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+proto" },
-    { value: "application/grpc-web+json", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+json" },
-    {
-      value: "application/grpc-web-text",
-      protocol: "grpc-web",
-      kinds: anyKind,
-      type: "application/grpc-web-text+proto",
-    },
-    {
-      value: "application/GRPC-web-text+json",
-      protocol: "grpc-web",
-      kinds: anyKind,
-      type: "application/grpc-web-text+json",
-    },
-  ])("$value selects $protocol with $type responses", ({ value, protocol, kinds, type }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { value: "application/proto", protocol: "connect", kinds: ["unary"], type: "application/proto" },
+      ...jsonContentTypes.map((value) => ({ value, protocol: "connect", kinds: ["unary"], type: "application/json" })),
+      { value: "application/proto; version=1", protocol: "connect", kinds: ["unary"], type: "application/proto" },
+      { value: "application/connect+proto", protocol: "connect", kinds: ["stream"], type: "application/connect+proto" },
+      { value: "application/connect+json; charset=utf8", protocol: "connect", kinds: ["stream"],
+        type: "application/connect+json" },
+      { value: "application/grpc", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
+      { value: "application/grpc ;version=1", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
+      { value: "application/grpc+proto", protocol: "grpc", kinds: anyKind, type: "application/grpc+proto" },
+      { value: "application/grpc+json", protocol: "grpc", kinds: anyKind, type: "application/grpc+json" },
+      { value: "application/grpc-web", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+proto" },
+      { value: "application/grpc-web+json", protocol: "grpc-web", kinds: anyKind, type: "application/grpc-web+json" },
+      { value: "application/grpc-web-text", protocol: "grpc-web", kinds: anyKind,
+        type: "application/grpc-web-text+proto" },
+      { value: "application/GRPC-web-text+json", protocol: "grpc-web", kinds: anyKind,
+        type: "application/grpc-web-text+json" },
+    ],
+  )("$value selects $protocol with $type responses", ({ value, protocol, kinds, type }) => {
     const targets = find(value);
     expect(new Set(targets.map((target) => target.protocol.name))).toEqual(new Set([protocol]));
     expect(new Set(targets.map(({ kind }) => kind))).toEqual(new Set(kinds));
@@ -96,27 +80,14 @@ describe("an RPC's content type", () => {
 
 describe("the protocol of an unmatched request", () => {
   test.each([
-    { name: "the content type application/grpc", contentType: "application/grpc", want: "grpc" },
-    { name: "the content type application/grpc+unheard-of", contentType: "application/grpc+unheard-of", want: "grpc" },
-    {
-      name: "the content type Application/GRPC-Web+proto",
-      contentType: "Application/GRPC-Web+proto",
-      want: "grpc-web",
-    },
-    {
-      name: "the content type application/connect+unheard-of",
-      contentType: "application/connect+unheard-of",
-      want: "connect",
-    },
-    {
-      name: "the content type application/json and Connect-Protocol-Version",
-      contentType: "application/json",
-      hasConnectVersion: true,
-      want: "connect",
-    },
-    { name: "the content type application/json alone", contentType: "application/json", want: "rest" },
-    { name: "an empty content type", contentType: "", want: "rest" },
-  ])("is $want for $name", ({ contentType, hasConnectVersion = false, want }) => {
+    ["grpc", "the content type application/grpc", "application/grpc", undefined],
+    ["grpc", "the content type application/grpc+unheard-of", "application/grpc+unheard-of", undefined],
+    ["grpc-web", "the content type Application/GRPC-Web+proto", "Application/GRPC-Web+proto", undefined],
+    ["connect", "the content type application/connect+unheard-of", "application/connect+unheard-of", undefined],
+    ["connect", "the content type application/json and Connect-Protocol-Version", "application/json", true],
+    ["rest", "the content type application/json alone", "application/json", undefined],
+    ["rest", "an empty content type", "", undefined],
+  ])("is %s for %s", (want, _name, contentType, hasConnectVersion = false) => {
     const fields = ["content-type", contentType, ...(hasConnectVersion ? ["connect-protocol-version", "1"] : [])];
     const head = {
       httpMethod: "POST",

@@ -44,17 +44,10 @@ const framingNames = Object.keys(framing).filter(
  * Fields that describe the connection or the message, which are not sent if a handler copies them from another
  * response.
  */
+// oxfmt-ignore
 const ofConnection = [
-  "content-length",
-  "transfer-encoding",
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "upgrade",
-  "te",
-  "trailer",
-  "http2-settings",
-  "date",
+  "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection", "upgrade", "te", "trailer",
+  "http2-settings", "date",
 ];
 
 /** Where the error is thrown. */
@@ -112,32 +105,23 @@ interface Way {
   readonly request: (header: readonly Field[]) => HttpRequest;
 }
 
+// oxfmt-ignore
 const ways: readonly Way[] = [
   { name: "REST", request: (header) => ({ httpMethod: "POST", path: "/beds/7:water", header }) },
   { name: "Connect", request: (header) => rpcRequest(connect, Buffer.from("{}"), header, waterBedProcedure) },
   { name: "gRPC", request: (header) => rpcRequest(grpc, Buffer.of(), header, waterBedProcedure) },
   { name: "gRPC-Web", request: (header) => rpcRequest(grpcWeb, Buffer.of(), header, waterBedProcedure) },
   { name: "a stream of REST", isStream: true, request: (header) => ({ httpMethod: "GET", path: "/readings", header }) },
-  {
-    name: "a stream of Connect",
-    isStream: true,
-    request: (header) => ({
+  { name: "a stream of Connect", isStream: true, request: (header) => ({
       httpMethod: "POST",
       path: watchReadings,
       header: [["content-type", "application/connect+json"], ...header],
       body: encodeEnvelope(0, Buffer.from("{}")),
-    }),
-  },
-  {
-    name: "a stream of gRPC",
-    isStream: true,
-    request: (header) => rpcRequest(grpc, Buffer.of(), header, watchReadings),
-  },
-  {
-    name: "a stream of gRPC-Web",
-    isStream: true,
-    request: (header) => rpcRequest(grpcWeb, Buffer.of(), header, watchReadings),
-  },
+    }) },
+  { name: "a stream of gRPC", isStream: true,
+    request: (header) => rpcRequest(grpc, Buffer.of(), header, watchReadings) },
+  { name: "a stream of gRPC-Web", isStream: true,
+    request: (header) => rpcRequest(grpcWeb, Buffer.of(), header, watchReadings) },
 ];
 
 const rows = waysFor(transportNames).flatMap((transport) =>

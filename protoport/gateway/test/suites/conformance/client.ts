@@ -29,9 +29,7 @@ import {
 const registry = createRegistry(file_connectrpc_conformance_v1_service);
 const transports = new Map<string, GrpcTransport>();
 
-function endOf(read: Buffer): number {
-  return read.byteLength < 4 ? Number.POSITIVE_INFINITY : 4 + read.readUInt32BE(0);
-}
+const endOf = (read: Buffer): number => (read.byteLength < 4 ? Number.POSITIVE_INFINITY : 4 + read.readUInt32BE(0));
 
 async function answer(request: ClientCompatRequest): Promise<void> {
   const { testName } = request;

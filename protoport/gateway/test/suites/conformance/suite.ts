@@ -114,10 +114,7 @@ function report(all: readonly Run[]): void {
   const file = process.env["TEST_REPORT"];
   if (file === undefined) return;
   const sum = (figure: (run: Run) => number): number => all.reduce((total, run) => total + figure(run), 0);
-  const counts = {
-    numPassedTests: sum(({ passed }) => passed),
-    numFailedTests: sum(({ failed }) => failed),
-  };
+  const counts = { numPassedTests: sum(({ passed }) => passed), numFailedTests: sum(({ failed }) => failed) };
   writeFileSync(file, JSON.stringify(counts));
 }
 

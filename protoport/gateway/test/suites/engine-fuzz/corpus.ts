@@ -70,6 +70,7 @@ function oddHeader(dice: Dice): Buffer {
   return frameBytes(headersFrame(dice.oneOf([1, 3, 5, 7, 9]), header, frameFlag.endStream));
 }
 
+// oxfmt-ignore
 export const seeds: Readonly<Record<"http1" | "http2" | "client", readonly Buffer[]>> = {
   http1: [
     ...requests,
@@ -79,25 +80,19 @@ export const seeds: Readonly<Record<"http1" | "http2" | "client", readonly Buffe
     ...trailers.map((field) => inChunks(`0\r\n${field}\r\n\r\n`)),
     `${requests.join("")}${"x".repeat(20_000)}`,
   ].map(text),
-  http2: [
-    ...Array.from({ length: 200 }, (_, i) => oddHeader(new Dice(i))),
-    ...hpackRequests.map((blocks) =>
+  http2: [...Array.from({ length: 200 }, (_, i) => oddHeader(new Dice(i))), ...hpackRequests.map((blocks) =>
       Buffer.concat(blocks.map((hex, i) => headers(2 * i + 1, hex, endHeaders | frameFlag.endStream))),
-    ),
-    Buffer.concat([begun(1), dataFrame(1, Buffer.from("order"), frameFlag.endStream)].map(frameBytes)),
+    ), Buffer.concat([begun(1), dataFrame(1, Buffer.from("order"), frameFlag.endStream)].map(frameBytes)),
     Buffer.concat([begun(1), whole(3), windowUpdateFrame(0, 9), dataFrame(1, Buffer.alloc(9), 0)].map(frameBytes)),
     Buffer.concat([
       headers(1, "8286", 0),
       frameBytes(frame(frameType.continuation, endHeaders, 1, Buffer.from("8441017a", "hex"))),
       frameBytes(dataFrame(1, Buffer.from([2, 1, 0, 0]), frameFlag.padded | frameFlag.endStream)),
     ]),
-    Buffer.concat([settingFrame(4, 1), whole(1), settingFrame(1, 0), whole(3), settingFrame(4, 100)].map(frameBytes)),
-  ],
-  client: [
-    Buffer.concat([settings, headers(1, response, endHeaders), frameBytes(dataFrame(1, Buffer.alloc(9), 1))]),
+    Buffer.concat([settingFrame(4, 1), whole(1), settingFrame(1, 0), whole(3), settingFrame(4, 100)].map(frameBytes))],
+  client: [Buffer.concat([settings, headers(1, response, endHeaders), frameBytes(dataFrame(1, Buffer.alloc(9), 1))]),
     Buffer.concat([settings, headers(1, response, endHeaders), headers(1, "8d", endHeaders | frameFlag.endStream)]),
-    Buffer.concat([settings, frameBytes(frame(frameType.goAway, 0, 0, Buffer.alloc(8)))]),
-  ],
+    Buffer.concat([settings, frameBytes(frame(frameType.goAway, 0, 0, Buffer.alloc(8)))])],
 };
 
 const words =

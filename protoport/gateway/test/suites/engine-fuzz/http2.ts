@@ -31,9 +31,7 @@ interface Read {
 type Reads = Map<number, Read>;
 
 /** The bytes that choose how a side behaves, so that an input behaves alike whenever it is repeated. */
-function diceOf(bytes: Buffer): Dice {
-  return new Dice(bytes.reduce((sum, octet) => (Math.imul(sum, 31) + octet) | 0, 7));
-}
+const diceOf = (bytes: Buffer): Dice => new Dice(bytes.reduce((sum, octet) => (Math.imul(sum, 31) + octet) | 0, 7));
 
 function openPair(): readonly [Duplex, Duplex] {
   const [one, other]: Duplex[] = duplexPair();

@@ -19,10 +19,7 @@ import { frameStarts, http2ClientProblem, http2ServerProblem } from "./http2.ts"
 const targets = { http1: http1Problem, http2: http2ServerProblem, client: http2ClientProblem } as const;
 type Target = keyof typeof targets;
 const targetNames: readonly Target[] = ["http1", "http2", "client"];
-interface Input {
-  readonly target: Target;
-  readonly bytes: Buffer;
-}
+type Input = { readonly target: Target; readonly bytes: Buffer };
 
 const { values } = parseArgs({ options: { seconds: { type: "string", default: "20" }, input: { type: "string" } } });
 

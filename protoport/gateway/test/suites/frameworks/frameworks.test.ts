@@ -29,10 +29,7 @@ interface Express {
   urlencoded(): unknown;
 }
 
-interface ExpressResponse {
-  status(httpStatus: number): ExpressResponse;
-  send(body: string): void;
-}
+type ExpressResponse = { status(httpStatus: number): ExpressResponse; send(body: string): void };
 
 function post(path: string, body: string): HttpRequest {
   return { httpMethod: "POST", path, header: [json], body: Buffer.from(body) };

@@ -1,24 +1,10 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Dice } from "../../../../testing/src/dice.ts";
 
+// oxfmt-ignore
 const numbers = [
-  0,
-  -0,
-  1,
-  -1,
-  1.5,
-  1e21,
-  5e-324,
-  3.4028235e38,
-  3.4028236e38,
-  1e308,
-  -(2 ** 31),
-  -(2 ** 31) - 1,
-  2 ** 31 - 1,
-  2 ** 31,
-  2 ** 32 - 1,
-  2 ** 32,
-  2 ** 53,
+  0, -0, 1, -1, 1.5, 1e21, 5e-324, 3.4028235e38, 3.4028236e38, 1e308, -(2 ** 31), -(2 ** 31) - 1, 2 ** 31 - 1, 2 ** 31,
+  2 ** 32 - 1, 2 ** 32, 2 ** 53,
 ];
 
 const words =

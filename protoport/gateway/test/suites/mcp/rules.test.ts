@@ -185,11 +185,7 @@ function both(lower: string, low: number, upper: string, high: number): object {
 }
 
 /** A request type with the field `f`. */
-interface Probe {
-  readonly desc: DescMessage;
-  readonly service: DescService;
-  readonly registry: Registry;
-}
+type Probe = { readonly desc: DescMessage; readonly service: DescService; readonly registry: Registry };
 
 function define({ type = types.MESSAGE, typeName = "", isList, key }: FieldForm, rules: Rules): Probe {
   const options = create(FieldOptionsSchema);
@@ -205,6 +201,7 @@ function define({ type = types.MESSAGE, typeName = "", isList, key }: FieldForm,
     options: { mapEntry: true },
     field: [member("key", 1, { type: key ?? types.STRING }), member("value", 2, { type: types.STRING })],
   };
+  // oxfmt-ignore
   const init: MessageInitShape<typeof FileDescriptorProtoSchema> = {
     name: "probe.proto",
     package: "probe",
@@ -216,14 +213,8 @@ function define({ type = types.MESSAGE, typeName = "", isList, key }: FieldForm,
         value: Object.entries({ ZERO: 0, ONE: 1, UNO: 1, TWO: 2 }).map(([name, number]) => ({ name, number })),
       },
     ],
-    messageType: [
-      {
-        name: "M",
-        field: [member("f", 1, { ...ofType, label, options })],
-        nestedType: key === undefined ? [] : [entry],
-      },
-      { name: "Nested" },
-    ],
+    messageType: [{ name: "M", field: [member("f", 1, { ...ofType, label, options })],
+        nestedType: key === undefined ? [] : [entry] }, { name: "Nested" }],
     service: [{ name: "S", method: [{ name: "R", inputType: ".probe.M", outputType: ".probe.M" }] }],
   };
   const registry = createFileRegistry(create(FileDescriptorProtoSchema, init), () => undefined);

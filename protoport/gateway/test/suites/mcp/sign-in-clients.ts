@@ -5,9 +5,7 @@ import { StreamableHTTPClientTransport as Transport1 } from "@modelcontextprotoc
 const client = { name: "test", version: "1" };
 
 /** What a client has found out about the authorization server. Empty before the first request. */
-interface Discovered {
-  state?: OAuthDiscoveryState;
-}
+type Discovered = { state?: OAuthDiscoveryState };
 
 /**
  * What an application with the SDKs stores, and its user's browser, in which the user consents. The SDKs' own discovery
@@ -80,14 +78,9 @@ class SignIn {
   }
 }
 
-interface Registered {
-  client_id: string;
-}
+type Registered = { client_id: string };
 
-interface Tokens {
-  access_token: string;
-  token_type: string;
-}
+type Tokens = { access_token: string; token_type: string };
 
 /** Calls a tool with a client that has no token at first, and returns the structured result. */
 export type SignInAndCall = (url: string, tool: string) => Promise<unknown>;

@@ -8,10 +8,7 @@ import { readJson } from "../../../src/protobuf/messages/json/index.ts";
  * A JSONTestSuite case. Texts whose names begin with `y_` are JSON, and those with `n_` are not. Texts with `i_` may be
  * accepted or refused.
  */
-export interface JsonCase {
-  readonly name: string;
-  readonly input: string;
-}
+export type JsonCase = { readonly name: string; readonly input: string };
 
 /** Objects with a duplicate name, which RFC 8259 §4 allows and protoport/docs/reference/rest.md refuses. */
 const refused: ReadonlySet<string> = new Set([

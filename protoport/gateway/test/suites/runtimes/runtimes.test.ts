@@ -20,20 +20,13 @@ import { bundleForWeb, prepareWorkerd, resolveRuntime } from "./workerd.ts";
 const folder = createTempFolder();
 
 /** How to start a runtime with a bundled program, and the port on which the program listens. */
+// oxfmt-ignore
 const runtimes = [
-  {
-    name: "Deno",
-    example: "deno",
-    command: "@deno/linux-x64-glibc/deno",
-    args: ["run", "--no-config", "--allow-net=127.0.0.1", folder.file("deno.mjs"), "0"],
-  },
+  { name: "Deno", example: "deno", command: "@deno/linux-x64-glibc/deno",
+    args: ["run", "--no-config", "--allow-net=127.0.0.1", folder.file("deno.mjs"), "0"] },
   { name: "Bun", example: "bun", command: "@oven/bun-linux-x64/bin/bun", args: [folder.file("bun.mjs"), "0"] },
-  {
-    name: "workerd",
-    example: "worker",
-    command: "@cloudflare/workerd-linux-64/bin/workerd",
-    args: prepareWorkerd(folder),
-  },
+  { name: "workerd", example: "worker", command: "@cloudflare/workerd-linux-64/bin/workerd",
+    args: prepareWorkerd(folder) },
 ] as const;
 
 beforeAll(async () => {

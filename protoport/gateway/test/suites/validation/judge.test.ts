@@ -31,10 +31,7 @@ const validation = await openValidation();
 const validator = createValidator({ registry });
 
 /** The sorted violations, each as path, rule and whether it concerns a key; or the error kind. */
-interface Verdict {
-  readonly violations?: readonly string[];
-  readonly error?: "compilation" | "runtime";
-}
+type Verdict = { readonly violations?: readonly string[]; readonly error?: "compilation" | "runtime" };
 
 function pathOf(path: FieldPath | undefined): string {
   return (path?.elements ?? [])

@@ -39,9 +39,7 @@ export const http = "google/api/http.proto";
 export const json = "proto3 JSON mapping";
 
 /** Returns what is expected for an invalid request: 400, INVALID_ARGUMENT. */
-export function invalid(message: string): Want {
-  return { httpStatus: 400, code: 3, message };
-}
+export const invalid = (message: string): Want => ({ httpStatus: 400, code: 3, message });
 
 /** The error for a path that no rule matches. */
 export const notFound: Want = { httpStatus: 404, code: 5, message: "" };

@@ -76,6 +76,7 @@ function unknownExtension(key: string): Omit<Case, "rule"> {
   };
 }
 
+// oxfmt-ignore
 const required: readonly Case[] = [
   ...refused("a missing required field is refused", "{}", "name: is required"),
   ...refused("null for a required field is refused", '{"name":null}', "name: is required"),
@@ -110,46 +111,23 @@ const required: readonly Case[] = [
     `${origin}.name: is required`,
   ),
   ...kept("a required field may be empty", { name: "" }),
-  {
-    rule: "the path sets a required field",
-    request: "PUT /v1/legacies/a",
-    body: '{"number":7}',
-    want: { httpStatus: 200, json: { name: "a", number: 7 } },
-  },
-  {
-    rule: "the path sets a required field, without a body",
-    request: "PUT /v1/legacies/a",
-    want: { httpStatus: 200, json: { name: "a" } },
-  },
-  {
-    rule: "the query sets a required field",
-    request: "GET /v1/legacies?name=a&child.name=b&child.number=7",
-    want: { httpStatus: 200, json: { name: "a", child: { name: "b", number: 7 } } },
-  },
-  {
-    rule: "the query and a body field set required fields",
-    request: "POST /v1/legacies/children?name=a",
-    body: '{"name":"b"}',
-    want: { httpStatus: 200, json: { name: "a", child: { name: "b" } } },
-  },
-  {
-    rule: "a required field that is missing in the URL is refused",
-    request: "GET /v1/legacies",
-    want: invalid("name: is required"),
-  },
-  {
-    rule: "a nested required field that is missing in the URL is refused",
-    request: "GET /v1/legacies?name=a&child.number=7",
-    want: invalid("child.name: is required"),
-  },
-  {
-    rule: "a required field that is missing in the body is refused",
-    request: "POST /v1/legacies/children?name=a",
-    body: "{}",
-    want: invalid("child.name: is required"),
-  },
+  { rule: "the path sets a required field", request: "PUT /v1/legacies/a", body: '{"number":7}',
+    want: { httpStatus: 200, json: { name: "a", number: 7 } } },
+  { rule: "the path sets a required field, without a body", request: "PUT /v1/legacies/a",
+    want: { httpStatus: 200, json: { name: "a" } } },
+  { rule: "the query sets a required field", request: "GET /v1/legacies?name=a&child.name=b&child.number=7",
+    want: { httpStatus: 200, json: { name: "a", child: { name: "b", number: 7 } } } },
+  { rule: "the query and a body field set required fields", request: "POST /v1/legacies/children?name=a",
+    body: '{"name":"b"}', want: { httpStatus: 200, json: { name: "a", child: { name: "b" } } } },
+  { rule: "a required field that is missing in the URL is refused", request: "GET /v1/legacies",
+    want: invalid("name: is required") },
+  { rule: "a nested required field that is missing in the URL is refused",
+    request: "GET /v1/legacies?name=a&child.number=7", want: invalid("child.name: is required") },
+  { rule: "a required field that is missing in the body is refused", request: "POST /v1/legacies/children?name=a",
+    body: "{}", want: invalid("child.name: is required") },
 ];
 
+// oxfmt-ignore
 const closedEnums: readonly Case[] = [
   ...kept("a closed enum may be set by number", { name: "a", shade: "SHADE_DARK" }, '{"name":"a","shade":2}'),
   ...refused(
@@ -162,16 +140,10 @@ const closedEnums: readonly Case[] = [
     '{"name":"a","shades":[1,0]}',
     'shades[1]: "0" is not a value of enum kitchensink.v1.Shade',
   ),
-  {
-    rule: "a closed enum may be set by number in a URL",
-    request: "GET /v1/legacies?name=a&shades=1&shades=SHADE_DARK",
-    want: { httpStatus: 200, json: { name: "a", shades: ["SHADE_LIGHT", "SHADE_DARK"] } },
-  },
-  {
-    rule: "an unknown number of a closed enum is refused in a URL",
-    request: "GET /v1/legacies?name=a&shade=3",
-    want: invalid('"shade" is not valid: "3" is not a value of enum kitchensink.v1.Shade'),
-  },
+  { rule: "a closed enum may be set by number in a URL", request: "GET /v1/legacies?name=a&shades=1&shades=SHADE_DARK",
+    want: { httpStatus: 200, json: { name: "a", shades: ["SHADE_LIGHT", "SHADE_DARK"] } } },
+  { rule: "an unknown number of a closed enum is refused in a URL", request: "GET /v1/legacies?name=a&shade=3",
+    want: invalid('"shade" is not valid: "3" is not a value of enum kitchensink.v1.Shade') },
 ];
 
 /** The proto2 features that proto3 lacks. */

@@ -25,6 +25,7 @@ function withoutJson(rule: string, text: string): Case {
 }
 
 /** Field masks in a URL, in a body and in a response. */
+// oxfmt-ignore
 export const maskCases: readonly Case[] = [
   query("AIP-157: * selects all fields", "*", "*"),
   query(`${json}: a mask contains lowerCamelCase names`, "builtAt,place.behind", "builtAt,place.behind"),
@@ -44,21 +45,13 @@ export const maskCases: readonly Case[] = [
   body("a mask in a oneof", '{"choiceMask":"Leading"}'),
   body("a mask in a message in a message", '{"name":"a","inner":{"inner":{"readMask":"builtAt"},"name":"b"}}'),
   body("a message without a mask", '{"name":"a","inner":{}}'),
-  {
-    rule: "a mask in an Any",
-    request: "POST /v1/sinks",
+  { rule: "a mask in an Any", request: "POST /v1/sinks",
     body: '{"any":{"@type":"x/kitchensink.v1.GetShelfRequest","name":"a","readMask":"addressLine1"}}',
-    want: {
-      rpc: "Create",
-      sink: { any: { "@type": "x/kitchensink.v1.GetShelfRequest", name: "a", readMask: "addressLine1" } },
-    },
-  },
-  {
-    rule: "a mask that is an Any",
-    request: "POST /v1/sinks",
+    want: { rpc: "Create",
+      sink: { any: { "@type": "x/kitchensink.v1.GetShelfRequest", name: "a", readMask: "addressLine1" } } } },
+  { rule: "a mask that is an Any", request: "POST /v1/sinks",
     body: '{"any":{"@type":"x/google.protobuf.FieldMask","value":"addressLine1"}}',
-    want: { rpc: "Create", sink: { any: { "@type": "x/google.protobuf.FieldMask", value: "addressLine1" } } },
-  },
+    want: { rpc: "Create", sink: { any: { "@type": "x/google.protobuf.FieldMask", value: "addressLine1" } } } },
   ...["foo_bar", "_leading", "`builtAt`x", "a b", "built-at", "a,", "`built_at`"].map((text) => ({
     rule: `${json}: one spelling for a name in JSON`,
     request: "POST /v1/shelves:get",

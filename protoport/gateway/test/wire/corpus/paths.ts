@@ -15,6 +15,7 @@ function malformed(rule: string, message: string, ...requests: readonly string[]
 }
 
 /** Which RPC a path selects, and its variables' values. See also `test/protocols/rest/rules/route-table.test.ts`. */
+// oxfmt-ignore
 export const pathCases: readonly Case[] = [
   // Templates.
   ...nothing("only ** matches an empty segment", "GET /v1/wild//end", "GET //v1/wild/a/end", "GET //"),
@@ -68,39 +69,17 @@ export const pathCases: readonly Case[] = [
   }),
   { rule: "routes depend on the method", request: "DELETE /v1/match/a/b", want: methodNotAllowed("GET, HEAD") },
   // Verbs.
-  to("Close", "a verb is the text after the last colon, decoded", "GET /v1/verbs/a:b:%70eek", {
-    fString: "a:b",
-  }),
+  to("Close", "a verb is the text after the last colon, decoded", "GET /v1/verbs/a:b:%70eek", { fString: "a:b" }),
   ...nothing("a verb needs a value before it", "POST /v1/verbs/:close", "GET /v1/verbs/:close"),
   // Methods.
-  {
-    rule: "RFC 9110 §15.5.6: a 405 has a sorted Allow field",
-    request: "GET /v1/sinks/7",
-    want: methodNotAllowed("DELETE, PUT"),
-  },
-  {
-    rule: "RFC 9110 §9.1: a method is case-sensitive",
-    request: "get /v1/query",
-    only: "HTTP/2",
-    want: methodUnknown,
-  },
-  {
-    rule: "RFC 9110 §9.3.7: without CORS, OPTIONS is an ordinary method",
-    request: "OPTIONS /v1/query",
-    want: methodNotAllowed("GET, HEAD"),
-  },
-  {
-    rule: `${http}: a rule of kind custom matches only its method`,
-    request: "GET /v1/custom/a",
-    want: methodNotAllowed("HEAD, PROPFIND"),
-  },
-  {
-    rule: "X-HTTP-Method-Override is ignored",
-    request: "POST /v1/sinks/7",
-    header: [
-      ["x-http-method-override", "DELETE"],
-      ["content-type", "application/x-www-form-urlencoded"],
-    ],
-    want: methodNotAllowed("DELETE, PUT"),
-  },
+  { rule: "RFC 9110 §15.5.6: a 405 has a sorted Allow field", request: "GET /v1/sinks/7",
+    want: methodNotAllowed("DELETE, PUT") },
+  { rule: "RFC 9110 §9.1: a method is case-sensitive", request: "get /v1/query", only: "HTTP/2", want: methodUnknown },
+  { rule: "RFC 9110 §9.3.7: without CORS, OPTIONS is an ordinary method", request: "OPTIONS /v1/query",
+    want: methodNotAllowed("GET, HEAD") },
+  { rule: `${http}: a rule of kind custom matches only its method`, request: "GET /v1/custom/a",
+    want: methodNotAllowed("HEAD, PROPFIND") },
+  { rule: "X-HTTP-Method-Override is ignored", request: "POST /v1/sinks/7",
+    header: [["x-http-method-override", "DELETE"], ["content-type", "application/x-www-form-urlencoded"]],
+    want: methodNotAllowed("DELETE, PUT") },
 ];

@@ -11,6 +11,7 @@ function refused(rule: string, text: string, message: string): Case {
 }
 
 /** What a query may contain apart from one field's values. */
+// oxfmt-ignore
 export const queryCases: readonly Case[] = [
   // The query syntax.
   refused("RFC 3986 §2.1: an invalid escape in a name is refused", "f%zzString=a", "malformed"),
@@ -110,44 +111,20 @@ export const queryCases: readonly Case[] = [
   refused("a oneof member must not be set twice", "choiceText=a&choiceText=b", '"choiceText" is set more than once'),
   refused("an optional field must not be set twice", "maybeInt64=1&maybeInt64=2", '"maybeInt64" is set more than once'),
   // Path before query.
-  {
-    rule: "the query must not set a path field",
-    request: "GET /v1/int64/7?fInt64=8",
-    want: invalid("is already set by the path"),
-  },
-  {
-    rule: "the query must not set a path field by proto name",
-    request: "GET /v1/int64/7?f_int64=8",
-    want: invalid("is already set by the path"),
-  },
-  {
-    rule: "the query must not repeat a path field with an equal value",
-    request: "GET /v1/int64/7?f_int64=7",
-    want: invalid("is already set by the path"),
-  },
-  {
-    rule: "the query must not set a path field to an invalid value",
-    request: "GET /v1/int64/7?f_int64=abc",
-    want: invalid("is already set by the path"),
-  },
-  {
-    rule: "the query may set fields next to a nested path field",
-    request: "GET /v1/trees/oak?nested.number=7",
-    want: { rpc: "Segments", sink: { nested: { text: "trees/oak", number: "7" } } },
-  },
-  {
-    rule: "the query must not set a nested path field",
-    request: "GET /v1/trees/oak?nested.text=a",
-    want: invalid("is already set by the path"),
-  },
-  {
-    rule: "the path and the query set members of the same oneof",
-    request: "GET /v1/choice/7?choiceText=a",
-    want: invalid("cannot be set together with choice_number"),
-  },
-  {
-    rule: "the path and the query set the same member of a oneof",
-    request: "GET /v1/choice/7?choice_number=7",
-    want: invalid("is already set by the path"),
-  },
+  { rule: "the query must not set a path field", request: "GET /v1/int64/7?fInt64=8",
+    want: invalid("is already set by the path") },
+  { rule: "the query must not set a path field by proto name", request: "GET /v1/int64/7?f_int64=8",
+    want: invalid("is already set by the path") },
+  { rule: "the query must not repeat a path field with an equal value", request: "GET /v1/int64/7?f_int64=7",
+    want: invalid("is already set by the path") },
+  { rule: "the query must not set a path field to an invalid value", request: "GET /v1/int64/7?f_int64=abc",
+    want: invalid("is already set by the path") },
+  { rule: "the query may set fields next to a nested path field", request: "GET /v1/trees/oak?nested.number=7",
+    want: { rpc: "Segments", sink: { nested: { text: "trees/oak", number: "7" } } } },
+  { rule: "the query must not set a nested path field", request: "GET /v1/trees/oak?nested.text=a",
+    want: invalid("is already set by the path") },
+  { rule: "the path and the query set members of the same oneof", request: "GET /v1/choice/7?choiceText=a",
+    want: invalid("cannot be set together with choice_number") },
+  { rule: "the path and the query set the same member of a oneof", request: "GET /v1/choice/7?choice_number=7",
+    want: invalid("is already set by the path") },
 ];

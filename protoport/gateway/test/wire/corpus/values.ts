@@ -15,6 +15,7 @@ interface TypeText {
 }
 
 // Tests the error messages. All spellings are in protoport/gateway/test/protobuf/messages/json and protoport/conformance/cases.
+// oxfmt-ignore
 const types: readonly TypeText[] = [
   { field: "fInt64", path: "int64", text: "%37", value: "7", noun: "an int64" },
   { field: "fUint64", path: "uint64", text: "18446744073709551615", value: "18446744073709551615", noun: "a uint64" },
@@ -28,21 +29,11 @@ const types: readonly TypeText[] = [
   { field: "fEnum", path: "enum", text: "1", value: "COLOR_RED", noun: "a value of enum kitchensink.v1.Color" },
   { field: "maybeInt64", path: "maybe", text: "0", value: "0", noun: "an int64" },
   { field: "wInt64", path: "wrapper", text: "0", value: "0", noun: "an int64" },
-  {
-    field: "time",
-    path: "time",
-    text: "2024-02-29T12:30:45.5Z",
-    value: "2024-02-29T12:30:45.500Z",
-    noun: "an RFC 3339 time",
-  },
+  { field: "time", path: "time", text: "2024-02-29T12:30:45.5Z", value: "2024-02-29T12:30:45.500Z",
+    noun: "an RFC 3339 time" },
   { field: "duration", path: "duration", text: "1.5s", value: "1.500s", noun: "a duration" },
-  {
-    field: "mask",
-    path: "mask",
-    text: "foo_bar,a.b",
-    value: "fooBar,a.b",
-    noun: "a comma-separated list of field paths",
-  },
+  { field: "mask", path: "mask", text: "foo_bar,a.b", value: "fooBar,a.b",
+    noun: "a comma-separated list of field paths" },
   { field: "choiceNumber", path: "choice", text: "0", value: "0", noun: "an int64" },
   { field: "choiceWrapper", path: "choiceWrapper", text: "a", value: "a" },
   { field: "longText", path: "longText", text: "9007199254740993", value: "9007199254740993", noun: "an int64" },

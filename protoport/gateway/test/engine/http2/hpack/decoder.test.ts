@@ -30,9 +30,7 @@ function encodeHuffman(text: string): Uint8Array {
 
 const limitBytes = 16 * 1024;
 
-function bytesOf(hex: string): Buffer {
-  return Buffer.from(hex.replaceAll(" ", ""), "hex");
-}
+const bytesOf = (hex: string): Buffer => Buffer.from(hex.replaceAll(" ", ""), "hex");
 
 function decodeAll(blocks: readonly string[]): readonly (readonly string[])[] {
   const decoder = new HpackDecoder(limitBytes);

@@ -11,9 +11,7 @@ import { everyField } from "../../../../../testing/src/gateway/every-field.ts";
 const { field } = SinkSchema;
 const [varint, bit64, length, group, endGroup, bit32] = [0, 1, 2, 3, 4, 5];
 
-function tag({ number }: { readonly number: number }, wireType: number): number[] {
-  return integer((number << 3) | wireType);
-}
+const tag = ({ number }: { readonly number: number }, wireType: number): number[] => integer((number << 3) | wireType);
 
 function integer(value: number): number[] {
   return value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...integer(value >>> 7)];
@@ -33,6 +31,7 @@ function nested(depth: number): number[] {
 /** A google.protobuf.Struct that contains a number, preceded by its length. */
 const struct = [16, 10, 14, 10, 1, 97, 18, 9, 17, 0, 0, 0, 0, 0, 0, 0, 64];
 
+// oxfmt-ignore
 const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly number[]])[] = [
   ["an empty message", "fast", []],
   ["a number of ten bytes", "fast", [...tag(field.fInt64, varint), ...minusOne]],
@@ -47,43 +46,28 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["bytes longer than the rest of the message", "fallback", [...tag(field.fBytes, length), 2, 97]],
   ["a string that is not UTF-8", "fallback", [...tag(field.fString, length), 1, 255]],
   ["a string whose first byte is not UTF-8", "fallback", [...tag(field.fString, length), 5, 255, 97, 97, 97, 97]],
-  [
-    "a short invalid string after a bytes field",
-    "fallback",
-    [...tag(field.fBytes, length), 20, ...Array.from({ length: 20 }, () => 97), ...tag(field.fString, length), 1, 255],
-  ],
+  ["a short invalid string after a bytes field", "fallback",
+    [...tag(field.fBytes, length), 20, ...Array.from({ length: 20 }, () => 97), ...tag(field.fString, length), 1, 255]],
   ["an encoded lone surrogate", "fallback", [...tag(field.fString, length), 3, 0xed, 0xa0, 0x80]],
   ["the character U+FFFD", "fallback", [...tag(field.fString, length), 3, 0xef, 0xbf, 0xbd]],
   ["a byte-order mark", "fallback", [...tag(field.fString, length), 4, 0xef, 0xbb, 0xbf, 97]],
   ["a nested message longer than the rest of the outer message", "fallback", [...tag(field.nested, length), 3, 8, 1]],
   ["a message whose field continues past its end", "fallback", [...tag(field.wInt64, length), 1, 8, 7]],
-  [
-    "a message field that occurs twice",
-    "fast",
-    [...tag(field.nested, length), 3, 10, 1, 97, ...tag(field.nested, length), 2, 16, 7],
-  ],
+  ["a message field that occurs twice", "fast",
+    [...tag(field.nested, length), 3, 10, 1, 97, ...tag(field.nested, length), 2, 16, 7]],
   ["a packed list", "fast", [...tag(field.ids, length), 2, 1, 2]],
   ["an unpacked list", "fast", [...tag(field.ids, varint), 1, ...tag(field.ids, varint), 2]],
   ["a packed list whose last number continues past its end", "fallback", [...tag(field.ids, length), 1, 129, 1]],
-  [
-    "a packed list that ends within a double",
-    "fallback",
-    [...tag(field.doubles, length), 9, ...Array.from({ length: 18 }, () => 0)],
-  ],
-  [
-    "a packed list with the length of two gigabytes and one byte",
-    "fallback",
-    [...tag(field.ids, length), ...integer(0x7fff_ffff), 1],
-  ],
+  ["a packed list that ends within a double", "fallback",
+    [...tag(field.doubles, length), 9, ...Array.from({ length: 18 }, () => 0)]],
+  ["a packed list with the length of two gigabytes and one byte", "fallback",
+    [...tag(field.ids, length), ...integer(0x7fff_ffff), 1]],
   ["a list of 150 messages", "fast", Array.from({ length: 150 }, () => [...tag(field.nesteds, length), 0]).flat()],
   ["a struct", "fast", [...tag(field.struct, length), ...struct]],
   ["a list of structs", "fast", [...tag(field.structs, length), ...struct]],
   ["a struct in a oneof", "fast", [...tag(field.choiceStruct, length), ...struct]],
-  [
-    "a struct with the wire type varint for a double",
-    "fallback",
-    [...tag(field.struct, length), ...struct.with(8, 16)],
-  ],
+  ["a struct with the wire type varint for a double", "fallback",
+    [...tag(field.struct, length), ...struct.with(8, 16)]],
   ["a number instead of a list of strings", "fallback", [...tag(field.tags, varint), 1]],
   ["a string instead of an int64", "fallback", [...tag(field.fInt64, length), 0]],
   ["a map entry", "fast", [...tag(field.labels, length), 6, 10, 1, 97, 18, 1, 98]],
@@ -92,11 +76,8 @@ const sinkRows: readonly (readonly [name: string, way: Way, bytes: readonly numb
   ["a map entry with its value before its key", "fast", [...tag(field.labels, length), 6, 18, 1, 98, 10, 1, 97]],
   ["a map entry with an undeclared field", "fallback", [...tag(field.labels, length), 5, 10, 1, 97, 24, 0]],
   ["a map entry whose string continues past its end", "fallback", [...tag(field.labels, length), 2, 10, 1, 97]],
-  [
-    "the map key __proto__",
-    "fallback",
-    [...tag(field.labels, length), 14, 10, 9, ...Buffer.from("__proto__"), 18, 1, 98],
-  ],
+  ["the map key __proto__", "fallback",
+    [...tag(field.labels, length), 14, 10, 9, ...Buffer.from("__proto__"), 18, 1, 98]],
   ["an unknown field", "fast", [...tag(unknown, bit32), 1, 2, 3, 4]],
   ["two unknown fields", "fast", [...tag(unknown, varint), 1, ...tag(unknown, length), 1, 97]],
   ["an unknown field whose number takes five bytes", "fast", [...tag({ number: 2 ** 26 }, varint), 1]],
@@ -173,23 +154,15 @@ describe("createBinaryReader()", () => {
 const shade = LegacySchema.field.shade.number << 3;
 
 /** Messages with every kind of field that the fast reader must read. */
-test.each<{ name: string; desc: DescMessage; message: Message }>([
-  {
-    name: "a Sink message",
-    desc: SinkSchema,
-    message: create(SinkSchema, everyField),
-  },
-  {
-    name: "a Legacy message",
-    desc: LegacySchema,
-    message: create(LegacySchema, { name: "a", child: { name: "b" }, choice: { case: "choiceText", value: "" } }),
-  },
-  {
-    name: "a struct",
-    desc: StructSchema,
-    message: create(StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } }),
-  },
-])("$name is read on the fast path", ({ desc, message }) => {
+test.each<[name: string, desc: DescMessage, message: Message]>([
+  ["a Sink message", SinkSchema, create(SinkSchema, everyField)],
+  [
+    "a Legacy message",
+    LegacySchema,
+    create(LegacySchema, { name: "a", child: { name: "b" }, choice: { case: "choiceText", value: "" } }),
+  ],
+  ["a struct", StructSchema, create(StructSchema, { fields: { a: { kind: { case: "numberValue", value: 1 } } } })],
+])("%s is read on the fast path", (_name, desc, message) => {
   const bytes = toBinary(desc, message);
   expect(readBothWays(desc, bytes)).toBe("fast");
   // The prototype is that of create(), because `isFieldSet` and the proto2 defaults need it.

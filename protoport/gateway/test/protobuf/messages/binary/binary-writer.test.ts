@@ -11,6 +11,7 @@ import { everyField } from "../../../../../testing/src/gateway/every-field.ts";
 
 type Init = Readonly<Record<string, unknown>>;
 
+// oxfmt-ignore
 const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[] = [
   { name: "an empty message", init: {}, way: "fast" },
   { name: "every kind of field", init: everyField, way: "fast" },
@@ -19,42 +20,26 @@ const rows: readonly { name: string; desc?: DescMessage; init: Init; way: Way }[
   { name: "a oneof field with an empty value", init: { choice: { case: "choiceText", value: "" } }, way: "fast" },
   { name: "a string of 127 characters", init: { fString: "x".repeat(127) }, way: "fast" },
   { name: "a string of 128 characters", init: { fString: "x".repeat(128) }, way: "fast" },
-  {
-    name: "a string whose byte length needs a longer varint than its character count",
-    init: { fString: "é".repeat(100) },
-    way: "fast",
-  },
+  { name: "a string whose byte length needs a longer varint than its character count",
+    init: { fString: "é".repeat(100) }, way: "fast" },
   { name: "a short string with a last character that is not ASCII", init: { fString: "abcdé" }, way: "fast" },
   { name: "a float that is NaN", init: { fFloat: Number.NaN }, way: "fast" },
   { name: "a lone surrogate", init: { fString: "\ud800" }, way: "fast" },
-  {
-    name: "a message that is larger than the reused buffer",
-    init: { tags: Array.from({ length: 30_000 }, () => "tag") },
-    way: "fast",
-  },
+  { name: "a message that is larger than the reused buffer",
+    init: { tags: Array.from({ length: 30_000 }, () => "tag") }, way: "fast" },
   { name: "a string of a megabyte", init: { fString: "é".repeat(500_000) }, way: "fast" },
-  {
-    name: "strings that fit into the reused buffer only one at a time",
-    init: { tags: Array.from({ length: 4 }, () => "x".repeat(20_000)) },
-    way: "fast",
-  },
-  {
-    name: "a number at the very end of the reused buffer",
-    init: { tags: ["x".repeat(21_000), "x".repeat(21_000), "x".repeat(23_518)], fInt64: 1n },
-    way: "fast",
-  },
+  { name: "strings that fit into the reused buffer only one at a time",
+    init: { tags: Array.from({ length: 4 }, () => "x".repeat(20_000)) }, way: "fast" },
+  { name: "a number at the very end of the reused buffer",
+    init: { tags: ["x".repeat(21_000), "x".repeat(21_000), "x".repeat(23_518)], fInt64: 1n }, way: "fast" },
   { name: "a field that is set to undefined", init: { maybeInt64: undefined, nested: undefined }, way: "fast" },
   { name: "an unknown field", init: { $unknown: [{ no: 1000, wireType: 0, data: Uint8Array.of(1) }] }, way: "fast" },
   { name: "a required field that is not set", desc: LegacySchema, init: {}, way: "fallback" },
   { name: "a required field", desc: LegacySchema, init: { name: "" }, way: "fast" },
   { name: "a field set to its proto2 default", desc: LegacySchema, init: { name: "a", number: 7 }, way: "fast" },
   { name: "nested structs", init: { struct: { a: 1 }, structs: [{ b: 2 }] }, way: "fast" },
-  {
-    name: "a struct",
-    desc: StructSchema,
-    init: { fields: { a: { kind: { case: "numberValue", value: 1 } } } },
-    way: "fast",
-  },
+  { name: "a struct", desc: StructSchema, init: { fields: { a: { kind: { case: "numberValue", value: 1 } } } },
+    way: "fast" },
 ];
 
 // The buffer tests come first, because they require that no message with this type was written before. A message that

@@ -24,6 +24,7 @@ test("hasDeclaredWireTypes() accepts a message with every kind of field", () => 
   expect(hasDeclaredWireTypes(SinkSchema, bytes)).toBe(true);
 });
 
+// oxfmt-ignore
 const rows: readonly { readonly name: string; readonly bytes: readonly number[]; readonly want: boolean }[] = [
   { name: "an empty message", bytes: [], want: true },
   { name: "a packed list", bytes: [...tag(field.ids, length), 2, 1, 2], want: true },
@@ -40,28 +41,15 @@ const rows: readonly { readonly name: string; readonly bytes: readonly number[];
   { name: "a number instead of a map", bytes: [...tag(field.labels, varint), 0], want: false },
   { name: "a number instead of a string as a map key", bytes: [...tag(field.labels, length), 2, 8, 0], want: false },
   { name: "a number instead of a string as a map value", bytes: [...tag(field.labels, length), 2, 16, 0], want: false },
-  {
-    name: "text instead of a number in a nested message",
-    bytes: [...tag(field.wInt64, length), 2, 10, 1],
-    want: false,
-  },
+  { name: "text instead of a number in a nested message", bytes: [...tag(field.wInt64, length), 2, 10, 1],
+    want: false },
   { name: "a message whose field continues past its end", bytes: [...tag(field.wInt64, length), 1, 8, 7], want: false },
   { name: "an empty packed list", bytes: [...tag(field.ids, length), 0], want: true },
-  {
-    name: "a packed list of doubles",
-    bytes: [...tag(field.doubles, length), 8, 0, 0, 0, 0, 0, 0, 0, 128],
-    want: true,
-  },
-  {
-    name: "a packed list whose number continues past its end",
-    bytes: [...tag(field.ids, length), 1, ...Buffer.from("8020a0067a080801200220032004", "hex")],
-    want: false,
-  },
-  {
-    name: "a packed list whose double continues past its end",
-    bytes: [...tag(field.doubles, length), 4, ...Buffer.from("0000000020072008", "hex")],
-    want: false,
-  },
+  { name: "a packed list of doubles", bytes: [...tag(field.doubles, length), 8, 0, 0, 0, 0, 0, 0, 0, 128], want: true },
+  { name: "a packed list whose number continues past its end",
+    bytes: [...tag(field.ids, length), 1, ...Buffer.from("8020a0067a080801200220032004", "hex")], want: false },
+  { name: "a packed list whose double continues past its end",
+    bytes: [...tag(field.doubles, length), 4, ...Buffer.from("0000000020072008", "hex")], want: false },
 ];
 
 describe("hasDeclaredWireTypes()", () => {
@@ -93,17 +81,13 @@ describe("hasDeclaredWireTypes() for a message with a group", () => {
   if (desc === undefined) throw new Error("the message is missing");
 
   test.each([
-    { name: "a group with fields", bytes: [0x0b, 0x10, 7, 0x1a, 1, 0x61, 0x0c, 0x10, 8], want: true },
-    { name: "a nested group", bytes: [0x0b, 0x0b, 0x10, 7, 0x0c, 0x0c], want: true },
-    { name: "an unknown group", bytes: [0x0b, 0x23, 0x10, 7, 0x24, 0x0c], want: true },
-    { name: "text instead of a number", bytes: [0x0b, 0x12, 2, 0x10, 8, 0x0c], want: false },
-    {
-      name: "text instead of a number in a nested group",
-      bytes: [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c],
-      want: false,
-    },
-    { name: "text instead of a number after the group", bytes: [0x0b, 0x0c, 0x12, 2, 0x10, 8], want: false },
-  ])("returns $want if $name is encoded", ({ bytes, want }) => {
+    [true, "a group with fields", [0x0b, 0x10, 7, 0x1a, 1, 0x61, 0x0c, 0x10, 8]],
+    [true, "a nested group", [0x0b, 0x0b, 0x10, 7, 0x0c, 0x0c]],
+    [true, "an unknown group", [0x0b, 0x23, 0x10, 7, 0x24, 0x0c]],
+    [false, "text instead of a number", [0x0b, 0x12, 2, 0x10, 8, 0x0c]],
+    [false, "text instead of a number in a nested group", [0x0b, 0x0b, 0x12, 2, 0x10, 8, 0x0c, 0x0c]],
+    [false, "text instead of a number after the group", [0x0b, 0x0c, 0x12, 2, 0x10, 8]],
+  ])("returns %s if %s is encoded", (want, _name, bytes) => {
     const message = Uint8Array.from(bytes);
     expect(hasDeclaredWireTypes(desc, message)).toBe(want);
     expect(() => fromBinary(desc, message)).not.toThrow();

@@ -77,26 +77,13 @@ describe("parseDuration()", () => {
     expect(duration?.nanos).toBe(nanos);
   });
 
-  test.each([
-    "",
-    "1",
-    "s",
-    "1S",
-    ".5s",
-    "1.s",
-    "1.0000000001s",
-    "+1s",
-    " 1s",
-    "1s ",
-    "1m",
-    "1s1s",
-    "1e3s",
-    "--1s",
-    "315576000001s",
-    "-315576000001s",
-    "9999999999999s",
-    "NaNs",
-  ])("refuses %j as a duration", (text) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      "", "1", "s", "1S", ".5s", "1.s", "1.0000000001s", "+1s", " 1s", "1s ", "1m", "1s1s", "1e3s", "--1s",
+      "315576000001s", "-315576000001s", "9999999999999s", "NaNs",
+    ],
+  )("refuses %j as a duration", (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 });

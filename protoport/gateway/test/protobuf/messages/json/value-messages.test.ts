@@ -10,9 +10,7 @@ function parse(text: string): JsonValue {
   return json;
 }
 
-function newState(): ReadState {
-  return { strings: 0, mayHaveLoneSurrogates: true };
-}
+const newState = (): ReadState => ({ strings: 0, mayHaveLoneSurrogates: true });
 
 // An older protobuf-es sets the prototype for the name `__proto__`.
 const keepsPrototypeName = Object.hasOwn(fromJson(StructSchema, parse('{"__proto__":1}')).fields, "__proto__");

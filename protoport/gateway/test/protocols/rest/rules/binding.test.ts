@@ -39,37 +39,26 @@ function ignoredIn(request: string, body = ""): { readonly message: Message; rea
 }
 
 describe("a lenient service", () => {
-  test.each<[request: string, body: string, want: SinkInit, ignored: string[]]>([
-    ["GET /v1/query?x=1&fString=a&y.z=2", "", { fString: "a" }, ["Query x", "Query y.z"]],
+  test.each<[request: string, body: string, want: SinkInit, ignored: string[]]>(
+    // oxfmt-ignore
     [
-      "POST /v1/sinks?q=1",
-      '{"x":1,"fString":"a","nested":{"y":[]}}',
-      { fString: "a", nested: {} },
-      ["Create q", "Create x", "Create nested.y"],
+      ["GET /v1/query?x=1&fString=a&y.z=2", "", { fString: "a" }, ["Query x", "Query y.z"]],
+      ["POST /v1/sinks?q=1", '{"x":1,"fString":"a","nested":{"y":[]}}', { fString: "a", nested: {} },
+        ["Create q", "Create x", "Create nested.y"]],
+      ["PUT /v1/sinks/7", '{"fInt64":"9","fString":"a"}', { fInt64: 7n, fString: "a" }, ["Replace f_int64"]],
+      ["PATCH /v1/nested/a", '{"text":"b","number":1}', { nested: { text: "a", number: 1n } }, ["Update nested.text"]],
+      ["PATCH /v1/inner/a", '{"inner":{"inner":{"text":"b","number":1}}}',
+        { nested: { inner: { inner: { text: "a", number: 1n } } } }, ["Update nested.inner.inner.text"]],
+      ["GET /v1/int64/7?f_int64=9", "", { fInt64: 7n }, ["Types f_int64"]],
+      ["PATCH /v1/body/tags?tags=a", '["b"]', { tags: ["b"] }, ["Update tags"]],
+      ["POST /v1/sinks", '{"fEnum":"COLOR_NEW","colors":["COLOR_NEW",1]}', { colors: [1] },
+        ['Create f_enum="COLOR_NEW"', 'Create colors[0]="COLOR_NEW"']],
+      ["POST /v1/sinks",
+        '{"nesteds":[{},{"y":1}],"palette":{"a\\"b":"NEW","c":"COLOR_RED"},"nestedById":{"7":{"z":1}}}',
+        { nesteds: [{}, {}], palette: { c: Color.RED }, nestedById: { "7": {} } },
+        ["Create nesteds[1].y", 'Create palette["a\\"b"]="NEW"', 'Create nested_by_id["7"].z']],
     ],
-    ["PUT /v1/sinks/7", '{"fInt64":"9","fString":"a"}', { fInt64: 7n, fString: "a" }, ["Replace f_int64"]],
-    ["PATCH /v1/nested/a", '{"text":"b","number":1}', { nested: { text: "a", number: 1n } }, ["Update nested.text"]],
-    [
-      "PATCH /v1/inner/a",
-      '{"inner":{"inner":{"text":"b","number":1}}}',
-      { nested: { inner: { inner: { text: "a", number: 1n } } } },
-      ["Update nested.inner.inner.text"],
-    ],
-    ["GET /v1/int64/7?f_int64=9", "", { fInt64: 7n }, ["Types f_int64"]],
-    ["PATCH /v1/body/tags?tags=a", '["b"]', { tags: ["b"] }, ["Update tags"]],
-    [
-      "POST /v1/sinks",
-      '{"fEnum":"COLOR_NEW","colors":["COLOR_NEW",1]}',
-      { colors: [1] },
-      ['Create f_enum="COLOR_NEW"', 'Create colors[0]="COLOR_NEW"'],
-    ],
-    [
-      "POST /v1/sinks",
-      '{"nesteds":[{},{"y":1}],"palette":{"a\\"b":"NEW","c":"COLOR_RED"},"nestedById":{"7":{"z":1}}}',
-      { nesteds: [{}, {}], palette: { c: Color.RED }, nestedById: { "7": {} } },
-      ["Create nesteds[1].y", 'Create palette["a\\"b"]="NEW"', 'Create nested_by_id["7"].z'],
-    ],
-  ])("ignores unknown names and path fields (%s %s)", (request, body, want, ignored) => {
+  )("ignores unknown names and path fields (%s %s)", (request, body, want, ignored) => {
     expect(ignoredIn(request, body)).toEqual({ message: create(SinkSchema, want), ignored });
   });
 
@@ -162,9 +151,7 @@ function bindingOf(
   return binding;
 }
 
-function textOf(bytes: Uint8Array | undefined): string | undefined {
-  return bytes && new TextDecoder().decode(bytes);
-}
+const textOf = (bytes: Uint8Array | undefined): string | undefined => bytes && new TextDecoder().decode(bytes);
 
 describe("RestBinding.encode()", () => {
   test("returns 204 without a body for google.protobuf.Empty if emptyResponse is 204", () => {
@@ -199,29 +186,16 @@ describe("RestBinding.encode()", () => {
     expect(textOf(body)).toBe('{"name":"","moreMasks":[],"masksByName":{}}');
   });
 
-  test.each<{ why: string; request: string; service: DescService; message: Message; want: string }>([
-    {
-      why: "another field is an empty Value",
-      request: "GET /v1/response/string",
-      service: KitchenSink,
-      message: create(SinkSchema, { fString: "a", value: {} }),
-      want: '"a"',
-    },
-    {
-      why: "a required field is missing",
-      request: "GET /v1/legacies/number",
-      service: LegacySink,
-      message: create(LegacySchema, { number: 8 }),
-      want: "8",
-    },
-    {
-      why: "an extension lacks its required field",
-      request: "GET /v1/legacies/number",
-      service: LegacySink,
-      message: create(LegacySchema, { $unknown: [{ no: 102, wireType: 2, data: new Uint8Array([0]) }], number: 8 }),
-      want: "8",
-    },
-  ])("writes the response body field even if $why", ({ request, service, message, want }) => {
+  test.each<[why: string, request: string, service: DescService, message: Message, want: string]>(
+    // oxfmt-ignore
+    [
+      ["another field is an empty Value", "GET /v1/response/string", KitchenSink,
+        create(SinkSchema, { fString: "a", value: {} }), '"a"'],
+      ["a required field is missing", "GET /v1/legacies/number", LegacySink, create(LegacySchema, { number: 8 }), "8"],
+      ["an extension lacks its required field", "GET /v1/legacies/number", LegacySink,
+        create(LegacySchema, { $unknown: [{ no: 102, wireType: 2, data: new Uint8Array([0]) }], number: 8 }), "8"],
+    ],
+  )("writes the response body field even if %s", (_why, request, service, message, want) => {
     const options = { writeJson: { registry: createRegistry(file_kitchensink_v1_legacy) } };
     expect(textOf(bindingOf(request, options, service).encode(message).body)).toBe(want);
   });

@@ -62,70 +62,54 @@ const noRpc = (selector: string): string => `selector "${selector}" does not mat
 type Refusal = [why: string, rules: readonly string[], want: string];
 
 describe("compileRestRoutes()", () => {
-  test.each<Refusal>([
+  test.each<Refusal>(
+    // oxfmt-ignore
     [
-      "a template that does not parse",
-      ["GET /a/{"],
-      'GET /a/{: path template "/a/{": expected a field name at character 5',
+      ["a template that does not parse", ["GET /a/{"],
+        'GET /a/{: path template "/a/{": expected a field name at character 5'],
+      ["an unknown path field", ["GET /a/{nope}"], 'path variable "nope" is not a field of kitchensink.v1.Sink'],
+      ["a path field by its JSON name", ["GET /a/{fString}"],
+        'path variable "fString" is not a field of kitchensink.v1.Sink'],
+      ["a body by its JSON name", ["POST /a body=fString"], 'body "fString" is not a field of kitchensink.v1.Sink'],
+      ["an unknown nested field in a path", ["GET /a/{nested.nope}"],
+        'path variable "nested.nope" is not a field of kitchensink.v1.Sink'],
+      ["a nested field of a scalar in a path", ["GET /a/{f_string.x}"], 'path variable "f_string.x" is not a field'],
+      ["a field of a repeated field in a path", ["GET /a/{nesteds.text}"],
+        'path variable "nesteds.text" is not a field'],
+      ["a repeated path field", ["GET /a/{ids}"], notSingle("ids")],
+      ["a map as a path field", ["GET /a/{labels}"], notSingle("labels")],
+      ["a message as a path field", ["GET /a/{nested}"], notSingle("nested")],
+      ["a Struct as a path field", ["GET /a/{struct}"], notSingle("struct")],
+      ["an unknown body field", ["POST /a body=nope"], 'body "nope" is not a field of kitchensink.v1.Sink'],
+      ["a nested body field", ["POST /a body=nested.text"], 'body "nested.text" is not a field'],
+      ["a body field that the path also binds", ["POST /a/{f_string} body=f_string"],
+        'body must not be a field that the path binds, got "f_string"'],
+      ["an unknown response_body", ["GET /a response_body=nope"],
+        'response_body "nope" is not a field of kitchensink.v1.Echo'],
+      ["a custom kind that is not a method", ["GE/T /a"], 'custom kind must be an HTTP method, got "GE/T"'],
+      ["an empty custom kind", [" /a"], 'custom kind must be an HTTP method, got ""'],
+      ["two rules that match the same requests", ["GET /a/{f_string}", "GET /a/{f_int64}"],
+        "GET /a/{f_int64}: matches the same requests as GET /a/{f_string}"],
+      ["two rules that differ only in escapes", ["GET /a", "GET /%61"],
+        "GET /%61: matches the same requests as GET /a"],
+      ["a rule with the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], usedPath],
+      ["a rule with the escaped path of an RPC", ["POST /kitchensink.v1.KitchenSink/%55nbound"], usedPath],
+      ...["ARCHIVE", "get", "CONNECT"].map((kind): Refusal => [
+        `the custom kind ${kind}, which the HTTP/1.1 parser rejects`,
+        [`${kind} /a`],
+        "the HTTP/1.1 parser does not accept this method",
+      ]),
+      ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**", "f_bytes=a-b!/*"].map(
+        (variable): Refusal => [
+          `a template whose variable {${variable}} can never match a value of its field`,
+          [`GET /a/{${variable}}`],
+          `path variable "${variable.split("=")[0]}" can never match a value of its field`,
+        ],
+      ),
+      ["a rule that other rules shadow", ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
+        "GET /{f_string=**}/end: is never reached because "],
     ],
-    ["an unknown path field", ["GET /a/{nope}"], 'path variable "nope" is not a field of kitchensink.v1.Sink'],
-    [
-      "a path field by its JSON name",
-      ["GET /a/{fString}"],
-      'path variable "fString" is not a field of kitchensink.v1.Sink',
-    ],
-    ["a body by its JSON name", ["POST /a body=fString"], 'body "fString" is not a field of kitchensink.v1.Sink'],
-    [
-      "an unknown nested field in a path",
-      ["GET /a/{nested.nope}"],
-      'path variable "nested.nope" is not a field of kitchensink.v1.Sink',
-    ],
-    ["a nested field of a scalar in a path", ["GET /a/{f_string.x}"], 'path variable "f_string.x" is not a field'],
-    ["a field of a repeated field in a path", ["GET /a/{nesteds.text}"], 'path variable "nesteds.text" is not a field'],
-    ["a repeated path field", ["GET /a/{ids}"], notSingle("ids")],
-    ["a map as a path field", ["GET /a/{labels}"], notSingle("labels")],
-    ["a message as a path field", ["GET /a/{nested}"], notSingle("nested")],
-    ["a Struct as a path field", ["GET /a/{struct}"], notSingle("struct")],
-    ["an unknown body field", ["POST /a body=nope"], 'body "nope" is not a field of kitchensink.v1.Sink'],
-    ["a nested body field", ["POST /a body=nested.text"], 'body "nested.text" is not a field'],
-    [
-      "a body field that the path also binds",
-      ["POST /a/{f_string} body=f_string"],
-      'body must not be a field that the path binds, got "f_string"',
-    ],
-    [
-      "an unknown response_body",
-      ["GET /a response_body=nope"],
-      'response_body "nope" is not a field of kitchensink.v1.Echo',
-    ],
-    ["a custom kind that is not a method", ["GE/T /a"], 'custom kind must be an HTTP method, got "GE/T"'],
-    ["an empty custom kind", [" /a"], 'custom kind must be an HTTP method, got ""'],
-    [
-      "two rules that match the same requests",
-      ["GET /a/{f_string}", "GET /a/{f_int64}"],
-      "GET /a/{f_int64}: matches the same requests as GET /a/{f_string}",
-    ],
-    ["two rules that differ only in escapes", ["GET /a", "GET /%61"], "GET /%61: matches the same requests as GET /a"],
-    ["a rule with the path of an RPC", ["POST /kitchensink.v1.KitchenSink/Unbound"], usedPath],
-    ["a rule with the escaped path of an RPC", ["POST /kitchensink.v1.KitchenSink/%55nbound"], usedPath],
-    ...["ARCHIVE", "get", "CONNECT"].map((kind): Refusal => [
-      `the custom kind ${kind}, which the HTTP/1.1 parser rejects`,
-      [`${kind} /a`],
-      "the HTTP/1.1 parser does not accept this method",
-    ]),
-    ...["f_int64=a/*", "f_bool=a/**", "f_enum=*/*", "time=a", "w_double=*/a/**", "f_bytes=a-b!/*"].map(
-      (variable): Refusal => [
-        `a template whose variable {${variable}} can never match a value of its field`,
-        [`GET /a/{${variable}}`],
-        `path variable "${variable.split("=")[0]}" can never match a value of its field`,
-      ],
-    ),
-    [
-      "a rule that other rules shadow",
-      ["GET /{f_string=**}/end", "GET /{f_string}/**", "GET /end"],
-      "GET /{f_string=**}/end: is never reached because ",
-    ],
-  ])("refuses %s", (_, rules, want) => {
+  )("refuses %s", (_, rules, want) => {
     const problems = problemsOf(rules, { parsedMethods });
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(want);
@@ -188,18 +172,14 @@ describe("compileRestRoutes()", () => {
   });
 
   test.each([
-    {
-      name: "accepts an RPC of an unregistered service",
-      selector: "google.longrunning.Operations.GetOperation",
-      want: undefined,
-    },
-    { name: "accepts another RPC of the service", selector: "kitchensink.v1.KitchenSink.Types", want: undefined },
-    {
-      name: "refuses an RPC that does not exist",
-      selector: "kitchensink.v1.KitchenSink.Typos",
-      want: noRpc("kitchensink.v1.KitchenSink.Typos"),
-    },
-  ])("$name in the rules with ignoreUnregistered", ({ selector, want }) => {
+    ["accepts an RPC of an unregistered service", "google.longrunning.Operations.GetOperation", undefined],
+    ["accepts another RPC of the service", "kitchensink.v1.KitchenSink.Types", undefined],
+    [
+      "refuses an RPC that does not exist",
+      "kitchensink.v1.KitchenSink.Typos",
+      noRpc("kitchensink.v1.KitchenSink.Typos"),
+    ],
+  ])("%s in the rules with ignoreUnregistered", (_name, selector, want) => {
     const rules = [unboundSelector, selector].map((each) => ruleOf("GET /a", [], each));
     const compile = () => compileRestRoutes([unbound], { rules, ignoreUnregistered: true });
     if (want === undefined) expect(compile().bindings).toHaveLength(1);
@@ -212,28 +192,18 @@ describe("compileRestRoutes()", () => {
     expect(() => compileRestRoutes([unbound], { rules })).toThrow('rules: selector "x.Y.Z" does not match an RPC');
   });
 
-  test.each<{ name: string; service: () => unknown; message: string }>([
-    {
-      name: "a misspelled option name",
-      service: () => ({ lenint: true }),
-      message: 'unknown option "lenint", did you mean "lenient"?',
-    },
-    {
-      name: "a function instead of a value",
-      service: () => ({ lenient: () => true }),
-      message: "lenient of rest.service of kitchensink.v1.KitchenSink must be a boolean, got function",
-    },
-    {
-      name: "a string instead of an array",
-      service: () => ({ ignoredQueryParameters: "utm_*" }),
-      message: "ignoredQueryParameters of rest.service of kitchensink.v1.KitchenSink must be an array, got string",
-    },
-    {
-      name: "undefined instead of options",
-      service: () => undefined,
-      message: "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined",
-    },
-  ])("refuses service options with $name", ({ service, message }) => {
+  test.each<[name: string, service: () => unknown, message: string]>(
+    // oxfmt-ignore
+    [
+      ["a misspelled option name", () => ({ lenint: true }), 'unknown option "lenint", did you mean "lenient"?'],
+      ["a function instead of a value", () => ({ lenient: () => true }),
+        "lenient of rest.service of kitchensink.v1.KitchenSink must be a boolean, got function"],
+      ["a string instead of an array", () => ({ ignoredQueryParameters: "utm_*" }),
+        "ignoredQueryParameters of rest.service of kitchensink.v1.KitchenSink must be an array, got string"],
+      ["undefined instead of options", () => undefined,
+        "rest.service of kitchensink.v1.KitchenSink requires an object of options, got undefined"],
+    ],
+  )("refuses service options with %s", (_name, service, message) => {
     const options: object = { rules: [ruleOf("GET /a")], service };
     const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
     expect(() => compileRestRoutes([unbound], options)).toThrow(error);
@@ -265,41 +235,28 @@ test("compileRestRoutes() calls rest.service once per service", () => {
 });
 
 describe("compileRestRoutes() with valid rules", () => {
-  test.each<[why: string, rules: readonly string[]]>([
+  test.each<[why: string, rules: readonly string[]]>(
+    // oxfmt-ignore
     [
-      "rules that overlap",
-      ["GET /a/b", "GET /a/{f_string}", "GET /{f_string=**}", "GET /{f_string}/b", "GET /a/{f_string=**}"],
+      ["rules that overlap",
+        ["GET /a/b", "GET /a/{f_string}", "GET /{f_string=**}", "GET /{f_string}/b", "GET /a/{f_string=**}"]],
+      ["segments after **", ["GET /{f_string=**}/end", "GET /{f_string=**}/{nested.text}", "GET /{f_string=**}"]],
+      ["a rule whose shortest paths match other rules",
+        ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"]],
+      ["a wildcard next to literals", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
+      ["verbs after a variable", ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"]],
+      ["one path for many methods", ["GET /a", "PUT /a", "* /a", "HEAD /a"]],
+      ["the path of an RPC with a verb", ["GET /kitchensink.v1.KitchenSink/Unbound:x"]],
+      ["a template that covers RPC paths and more",
+        ["POST /{f_string=**}", "POST /kitchensink.v1.KitchenSink/Unbound/*"]],
+      ["a variable of each scalar type",
+        ["GET /a/{f_int64=**}", "GET /b/{f_enum=*/**}", "GET /c/{f_enum=COLOR_RED/**}", "GET /d/{f_bool=**/true}",
+          "GET /e/{f_bytes=a/*/*/*/*}", "GET /i/{f_bytes=a/**}", "GET /f/{f_int64=7}", "GET /g/{f_string=a/*}",
+          "GET /h/{mask=*}/{time=*}/{duration=*}/{f_double=*}/{w_bool=*}"]],
+      ["custom kinds", ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"]],
+      ["body fields with and without nested path fields", ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"]],
     ],
-    ["segments after **", ["GET /{f_string=**}/end", "GET /{f_string=**}/{nested.text}", "GET /{f_string=**}"]],
-    [
-      "a rule whose shortest paths match other rules",
-      ["GET /a/**", "GET /a", "GET /a/{f_string}", "GET /a/{f_string}/{nested.text}"],
-    ],
-    ["a wildcard next to literals", ["GET /x", "GET /xx", "GET /undefined", "GET /%2A", "GET /*"]],
-    ["verbs after a variable", ["GET /a/{f_string}", "GET /a/{f_string}:b", "GET /a:b", "GET /{f_string=**}:b"]],
-    ["one path for many methods", ["GET /a", "PUT /a", "* /a", "HEAD /a"]],
-    ["the path of an RPC with a verb", ["GET /kitchensink.v1.KitchenSink/Unbound:x"]],
-    [
-      "a template that covers RPC paths and more",
-      ["POST /{f_string=**}", "POST /kitchensink.v1.KitchenSink/Unbound/*"],
-    ],
-    [
-      "a variable of each scalar type",
-      [
-        "GET /a/{f_int64=**}",
-        "GET /b/{f_enum=*/**}",
-        "GET /c/{f_enum=COLOR_RED/**}",
-        "GET /d/{f_bool=**/true}",
-        "GET /e/{f_bytes=a/*/*/*/*}",
-        "GET /i/{f_bytes=a/**}",
-        "GET /f/{f_int64=7}",
-        "GET /g/{f_string=a/*}",
-        "GET /h/{mask=*}/{time=*}/{duration=*}/{f_double=*}/{w_bool=*}",
-      ],
-    ],
-    ["custom kinds", ["PROPFIND /a", "M-SEARCH /a", "OPTIONS /a", "* /a"]],
-    ["body fields with and without nested path fields", ["PUT /a body=nested", "PUT /b/{nested.text} body=nested"]],
-  ])("accepts %s", (_, rules) => {
+  )("accepts %s", (_, rules) => {
     expect(problemsOf(rules, { parsedMethods, requestPathPrefix: "/api/v1%20" })).toEqual([]);
   });
 

@@ -127,26 +127,26 @@ describe("createErrorRecordWriter()", () => {
     });
   });
 
-  test.each<{ readonly name: string; readonly policy: () => unknown; readonly problem: string }>([
-    {
-      name: "throws",
-      policy: () => {
+  test.each<[name: string, policy: () => unknown, problem: string]>([
+    [
+      "throws",
+      () => {
         throw new Error("no template");
       },
-      problem: "no template",
-    },
-    { name: "returns a promise", policy: async () => ({ httpStatus: 404, body: {} }), problem: "synchronous" },
-    { name: "returns nothing", policy: () => undefined, problem: "between 200 and 599, got undefined" },
-    { name: "returns status 199", policy: () => ({ httpStatus: 199, body: {} }), problem: "got 199" },
-    { name: "returns status 600", policy: () => ({ httpStatus: 600, body: {} }), problem: "got 600" },
-    { name: "returns status 404.5", policy: () => ({ httpStatus: 404.5, body: {} }), problem: "got 404.5" },
-    { name: "returns no body", policy: () => ({ httpStatus: 404 }), problem: "body must be JSON" },
-    {
-      name: "returns a content type with a line break",
-      policy: () => ({ httpStatus: 404, body: {}, contentType: "text/html\r\nx: y" }),
-      problem: "content-type",
-    },
-  ])("an errorRecord that $name causes an internal error", ({ policy, problem }) => {
+      "no template",
+    ],
+    ["returns a promise", async () => ({ httpStatus: 404, body: {} }), "synchronous"],
+    ["returns nothing", () => undefined, "between 200 and 599, got undefined"],
+    ["returns status 199", () => ({ httpStatus: 199, body: {} }), "got 199"],
+    ["returns status 600", () => ({ httpStatus: 600, body: {} }), "got 600"],
+    ["returns status 404.5", () => ({ httpStatus: 404.5, body: {} }), "got 404.5"],
+    ["returns no body", () => ({ httpStatus: 404 }), "body must be JSON"],
+    [
+      "returns a content type with a line break",
+      () => ({ httpStatus: 404, body: {}, contentType: "text/html\r\nx: y" }),
+      "content-type",
+    ],
+  ])("an errorRecord that %s causes an internal error", (_name, policy, problem) => {
     const faults: unknown[] = [];
     // A function in JavaScript may return any value. The type of Object(…) is any.
     const write = createErrorRecordWriter(

@@ -19,31 +19,26 @@ function shape(template: PathTemplate): object {
 }
 
 describe("parsePathTemplate()", () => {
-  test.each([
-    ["/", [""], [], undefined],
-    ["/orders", ["orders"], [], undefined],
-    ["/orders/{id}", ["orders", "*"], [["id", 1, 2]], undefined],
-    ["/orders/{id=*}", ["orders", "*"], [["id", 1, 2]], undefined],
-    ["/orders/{id}:cancel", ["orders", "*"], [["id", 1, 2]], "cancel"],
-    ["/orders:count", ["orders"], [], "count"],
-    ["/*/**", ["*", "**"], [], undefined],
-    ["/v1/{name=**}", ["v1", "**"], [["name", 1, 2]], undefined],
-    ["/{name=**}:x", ["**"], [["name", 0, 1]], "x"],
-    ["/v1/{name=shelves/*/books/*}", ["v1", "shelves", "*", "books", "*"], [["name", 1, 5]], undefined],
+  test.each(
+    // oxfmt-ignore
     [
-      "/v1/{a.b.c}/x/{d_1=y/**}/z",
-      ["v1", "*", "x", "y", "**", "z"],
-      [
-        ["a.b.c", 1, 2],
-        ["d_1", 3, 5],
-      ],
-      undefined,
+      ["/", [""], [], undefined],
+      ["/orders", ["orders"], [], undefined],
+      ["/orders/{id}", ["orders", "*"], [["id", 1, 2]], undefined],
+      ["/orders/{id=*}", ["orders", "*"], [["id", 1, 2]], undefined],
+      ["/orders/{id}:cancel", ["orders", "*"], [["id", 1, 2]], "cancel"],
+      ["/orders:count", ["orders"], [], "count"],
+      ["/*/**", ["*", "**"], [], undefined],
+      ["/v1/{name=**}", ["v1", "**"], [["name", 1, 2]], undefined],
+      ["/{name=**}:x", ["**"], [["name", 0, 1]], "x"],
+      ["/v1/{name=shelves/*/books/*}", ["v1", "shelves", "*", "books", "*"], [["name", 1, 5]], undefined],
+      ["/v1/{a.b.c}/x/{d_1=y/**}/z", ["v1", "*", "x", "y", "**", "z"], [["a.b.c", 1, 2], ["d_1", 3, 5]], undefined],
+      ["/{x=only}", ["only"], [["x", 0, 1]], undefined],
+      ["/a%2Fb/%7Bx%7D", ["a/b", "{x}"], [], undefined],
+      ["/$meta/a.b/~x/@y/a=b;c,d", ["$meta", "a.b", "~x", "@y", "a=b;c,d"], [], undefined],
+      ["/%2A", ["*"], [], undefined],
     ],
-    ["/{x=only}", ["only"], [["x", 0, 1]], undefined],
-    ["/a%2Fb/%7Bx%7D", ["a/b", "{x}"], [], undefined],
-    ["/$meta/a.b/~x/@y/a=b;c,d", ["$meta", "a.b", "~x", "@y", "a=b;c,d"], [], undefined],
-    ["/%2A", ["*"], [], undefined],
-  ])("parses %s into segments, variables and a verb", (text, segments, variables, verb) => {
+  )("parses %s into segments, variables and a verb", (text, segments, variables, verb) => {
     expect(shape(parsePathTemplate(text))).toEqual({ segments, variables, verb });
   });
 

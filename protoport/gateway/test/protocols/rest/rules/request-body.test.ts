@@ -27,27 +27,21 @@ function decode(options: RestRouteOptions, request: string, body: string): Messa
 }
 
 /** A rule whose path sets a field, and whose body is the complete message. */
-function putAt(field: string) {
-  return { pattern: { case: "put", value: `/v1/floats/{${field}}` }, body: "*" } as const;
-}
+const putAt = (field: string) => ({ pattern: { case: "put", value: `/v1/floats/{${field}}` }, body: "*" }) as const;
 
 describe("sameValueAsPath", () => {
   const options: RestRouteOptions = { service: () => ({ sameValueAsPath: true }) };
 
-  test.each<{ request: string; body: string; want: MessageInitShape<typeof UpdateShelfRequestSchema> }>([
-    {
-      request: "PATCH /v1/shelves/1",
-      body: '{"name":"shelves/1","theme":"a"}',
-      want: { shelf: { name: "shelves/1", theme: "a" } },
-    },
-    { request: "PUT /v1/shelves/%31", body: '{"name":"shelves/1"}', want: { shelf: { name: "shelves/1" } } },
-    { request: "PATCH /v1/shelves/1", body: '{"name":null}', want: { shelf: { name: "shelves/1" } } },
-    {
-      request: "POST /v1/shelves/1:update",
-      body: '{"shelf":{"name":"shelves/1","theme":"a"},"updateMask":"theme"}',
-      want: { shelf: { name: "shelves/1", theme: "a" }, updateMask: { paths: ["theme"] } },
-    },
-  ])("accepts $body ($request)", ({ request, body, want }) => {
+  test.each<[body: string, request: string, want: MessageInitShape<typeof UpdateShelfRequestSchema>]>([
+    ['{"name":"shelves/1","theme":"a"}', "PATCH /v1/shelves/1", { shelf: { name: "shelves/1", theme: "a" } }],
+    ['{"name":"shelves/1"}', "PUT /v1/shelves/%31", { shelf: { name: "shelves/1" } }],
+    ['{"name":null}', "PATCH /v1/shelves/1", { shelf: { name: "shelves/1" } }],
+    [
+      '{"shelf":{"name":"shelves/1","theme":"a"},"updateMask":"theme"}',
+      "POST /v1/shelves/1:update",
+      { shelf: { name: "shelves/1", theme: "a" }, updateMask: { paths: ["theme"] } },
+    ],
+  ])("accepts %s (%s)", (body, request, want) => {
     expect(decode(options, request, body)).toEqual(create(UpdateShelfRequestSchema, want));
   });
 
@@ -66,19 +60,15 @@ describe("sameValueAsPath", () => {
   });
 
   test.each([
-    { request: "PATCH /v1/shelves/1", body: '{"name":"shelves/2"}', want: "shelf.name: must be the value in the path" },
-    { request: "PATCH /v1/shelves/1", body: '{"name":""}', want: "shelf.name: must be the value in the path" },
-    { request: "PATCH /v1/shelves/1", body: '{"name":7}', want: "shelf.name: must be a string" },
-    { request: "PUT /v1/sinks/7", body: '{"fInt64":8}', want: "f_int64: must be the value in the path" },
-    { request: "PUT /v1/sinks/7", body: '{"fInt64":7,"f_int64":7}', want: "f_int64: is set more than once" },
-    {
-      request: "PATCH /v1/inner/a",
-      body: '{"inner":{"inner":{"text":"b"}}}',
-      want: "nested.inner.inner.text: must be the value in the path",
-    },
-    { request: "PUT /v1/choices/a", body: '{"choiceText":"b"}', want: "choice_text: must be the value in the path" },
-    { request: "PATCH /v1/shelves/1?shelf.name=shelves/1", body: "{}", want: "is already set by the path or the body" },
-  ])("refuses $body at $request ($want)", ({ request, body, want }) => {
+    ['{"name":"shelves/2"}', "PATCH /v1/shelves/1", "shelf.name: must be the value in the path"],
+    ['{"name":""}', "PATCH /v1/shelves/1", "shelf.name: must be the value in the path"],
+    ['{"name":7}', "PATCH /v1/shelves/1", "shelf.name: must be a string"],
+    ['{"fInt64":8}', "PUT /v1/sinks/7", "f_int64: must be the value in the path"],
+    ['{"fInt64":7,"f_int64":7}', "PUT /v1/sinks/7", "f_int64: is set more than once"],
+    ['{"inner":{"inner":{"text":"b"}}}', "PATCH /v1/inner/a", "nested.inner.inner.text: must be the value in the path"],
+    ['{"choiceText":"b"}', "PUT /v1/choices/a", "choice_text: must be the value in the path"],
+    ["{}", "PATCH /v1/shelves/1?shelf.name=shelves/1", "is already set by the path or the body"],
+  ])("refuses %s at %s (%s)", (body, request, want) => {
     expect(() => decode(options, request, body)).toThrow(want);
   });
 
@@ -148,38 +138,29 @@ function maskOf(request: string, body: string, more: RestServiceOptions = {}): r
 }
 
 describe("updateMaskFromBody", () => {
-  test.each<[why: string, body: string, want: readonly string[] | undefined, request?: string]>([
-    ["the sorted names of the fields in the body", '{"widthMm":"0","theme":""}', ["theme", "width_mm"]],
+  test.each<[why: string, body: string, want: readonly string[] | undefined, request?: string]>(
+    // oxfmt-ignore
     [
-      "the paths of nested fields",
-      '{"place":{"room":"a","behind":{"floor":1}},"theme":"b"}',
-      ["place.behind.floor", "place.room", "theme"],
+      ["the sorted names of the fields in the body", '{"widthMm":"0","theme":""}', ["theme", "width_mm"]],
+      ["the paths of nested fields", '{"place":{"room":"a","behind":{"floor":1}},"theme":"b"}',
+        ["place.behind.floor", "place.room", "theme"]],
+      ["the path of an empty nested message", '{"place":{"behind":{}}}', ["place.behind"]],
+      ["the paths of null fields", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
+      ["the name of a list, a map or a well-known type, not its members",
+        '{"formerPlaces":[{"room":"a"}],"labels":{"a":"b"},"builtAt":"2024-01-01T00:00:00Z","notes":{"a":{"b":1}}}',
+        ["built_at", "former_places", "labels", "notes"]],
+      ["proto names even if the body has JSON names", '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
+        ["address_line_1", "camelCase", "field_1x"]],
+      ["nothing for an empty object", "{}", undefined],
+      ["nothing for null", "null", undefined],
+      ["nothing without a body", "", undefined],
+      ["the paths in the query", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
+      ["the fields in the body if the query has no paths", '{"widthMm":1}', ["width_mm"],
+        "PATCH /v1/shelves/1?update_mask="],
+      ["nothing for a PUT request", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
+      ["nothing if the rule's body is *", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
     ],
-    ["the path of an empty nested message", '{"place":{"behind":{}}}', ["place.behind"]],
-    ["the paths of null fields", '{"theme":null,"place":{"floor":null}}', ["place.floor", "theme"]],
-    [
-      "the name of a list, a map or a well-known type, not its members",
-      '{"formerPlaces":[{"room":"a"}],"labels":{"a":"b"},"builtAt":"2024-01-01T00:00:00Z","notes":{"a":{"b":1}}}',
-      ["built_at", "former_places", "labels", "notes"],
-    ],
-    [
-      "proto names even if the body has JSON names",
-      '{"addressLine1":"a","camelCase":"b","field_1x":"c"}',
-      ["address_line_1", "camelCase", "field_1x"],
-    ],
-    ["nothing for an empty object", "{}", undefined],
-    ["nothing for null", "null", undefined],
-    ["nothing without a body", "", undefined],
-    ["the paths in the query", '{"widthMm":1}', ["theme", "labels"], "PATCH /v1/shelves/1?update_mask=theme,labels"],
-    [
-      "the fields in the body if the query has no paths",
-      '{"widthMm":1}',
-      ["width_mm"],
-      "PATCH /v1/shelves/1?update_mask=",
-    ],
-    ["nothing for a PUT request", '{"theme":"a"}', undefined, "PUT /v1/shelves/1"],
-    ["nothing if the rule's body is *", '{"shelf":{"theme":"a"}}', undefined, "POST /v1/shelves/1:update"],
-  ])("sets the mask to %s", (_, body, want, request = "PATCH /v1/shelves/1") => {
+  )("sets the mask to %s", (_, body, want, request = "PATCH /v1/shelves/1") => {
     expect(maskOf(request, body)).toEqual(want);
   });
 

@@ -30,11 +30,7 @@ import type { GatewayOptions, Limits } from "../../../../src/index.ts";
 type SocketName = Exclude<TransportName, "Fetch">;
 
 /** A server, and whether the table says that the limit has an effect there. */
-interface Door {
-  readonly every: EveryTransport;
-  readonly name: TransportName;
-  readonly isLimited: boolean;
-}
+type Door = { readonly every: EveryTransport; readonly name: TransportName; readonly isLimited: boolean };
 
 /** A limit, the options that set it, and what a client sees that exceeds it, in the table's words. */
 interface Row {
@@ -158,11 +154,7 @@ const limitRows: Readonly<Record<Exclude<keyof Limits, "backlogBytes" | "connect
     options: { limits: { urlBytes: 1_000 } },
     observe: asks({ ...reading, path: `${reading.path}?${"x".repeat(2_000)}` }),
   },
-  bodyBytes: {
-    about: "a large body of REST (`readMaxBytes`)",
-    options: { readMaxBytes: 100 },
-    observe: asks(bed),
-  },
+  bodyBytes: { about: "a large body of REST (`readMaxBytes`)", options: { readMaxBytes: 100 }, observe: asks(bed) },
   messageBytes: {
     about: "a large message of Connect (`readMaxBytes`)",
     options: { readMaxBytes: 100 },

@@ -49,10 +49,7 @@ const usual: GatewayOptions = {
 };
 
 /** A gateway's options, and how it listens. */
-interface Served {
-  readonly gateway?: Partial<GatewayOptions>;
-  readonly listen?: ListenOptions;
-}
+type Served = { readonly gateway?: Partial<GatewayOptions>; readonly listen?: ListenOptions };
 
 type Observe = (address: Address) => Promise<unknown>;
 

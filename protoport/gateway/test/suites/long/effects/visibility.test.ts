@@ -43,11 +43,7 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
 }
 
 /** What a handler or an interceptor got. */
-interface Received {
-  readonly method: DescMethod;
-  readonly note: string;
-  readonly mode: number | undefined;
-}
+type Received = { readonly method: DescMethod; readonly note: string; readonly mode: number | undefined };
 
 const received: Received[] = [];
 
@@ -107,9 +103,7 @@ const transports: Readonly<Record<string, (baseUrl: string) => Transport>> = {
   "gRPC-Web": (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }),
 };
 
-function urlOf({ address, port }: BoundAddress): string {
-  return `http://${address}:${port}`;
-}
+const urlOf = ({ address, port }: BoundAddress): string => `http://${address}:${port}`;
 
 async function askMcp(at: BoundAddress, method: string, params = {}): Promise<string> {
   return String((await exchangeHttp1(at, statelessRequest(method, params))).body);
@@ -246,9 +240,7 @@ describe.each(Object.entries(servers))("visibility on %s", (_, serveOn) => {
   });
 });
 
-function unchanged(bytes: Buffer): Buffer {
-  return bytes;
-}
+const unchanged = (bytes: Buffer): Buffer => bytes;
 
 async function* toStream<Item>(items: readonly Item[]): AsyncGenerator<Item> {
   yield* items;

@@ -35,19 +35,11 @@ const json = { "content-type": "application/json" };
 
 const noRoutes: GatewayOptions["routes"] = () => undefined;
 
-test.each<{ owner: string; option: string; open: (visibility: VisibilityOptions) => unknown }>([
-  {
-    owner: "createGateway",
-    option: "visibility.allow[1]",
-    open: (visibility) => createGateway({ routes: noRoutes, visibility }),
-  },
-  {
-    owner: "createFetchGateway",
-    option: "visibility.allow[1]",
-    open: (visibility) => createFetchGateway({ routes: noRoutes, visibility }),
-  },
-  { owner: "visibleServices", option: "allow[1]", open: (visibility) => visibleServices(services, visibility) },
-])("$owner refuses a label that is not a string", ({ owner, option, open }) => {
+test.each<[owner: string, option: string, open: (visibility: VisibilityOptions) => unknown]>([
+  ["createGateway", "visibility.allow[1]", (visibility) => createGateway({ routes: noRoutes, visibility })],
+  ["createFetchGateway", "visibility.allow[1]", (visibility) => createFetchGateway({ routes: noRoutes, visibility })],
+  ["visibleServices", "allow[1]", (visibility) => visibleServices(services, visibility)],
+])("%s refuses a label that is not a string", (owner, option, open) => {
   const invalid: VisibilityOptions = JSON.parse('{ "allow": ["INTERNAL", 1] }');
   expect(() => open(invalid)).toThrow(`option "${option}" of ${owner} must be a string, got number`);
 });
@@ -182,29 +174,21 @@ function routesOf(service: typeof GreenhouseService, allow: readonly string[]): 
 }
 
 describe("an HTTP rule that names a hidden field", () => {
-  test.each<{ name: string; rule: Rule; visible: readonly string[]; all: readonly string[] }>([
-    {
-      name: "in the path of its second binding",
-      rule: post("/beds/{bed}", { additionalBindings: [post("/notes/{note}"), post("/again/{bed}")] }),
-      visible: ["/beds/{bed}", "/again/{bed}"],
-      all: ["/beds/{bed}", "/notes/{note}", "/again/{bed}"],
-    },
-    {
-      name: "in the path of its first binding",
-      rule: get("/notes/{note=a/*}", { additionalBindings: [post("/beds/{bed}", { body: "*" })] }),
-      visible: ["/beds/{bed}"],
-      all: ["/notes/{note=a/*}", "/beds/{bed}"],
-    },
-    {
-      name: "in a body and in a response body",
-      rule: get("/beds/{bed}", {
-        additionalBindings: [post("/body/{bed}", { body: "note" }), get("/response/{bed}", { responseBody: "note" })],
-      }),
-      visible: ["/beds/{bed}"],
-      all: ["/beds/{bed}", "/body/{bed}", "/response/{bed}"],
-    },
-    { name: "in its only binding", rule: post("/notes/{note}"), visible: [], all: ["/notes/{note}"] },
-  ])("$name keeps the other bindings", ({ rule, visible, all }) => {
+  test.each<{ name: string; rule: Rule; visible: readonly string[]; all: readonly string[] }>(
+    // oxfmt-ignore
+    [
+      { name: "in the path of its second binding",
+        rule: post("/beds/{bed}", { additionalBindings: [post("/notes/{note}"), post("/again/{bed}")] }),
+        visible: ["/beds/{bed}", "/again/{bed}"], all: ["/beds/{bed}", "/notes/{note}", "/again/{bed}"] },
+      { name: "in the path of its first binding",
+        rule: get("/notes/{note=a/*}", { additionalBindings: [post("/beds/{bed}", { body: "*" })] }),
+        visible: ["/beds/{bed}"], all: ["/notes/{note=a/*}", "/beds/{bed}"] },
+      { name: "in a body and in a response body", rule: get("/beds/{bed}", {
+          additionalBindings: [post("/body/{bed}", { body: "note" }), get("/response/{bed}", { responseBody: "note" })],
+        }), visible: ["/beds/{bed}"], all: ["/beds/{bed}", "/body/{bed}", "/response/{bed}"] },
+      { name: "in its only binding", rule: post("/notes/{note}"), visible: [], all: ["/notes/{note}"] },
+    ],
+  )("$name keeps the other bindings", ({ rule, visible, all }) => {
     const [routes, operations] = routesOf(withRule(rule), []);
     expect(routes).toEqual(visible);
     expect(operations).toHaveLength(visible.length);

@@ -85,12 +85,9 @@ test.each(["connect-json", "connect-proto", "grpc-web", "grpc-web-text"] as cons
 );
 
 test.each([
-  { accept: "application/x-ndjson", body: '{"sensor":"s0"}\n{"sensor":"s1"}\n' },
-  {
-    accept: "text/event-stream",
-    body: 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n',
-  },
-])("a stream is sent as $accept without Node.js", async ({ accept, body }) => {
+  ["application/x-ndjson", '{"sensor":"s0"}\n{"sensor":"s1"}\n'],
+  ["text/event-stream", 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n'],
+])("a stream is sent as %s without Node.js", async (accept, body) => {
   const header = [["accept", accept]] as const;
   const response = await exchangeFetch(fetch, { httpMethod: "GET", path: "/sensors/s/readings?count=2", header });
   expect([response.httpStatus, response.body.toString()]).toEqual([200, body]);

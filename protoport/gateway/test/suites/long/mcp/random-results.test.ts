@@ -34,28 +34,14 @@ function resultOf(json: string): string {
   return `"result":{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${json},`;
 }
 
+// oxfmt-ignore
 const cases: readonly { name: string; desc: DescMessage; path: string; procedure: string; request: object }[] = [
-  {
-    name: "proto3 fields",
-    desc: EchoSchema,
-    path: "/v1/sinks",
-    procedure: "/kitchensink.v1.KitchenSink/Create",
-    request: {},
-  },
-  {
-    name: "proto2 extensions",
-    desc: LegacySchema,
-    path: "/v1/legacies",
-    procedure: "/kitchensink.v1.LegacySink/Keep",
-    request: { name: "a" },
-  },
-  {
-    name: "field masks",
-    desc: GetShelfRequestSchema,
-    path: "/v1/shelves:get",
-    procedure: "/kitchensink.v1.Shelves/GetShelf",
-    request: {},
-  },
+  { name: "proto3 fields", desc: EchoSchema, path: "/v1/sinks", procedure: "/kitchensink.v1.KitchenSink/Create",
+    request: {} },
+  { name: "proto2 extensions", desc: LegacySchema, path: "/v1/legacies", procedure: "/kitchensink.v1.LegacySink/Keep",
+    request: { name: "a" } },
+  { name: "field masks", desc: GetShelfRequestSchema, path: "/v1/shelves:get",
+    procedure: "/kitchensink.v1.Shelves/GetShelf", request: {} },
 ];
 
 test.each(cases)("tools return random $name in the same JSON as REST", async ({ desc, path, procedure, request }) => {

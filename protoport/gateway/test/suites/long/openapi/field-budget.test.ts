@@ -98,10 +98,7 @@ describe("the limit of query parameters", () => {
       service: [{ name: "Nested", method: [{ name: "Send", inputType: ".nested.L0", outputType: ".nested.L0" }] }],
     });
     const rules = parseHttpRules('{"rules":[{"selector":"nested.Nested.Send","get":"/nested"}]}');
-    const gateway = createGateway({
-      routes: (router) => void router.service(service, {}),
-      rest: { rules },
-    });
+    const gateway = createGateway({ routes: (router) => void router.service(service, {}), rest: { rules } });
     // A response that the handler is missing shows that the request was valid.
     const statusOf = async (name: string): Promise<number> =>
       (await gateway.fetch(new Request(`http://gateway/nested?${name}=x`))).status;
@@ -131,16 +128,8 @@ describe("the limit of a schema", () => {
   });
 
   test.each([
-    {
-      name: "includes all fields of a message at the limit",
-      count: componentFieldsMax,
-      comment: undefined,
-    },
-    {
-      name: "adds a note to a message above the limit",
-      count: componentFieldsMax + 1,
-      comment: fieldsOmittedNote,
-    },
+    { name: "includes all fields of a message at the limit", count: componentFieldsMax, comment: undefined },
+    { name: "adds a note to a message above the limit", count: componentFieldsMax + 1, comment: fieldsOmittedNote },
   ])("$name", ({ count, comment }) => {
     const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field: texts(count) }] });
     const schema = document.components?.schemas?.["L0"] ?? {};
@@ -176,24 +165,12 @@ describe("an example", () => {
   }
 
   test.each([
-    {
-      name: "three nested levels if they fit into the limit",
-      widths: [1, 1, 1, exampleFieldsMax - 4],
-      deepest: "next.next.next.t0",
-    },
-    {
-      name: "two nested levels if the third does not fit",
-      widths: [1, 1, 1, exampleFieldsMax],
-      deepest: "next.next.t0",
-    },
-    { name: "one nested level if the second does not fit", widths: [1, 1, exampleFieldsMax, 1], deepest: "next.t0" },
-    { name: "only the message's fields if no nested level fits", widths: [1, exampleFieldsMax, 1, 1], deepest: "t0" },
-    {
-      name: "all of the message's fields, even above the limit",
-      widths: [exampleFieldsMax * 2],
-      deepest: `t${exampleFieldsMax * 2 - 1}`,
-    },
-  ])("has $name", ({ widths, deepest }) => {
+    ["three nested levels if they fit into the limit", [1, 1, 1, exampleFieldsMax - 4], "next.next.next.t0"],
+    ["two nested levels if the third does not fit", [1, 1, 1, exampleFieldsMax], "next.next.t0"],
+    ["one nested level if the second does not fit", [1, 1, exampleFieldsMax, 1], "next.t0"],
+    ["only the message's fields if no nested level fits", [1, exampleFieldsMax, 1, 1], "t0"],
+    ["all of the message's fields, even above the limit", [exampleFieldsMax * 2], `t${exampleFieldsMax * 2 - 1}`],
+  ])("has %s", (_name, widths, deepest) => {
     const example = exampleOf(widths);
     expect(example).toHaveProperty(deepest, "text");
     expect(example).not.toHaveProperty(deepest.replace(/[^.]+$/, "next.t0"));
@@ -204,10 +181,7 @@ test("a comment of more than 20,000 characters is truncated with a note", () => 
   const leadingComments = "c".repeat(20_001);
   const document = describeBy(
     { post: "/nested", body: "*" },
-    {
-      messageType: [{ name: "L0" }],
-      sourceCodeInfo: { location: [{ path: [4, 0], leadingComments }] },
-    },
+    { messageType: [{ name: "L0" }], sourceCodeInfo: { location: [{ path: [4, 0], leadingComments }] } },
   );
   expect(document.components?.schemas?.["L0"]?.["description"]).toBe(`${"c".repeat(20_000)}… (cut off)`);
 });

@@ -68,11 +68,7 @@ async function send(
   return { httpStatus: response.status, contentType, text: await response.text() };
 }
 
-interface Seen {
-  readonly httpStatus: number;
-  readonly contentType: string | null;
-  readonly text: string;
-}
+type Seen = { readonly httpStatus: number; readonly contentType: string | null; readonly text: string };
 
 /** REST options, and JSON options that a profile sets too. */
 interface ProfileOptions extends RestOptions {
@@ -91,35 +87,21 @@ interface Case {
 
 const service = (options: ReturnType<NonNullable<RestOptions["service"]>>): RestOptions => ({ service: () => options });
 const stream = "GET /sensors/x/readings";
+// oxfmt-ignore
 const systemParameters = [
-  "alt=json",
-  "$alt=json",
-  "prettyPrint=0",
-  "$prettyPrint=0",
-  "key=k",
-  "$.xgafv=2",
-  "x-goog-a=b",
+  "alt=json", "$alt=json", "prettyPrint=0", "$prettyPrint=0", "key=k", "$.xgafv=2", "x-goog-a=b",
 ];
 const withBody = { request: "DELETE /v1/sinks/7", body: "{}" };
 const valueStream = { request: "POST /readings", body: '{"sensor":"a"} {"sensor":"b"}' };
 
+// oxfmt-ignore
 const cases: readonly Case[] = [
   { profile: "google", option: "errors", off: { errors: "status" }, request: "GET /v1/query?f_string=none" },
-  {
-    profile: "google",
-    option: "endEvent",
-    off: { endEvent: true },
-    request: stream,
-    header: { accept: "text/event-stream" },
-  },
+  { profile: "google", option: "endEvent", off: { endEvent: true }, request: stream,
+    header: { accept: "text/event-stream" } },
   { profile: "google", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
-  {
-    profile: "google",
-    option: "sameValueAsPath",
-    off: service({ sameValueAsPath: false }),
-    request: "PUT /v1/sinks/7",
-    body: '{"fInt64":"7"}',
-  },
+  { profile: "google", option: "sameValueAsPath", off: service({ sameValueAsPath: false }), request: "PUT /v1/sinks/7",
+    body: '{"fInt64":"7"}' },
   ...systemParameters.map((parameter) => ({
     profile: "google" as const,
     option: "ignoredQueryParameters",
@@ -137,81 +119,35 @@ const cases: readonly Case[] = [
   ),
   { profile: "grpc-gateway", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
   { profile: "grpc-gateway", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...valueStream },
-  {
-    profile: "grpc-gateway",
-    option: "updateMaskFromBody",
-    off: service({ updateMaskFromBody: false }),
-    request: "PATCH /v1/shelves/1",
-    body: '{"theme":"moss"}',
-  },
+  { profile: "grpc-gateway", option: "updateMaskFromBody", off: service({ updateMaskFromBody: false }),
+    request: "PATCH /v1/shelves/1", body: '{"theme":"moss"}' },
   { profile: "envoy", option: "ignoreBodies", off: service({ ignoreBodies: false }), ...withBody },
   { profile: "envoy", option: "jsonClientStreams", off: service({ jsonClientStreams: false }), ...valueStream },
   { profile: "grpc-gateway", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
-  {
-    profile: "grpc-gateway",
-    option: "mapsInQuery",
-    off: service({ mapsInQuery: false }),
-    request: "GET /v1/query?labels[color]=red",
-  },
-  {
-    profile: "grpc-gateway",
-    option: "structsInQuery",
-    off: service({ structsInQuery: false }),
-    request: "GET /v1/query?struct=%7B%22a%22:1%7D",
-  },
-  {
-    profile: "grpc-gateway",
-    option: "goDurations",
-    off: service({ goDurations: false }),
-    request: "GET /v1/query?duration=5m",
-  },
-  {
-    profile: "grpc-gateway",
-    option: "protobufBodies",
-    off: service({ protobufBodies: false }),
-    request: "GET /v1/query",
-    header: { accept: "application/x-protobuf" },
-  },
-  {
-    profile: "grpc-gateway",
-    option: "prettyJson",
-    off: service({ prettyJson: false }),
-    request: "GET /v1/query?f_string=a",
-    header: { accept: "application/json+pretty" },
-  },
-  {
-    profile: "grpc-gateway",
-    option: "grpcMetadata",
-    off: service({ grpcMetadata: false }),
-    request: "GET /v1/query",
-    header: { "grpc-metadata-tenant": "t" },
-  },
+  { profile: "grpc-gateway", option: "mapsInQuery", off: service({ mapsInQuery: false }),
+    request: "GET /v1/query?labels[color]=red" },
+  { profile: "grpc-gateway", option: "structsInQuery", off: service({ structsInQuery: false }),
+    request: "GET /v1/query?struct=%7B%22a%22:1%7D" },
+  { profile: "grpc-gateway", option: "goDurations", off: service({ goDurations: false }),
+    request: "GET /v1/query?duration=5m" },
+  { profile: "grpc-gateway", option: "protobufBodies", off: service({ protobufBodies: false }),
+    request: "GET /v1/query", header: { accept: "application/x-protobuf" } },
+  { profile: "grpc-gateway", option: "prettyJson", off: service({ prettyJson: false }),
+    request: "GET /v1/query?f_string=a", header: { accept: "application/json+pretty" } },
+  { profile: "grpc-gateway", option: "grpcMetadata", off: service({ grpcMetadata: false }), request: "GET /v1/query",
+    header: { "grpc-metadata-tenant": "t" } },
   { profile: "grpc-gateway", option: "streamInResults", off: service({ streamInResults: false }), request: stream },
-  {
-    profile: "grpc-gateway",
-    option: "alwaysEmitImplicit",
-    off: { jsonOptions: { alwaysEmitImplicit: false } },
-    request: "GET /v1/query",
-  },
+  { profile: "grpc-gateway", option: "alwaysEmitImplicit", off: { jsonOptions: { alwaysEmitImplicit: false } },
+    request: "GET /v1/query" },
   { profile: "envoy", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
   { profile: "envoy", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
   { profile: "a2a", option: "errors", off: { errors: "status" }, request: "GET /v1/query?f_string=none" },
   { profile: "a2a", option: "contentType", off: { contentType: "application/json" }, request: "GET /v1/query" },
-  {
-    profile: "a2a",
-    option: "endEvent",
-    off: { endEvent: true },
-    request: stream,
-    header: { accept: "text/event-stream" },
-  },
+  { profile: "a2a", option: "endEvent", off: { endEvent: true }, request: stream,
+    header: { accept: "text/event-stream" } },
   { profile: "a2a", option: "lenient", off: service({ lenient: false }), request: "GET /v1/query?unheard=1" },
-  {
-    profile: "a2a",
-    option: "sameValueAsPath",
-    off: service({ sameValueAsPath: false }),
-    request: "PUT /v1/sinks/7",
-    body: '{"fInt64":"8"}',
-  },
+  { profile: "a2a", option: "sameValueAsPath", off: service({ sameValueAsPath: false }), request: "PUT /v1/sinks/7",
+    body: '{"fInt64":"8"}' },
   { profile: "a2a", option: "eventStreams", off: service({ eventStreams: false }), request: stream },
 ];
 
@@ -254,16 +190,12 @@ describe("rest.profile", () => {
   });
 
   test.each([
-    {
-      rest: { profile: "gogle" },
-      message: 'rest.profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"',
-    },
-    {
-      rest: { service: () => ({ profile: "toString" }) },
-      message:
-        'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, a2a, got "toString"',
-    },
-  ])('rejects an unknown name with the error "$message"', ({ rest, message }) => {
+    ['rest.profile must be one of strict, google, grpc-gateway, envoy, a2a, got "gogle"', { profile: "gogle" }],
+    [
+      'profile of rest.service of kitchensink.v1.KitchenSink must be one of strict, google, grpc-gateway, envoy, a2a, got "toString"',
+      { service: () => ({ profile: "toString" }) },
+    ],
+  ])('rejects an unknown name with the error "$0"', (message, rest) => {
     const options = {
       rest,
       routes: (router: { service: (...args: unknown[]) => unknown }) => router.service(KitchenSink, {}),

@@ -26,17 +26,10 @@ import { rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire
 
 const format = wireFormats["connect-json"];
 
-function call(...more: readonly Field[]): HttpRequest {
-  return rpcRequest(format, Buffer.from("{}"), more, waterBedProcedure);
-}
+const call = (...more: readonly Field[]): HttpRequest => rpcRequest(format, Buffer.from("{}"), more, waterBedProcedure);
 
 /** A call with a compressed message, and a header field with a 30 ms timeout. */
-interface Packed {
-  readonly name: string;
-  readonly request: HttpRequest;
-  readonly body: Buffer;
-  readonly late: Field;
-}
+type Packed = { readonly name: string; readonly request: HttpRequest; readonly body: Buffer; readonly late: Field };
 
 describe("a call", () => {
   test("reaches neither interceptor nor handler if its deadline passes before it arrives", async () => {
@@ -67,54 +60,43 @@ describe("a call", () => {
     expect(greenhouse.ran).toEqual([]);
   });
 
-  test.each([
-    {
-      name: "Connect",
-      request: call(["content-encoding", "gzip"]),
-      body: gzipSync("{}"),
-      late: ["connect-timeout-ms", "30"],
-    },
-    {
-      name: "gRPC-Web",
-      request: rpcRequest(wireFormats["grpc-web"], Buffer.of(), [["grpc-encoding", "gzip"]], waterBedProcedure),
-      body: encodeEnvelope(1, gzipSync("")),
-      late: ["grpc-timeout", "30m"],
-    },
-    {
-      name: "REST",
-      request: { ...call(["content-encoding", "gzip"]), path: "/beds/7:water" },
-      body: gzipSync("{}"),
-      late: ["x-server-timeout", "0.03"],
-    },
-  ] satisfies readonly Packed[])(
-    "over $name is not decompressed if its deadline passes in the queue",
-    async ({ request, body, late }) => {
-      const responded = Promise.withResolvers<void>();
-      const tenUnpacked = Promise.withResolvers<void>();
-      let unpacked = 0;
-      // Only built-in compressions are queued.
-      const slow: Compression = {
-        ...brotli,
-        name: "gzip",
-        decompress: async (bytes) => {
-          unpacked += 1;
-          if (unpacked === 10) tenUnpacked.resolve();
-          await responded.promise;
-          return new Uint8Array(gunzipSync(bytes));
-        },
-      };
-      await using greenhouse = await startWatched({ acceptCompression: [slow] });
-      const ask = (...more: readonly Field[]) =>
-        exchangeHttp1(greenhouse.address, { ...request, header: [...request.header, ...more], body });
-      const others = Array.from({ length: 10 }, () => ask());
-      await within(tenUnpacked.promise, "ten messages");
-      await ask(late);
-      expect(greenhouse.completedRequests).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
-      responded.resolve();
-      await Promise.all(others);
-      expect(unpacked).toBe(10);
-    },
-  );
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "Connect", request: call(["content-encoding", "gzip"]), body: gzipSync("{}"),
+        late: ["connect-timeout-ms", "30"] },
+      { name: "gRPC-Web",
+        request: rpcRequest(wireFormats["grpc-web"], Buffer.of(), [["grpc-encoding", "gzip"]], waterBedProcedure),
+        body: encodeEnvelope(1, gzipSync("")), late: ["grpc-timeout", "30m"] },
+      { name: "REST", request: { ...call(["content-encoding", "gzip"]), path: "/beds/7:water" }, body: gzipSync("{}"),
+        late: ["x-server-timeout", "0.03"] },
+    ] satisfies readonly Packed[],
+  )("over $name is not decompressed if its deadline passes in the queue", async ({ request, body, late }) => {
+    const responded = Promise.withResolvers<void>();
+    const tenUnpacked = Promise.withResolvers<void>();
+    let unpacked = 0;
+    // Only built-in compressions are queued.
+    const slow: Compression = {
+      ...brotli,
+      name: "gzip",
+      decompress: async (bytes) => {
+        unpacked += 1;
+        if (unpacked === 10) tenUnpacked.resolve();
+        await responded.promise;
+        return new Uint8Array(gunzipSync(bytes));
+      },
+    };
+    await using greenhouse = await startWatched({ acceptCompression: [slow] });
+    const ask = (...more: readonly Field[]) =>
+      exchangeHttp1(greenhouse.address, { ...request, header: [...request.header, ...more], body });
+    const others = Array.from({ length: 10 }, () => ask());
+    await within(tenUnpacked.promise, "ten messages");
+    await ask(late);
+    expect(greenhouse.completedRequests).toMatchObject([{ error: { code: Code.DeadlineExceeded } }]);
+    responded.resolve();
+    await Promise.all(others);
+    expect(unpacked).toBe(10);
+  });
 
   test("gets DEADLINE_EXCEEDED if its deadline passes while its response is compressed", async () => {
     const responded = Promise.withResolvers<void>();

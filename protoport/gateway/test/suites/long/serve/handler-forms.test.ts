@@ -17,10 +17,7 @@ type Greenhouse = Partial<ServiceImpl<typeof GreenhouseService>>;
 type Client = ReturnType<typeof greenhouseClient>;
 
 /** A call's outcome, which has its messages by sensor or note, and its error. */
-interface End {
-  readonly messages: readonly string[];
-  readonly code: Code | undefined;
-}
+type End = { readonly messages: readonly string[]; readonly code: Code | undefined };
 
 const one = { sensor: "one" };
 
@@ -92,47 +89,26 @@ async function* failsAfterOne(fail: () => never): AsyncGenerator<typeof one> {
   fail();
 }
 
+// oxfmt-ignore
 const rows: readonly Row[] = [
-  {
-    kind: "unary",
-    form: "returns",
-    handlers: () => ({ waterBed: () => ({ note: "n" }) }),
-    messages: ["n"],
-    succeeds: true,
-  },
-  {
-    kind: "unary",
-    form: "resolves",
-    handlers: () => ({ waterBed: async () => ({ note: "n" }) }),
-    messages: ["n"],
-    succeeds: true,
-  },
+  { kind: "unary", form: "returns", handlers: () => ({ waterBed: () => ({ note: "n" }) }), messages: ["n"],
+    succeeds: true },
+  { kind: "unary", form: "resolves", handlers: () => ({ waterBed: async () => ({ note: "n" }) }), messages: ["n"],
+    succeeds: true },
   { kind: "unary", form: "throws", handlers: (fail) => ({ waterBed: () => fail() }) },
   { kind: "unary", form: "rejects", handlers: (fail) => ({ waterBed: async () => fail() }) },
-  {
-    kind: "unary",
-    form: "rejects later",
-    handlers: (fail) => ({ waterBed: () => new Promise(setImmediate).then(fail) }),
-  },
-  {
-    kind: "client stream",
-    form: "returns",
-    handlers: () => ({ recordReadings: () => Promise.resolve({ count: 2 }) }),
-    messages: ["2"],
-    succeeds: true,
-  },
+  { kind: "unary", form: "rejects later",
+    handlers: (fail) => ({ waterBed: () => new Promise(setImmediate).then(fail) }) },
+  { kind: "client stream", form: "returns", handlers: () => ({ recordReadings: () => Promise.resolve({ count: 2 }) }),
+    messages: ["2"], succeeds: true },
   { kind: "client stream", form: "throws", handlers: (fail) => ({ recordReadings: () => fail() }) },
   { kind: "client stream", form: "rejects", handlers: (fail) => ({ recordReadings: async () => fail() }) },
-  {
-    kind: "client stream",
-    form: "rejects after a message",
-    handlers: (fail) => ({
+  { kind: "client stream", form: "rejects after a message", handlers: (fail) => ({
       recordReadings: async (messages) => {
         for await (const _ of messages) fail();
         return {};
       },
-    }),
-  },
+    }) },
   ...(["server stream", "both streams"] as const).flatMap((kind): Row[] => {
     const handlersOf = (handle: () => AsyncIterable<typeof one>): Greenhouse =>
       kind === "server stream" ? { watchReadings: handle } : { controlClimate: handle };
@@ -228,13 +204,9 @@ async function expectEnds(
     const earlier = greenhouse.completedRequests.length;
     const end = await within(calls[kind](client), `a call by ${name}`);
     const { error } = await greenhouse.completed(earlier + 1);
-    expect.soft({ calling: name, ...end, reported: error?.code, faults: reportedFaults }).toEqual({
-      calling: name,
-      messages: want.messages,
-      code: want.code,
-      reported: want.code,
-      faults: want.faults,
-    });
+    expect
+      .soft({ calling: name, ...end, reported: error?.code, faults: reportedFaults })
+      .toEqual({ calling: name, messages: want.messages, code: want.code, reported: want.code, faults: want.faults });
   }
 }
 

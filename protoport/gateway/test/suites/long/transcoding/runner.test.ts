@@ -30,9 +30,7 @@ afterAll(() => folder[Symbol.dispose]());
 
 const cases = new Map(readCases().map((each) => [each.id, each]));
 
-function some(...ids: readonly string[]): readonly Case[] {
-  return ids.flatMap((id) => cases.get(id) ?? []);
-}
+const some = (...ids: readonly string[]): readonly Case[] => ids.flatMap((id) => cases.get(id) ?? []);
 
 interface RunMore {
   readonly timeoutMs?: number;
@@ -75,42 +73,32 @@ function endless(socket: Socket, head: string, text = "x"): void {
 const echo = JSON.stringify({ rpc: "Query", message: "{}" });
 const ok = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
 
-test.each<[what: string, server: (socket: Socket) => void, says: string]>([
-  ["closes each connection", (socket) => socket.destroy(), "closed"],
-  ["closes each connection after the request", sending(""), "before a response"],
-  ["speaks another protocol", sending("220 mail.example ESMTP\r\n"), "does not speak HTTP"],
-  ["sends an invalid status", sending("HTTP/1.1 abc\r\n\r\n"), "invalid status line"],
-  ["sends an invalid header line", sending("HTTP/1.1 200 OK\r\nx\r\n\r\n"), "invalid header line"],
-  ["sends a header without an end", (s) => endless(s, ok), "header of more than 65536 bytes"],
+test.each<[what: string, server: (socket: Socket) => void, says: string]>(
+  // oxfmt-ignore
   [
-    "sends interim responses without an end",
-    (s) => endless(s, "", "HTTP/1.1 103 \r\n\r\n"),
-    "interim responses of more",
+    ["closes each connection", (socket) => socket.destroy(), "closed"],
+    ["closes each connection after the request", sending(""), "before a response"],
+    ["speaks another protocol", sending("220 mail.example ESMTP\r\n"), "does not speak HTTP"],
+    ["sends an invalid status", sending("HTTP/1.1 abc\r\n\r\n"), "invalid status line"],
+    ["sends an invalid header line", sending("HTTP/1.1 200 OK\r\nx\r\n\r\n"), "invalid header line"],
+    ["sends a header without an end", (s) => endless(s, ok), "header of more than 65536 bytes"],
+    ["sends interim responses without an end", (s) => endless(s, "", "HTTP/1.1 103 \r\n\r\n"),
+      "interim responses of more"],
+    ["sends an endless body", (s) => endless(s, `${ok}\r\n`), "more than 1048576 bytes"],
+    ["announces and sends 100 MB", (s) => endless(s, `${ok}content-length: 100000000\r\n\r\n`),
+      "more than 1048576 bytes"],
+    ["sends invalid chunks", sending(`${ok}transfer-encoding: chunked\r\n\r\nzz\r\n`), "invalid chunk"],
+    ["announces an invalid length", sending(`${ok}content-length: 1e3\r\n\r\n`), "an invalid Content-Length"],
+    ["sends two different Content-Length fields",
+      sending(`${ok}content-length: ${echo.length}\r\ncontent-length: 5\r\n\r\n${echo}`),
+      "two different values of Content-Length"],
+    ["truncates its response after valid JSON", sending(`${ok}content-length: 500\r\n\r\n${echo}`),
+      "truncated after 30 bytes"],
+    ["truncates its response between chunks",
+      sending(`${ok}transfer-encoding: chunked\r\n\r\n${echo.length.toString(16)}\r\n${echo}\r\n`),
+      "truncated after 30 bytes"],
   ],
-  ["sends an endless body", (s) => endless(s, `${ok}\r\n`), "more than 1048576 bytes"],
-  [
-    "announces and sends 100 MB",
-    (s) => endless(s, `${ok}content-length: 100000000\r\n\r\n`),
-    "more than 1048576 bytes",
-  ],
-  ["sends invalid chunks", sending(`${ok}transfer-encoding: chunked\r\n\r\nzz\r\n`), "invalid chunk"],
-  ["announces an invalid length", sending(`${ok}content-length: 1e3\r\n\r\n`), "an invalid Content-Length"],
-  [
-    "sends two different Content-Length fields",
-    sending(`${ok}content-length: ${echo.length}\r\ncontent-length: 5\r\n\r\n${echo}`),
-    "two different values of Content-Length",
-  ],
-  [
-    "truncates its response after valid JSON",
-    sending(`${ok}content-length: 500\r\n\r\n${echo}`),
-    "truncated after 30 bytes",
-  ],
-  [
-    "truncates its response between chunks",
-    sending(`${ok}transfer-encoding: chunked\r\n\r\n${echo.length.toString(16)}\r\n${echo}\r\n`),
-    "truncated after 30 bytes",
-  ],
-])("if a server %s, its conformance case fails", async (_, server, says) => {
+)("if a server %s, its conformance case fails", async (_, server, says) => {
   await using served = await serve(server);
   const [result] = await runAgainst(served.baseUrl, some("query.none"));
   expect(result?.outcome).toBe("fail");
@@ -118,14 +106,10 @@ test.each<[what: string, server: (socket: Socket) => void, says: string]>([
 });
 
 test.each([
-  {
-    id: "response.return.nothing",
-    what: "deeply nested objects",
-    body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}`,
-  },
-  { id: "stream.count.1", what: "deeply nested objects", body: `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}` },
-  { id: "stream.count.1", what: "an unterminated string", body: '"\\'.repeat(500_000) },
-])("a body with $what fails the case $id without a crash", async ({ id, body }) => {
+  ["deeply nested objects", "response.return.nothing", `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}`],
+  ["deeply nested objects", "stream.count.1", `${'{"a":'.repeat(90_000)}{}${"}".repeat(90_000)}`],
+  ["an unterminated string", "stream.count.1", '"\\'.repeat(500_000)],
+])("a body with %s fails the case %s without a crash", async (_what, id, body) => {
   await using served = await serve(sending(`${ok}\r\n${body}`));
   const results = await runAgainst(served.baseUrl, some(id));
   expect(results.map(({ outcome }) => outcome)).toEqual(["fail"]);
@@ -153,36 +137,22 @@ test("a hanging server fails each case by its timeout", async () => {
   ]);
 });
 
-test.each<{ what: string; respond: (stream: ServerHttp2Stream) => void; says: string; timeoutMs?: number }>([
-  { what: "hangs", respond: () => undefined, says: "did not respond within 50 ms", timeoutMs: 50 },
-  {
-    what: "hangs after a header",
-    respond: (stream) => stream.respond(),
-    says: "did not respond within 50 ms",
-    timeoutMs: 50,
-  },
-  {
-    what: "closes the stream without a response",
-    respond: (stream) => stream.close(),
-    says: "the stream before a response",
-  },
-  {
-    what: "sends 100 MB",
-    respond: (stream) => {
-      stream.respond();
-      stream.end(Buffer.alloc(100_000_000));
-    },
-    says: "more than 1048576 bytes",
-  },
-  {
-    what: "sends a body that differs from its Content-Length",
-    respond: (stream) => {
-      stream.respond({ "content-length": 500 });
-      stream.end(echo);
-    },
-    says: "truncated after",
-  },
-])("an HTTP/2 server that $what fails its case", async ({ respond, says, timeoutMs = waitLimitMs }) => {
+test.each<[what: string, respond: (stream: ServerHttp2Stream) => void, says: string, timeoutMs?: number]>(
+  // oxfmt-ignore
+  [
+    ["hangs", () => undefined, "did not respond within 50 ms", 50],
+    ["hangs after a header", (stream) => stream.respond(), "did not respond within 50 ms", 50],
+    ["closes the stream without a response", (stream) => stream.close(), "the stream before a response"],
+    ["sends 100 MB", (stream) => {
+        stream.respond();
+        stream.end(Buffer.alloc(100_000_000));
+      }, "more than 1048576 bytes"],
+    ["sends a body that differs from its Content-Length", (stream) => {
+        stream.respond({ "content-length": 500 });
+        stream.end(echo);
+      }, "truncated after"],
+  ],
+)("an HTTP/2 server that %s fails its case", async (_what, respond, says, timeoutMs = waitLimitMs) => {
   const server = createHttp2Server();
   server.on("stream", (stream: ServerHttp2Stream) => {
     stream.on("error", () => undefined);
@@ -211,20 +181,16 @@ test("a response shorter than its Content-Length fails the case", async () => {
 });
 
 test.each([
-  { what: "HTTP/1.0", head: "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n", body: echo },
-  { what: "no reason phrase", head: "HTTP/1.1 200\r\n\r\n", body: echo },
-  { what: "a preceding interim response", head: `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n${ok}\r\n`, body: echo },
-  {
-    what: "a chunked body",
-    head: `${ok}transfer-encoding: chunked\r\n\r\n`,
-    body: `5;x=1\r\n${echo.slice(0, 5)}\r\n${(echo.length - 5).toString(16)}\r\n${echo.slice(5)}\r\n0\r\n\r\n`,
-  },
-  {
-    what: "a body longer than its Content-Length",
-    head: `${ok}Content-Length: ${echo.length}\r\n\r\n`,
-    body: `${echo}HTTP/1.1 500`,
-  },
-])("a response with $what is accepted by the runner", async ({ head, body }) => {
+  ["HTTP/1.0", "HTTP/1.0 200 OK\r\ncontent-type: application/json\r\n\r\n", echo],
+  ["no reason phrase", "HTTP/1.1 200\r\n\r\n", echo],
+  ["a preceding interim response", `HTTP/1.1 103 Early Hints\r\nlink: a\r\n\r\n${ok}\r\n`, echo],
+  [
+    "a chunked body",
+    `${ok}transfer-encoding: chunked\r\n\r\n`,
+    `5;x=1\r\n${echo.slice(0, 5)}\r\n${(echo.length - 5).toString(16)}\r\n${echo.slice(5)}\r\n0\r\n\r\n`,
+  ],
+  ["a body longer than its Content-Length", `${ok}Content-Length: ${echo.length}\r\n\r\n`, `${echo}HTTP/1.1 500`],
+])("a response with %s is accepted by the runner", async (_what, head, body) => {
   await using served = await serve(sending(head, body));
   const [result] = await runAgainst(served.baseUrl, some("query.none"));
   expect(result?.problems).toEqual([]);

@@ -38,9 +38,9 @@ function callingBackend(message: string): ChangeResponse {
   return (response) => ({ ...response, status: 200, body: Buffer.from(JSON.stringify({ rpc: "Any", message })) });
 }
 
-function withStatus(status: number): ChangeResponse {
-  return (response) => ({ ...response, status });
-}
+const withStatus =
+  (status: number): ChangeResponse =>
+  (response) => ({ ...response, status });
 
 /** A wrong server behaviour, and the case that detects it. */
 type Wrong<Change> = readonly (readonly [name: string, detectedBy: string, change: Change])[];
@@ -64,18 +64,13 @@ const wrongRequests: Wrong<ChangeRequest> = [
 ];
 
 /** Changes to a response. */
+// oxfmt-ignore
 const wrongResponses: Wrong<ChangeResponse> = [
   ["an int64 converted to a double", "path.int64.above-2-53", withEchoedMessage((m) => m.replace("993", "992"))],
-  [
-    "an escaped slash that is decoded in several segments",
-    "path.segments.slash",
-    withEchoedMessage((m) => m.replace("%2F", "/")),
-  ],
-  [
-    "query parameters accepted although the whole message is the body",
-    "body.star.query.field",
-    callingBackend('{"fInt64":"7","fString":"b"}'),
-  ],
+  ["an escaped slash that is decoded in several segments", "path.segments.slash",
+    withEchoedMessage((m) => m.replace("%2F", "/"))],
+  ["query parameters accepted although the whole message is the body", "body.star.query.field",
+    callingBackend('{"fInt64":"7","fString":"b"}')],
   ["query parameters with JSON names only", "query.name.proto-name-beside-json-name", withEchoedMessage(() => "{}")],
   ["a body that overrides the path", "body.star.path.json-name", callingBackend('{"fInt64":"9"}')],
   ["a null in the body that clears a path variable", "body.star.path.null", callingBackend("{}")],
@@ -87,32 +82,20 @@ const wrongResponses: Wrong<ChangeResponse> = [
   ["a field that loses its presence", "body.presence.int64", withEchoedMessage(() => "{}")],
   ["unpadded base64 that is refused", "body.bytes.unpadded", withStatus(400)],
   ["enum numbers that are refused", "body.enum.number", withStatus(400)],
-  [
-    "an int64 in a response as a number",
-    "response.int64.above-2-53",
-    withResponseBody((t) => t.replace(/"(\d+)"/, "$1")),
-  ],
+  ["an int64 in a response as a number", "response.int64.above-2-53",
+    withResponseBody((t) => t.replace(/"(\d+)"/, "$1"))],
   ["the complete message instead of its field", "response.field.string", withResponseBody((t) => `{"fString":${t}}`)],
   ["an error with status 200", "response.code.not-found", withStatus(200)],
   ["a 405 without Allow", "method.allow", (response) => ({ ...response, header: [] })],
-  [
-    "a stream without its last message",
-    "stream.count.3",
-    withResponseBody((t) => t.split("\n").slice(0, 2).join("\n")),
-  ],
-  [
-    "a stream in the wrong order",
-    "stream.count.2",
-    withResponseBody((t) => t.trim().split("\n").toReversed().join("\n")),
-  ],
+  ["a stream without its last message", "stream.count.3",
+    withResponseBody((t) => t.split("\n").slice(0, 2).join("\n"))],
+  ["a stream in the wrong order", "stream.count.2",
+    withResponseBody((t) => t.trim().split("\n").toReversed().join("\n"))],
   ["a stream without its error", "stream.error.behind-one", withResponseBody((t) => t.split("\n")[0] ?? "")],
   ["line breaks between chunks of bytes", "file.pieces.two", withResponseBody((t) => t.split("").join("\n"))],
   ["bytes in JSON", "file.get.text", withResponseBody((t) => JSON.stringify(t))],
-  [
-    "a wrong content type for bytes",
-    "file.get.image",
-    (response) => ({ ...response, header: [["content-type", "text/plain"]] }),
-  ],
+  ["a wrong content type for bytes", "file.get.image",
+    (response) => ({ ...response, header: [["content-type", "text/plain"]] })],
   ["a body in the response to HEAD", "method.head", (response) => ({ ...response, body: Buffer.from("{}") })],
 ];
 

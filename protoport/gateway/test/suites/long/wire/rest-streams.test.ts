@@ -59,36 +59,21 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
   };
 
   const record = '{"code":5,"status":"NOT_FOUND","message":"no sensor","details":[]}';
-  test.each([
-    {
-      accept: undefined,
-      type: "application/x-ndjson",
-      two: '{"sensor":"s0"}\n{"sensor":"s1"}\n',
-      none: "",
-      failed: `{"sensor":"s0"}\n{"@error":${record}}\n`,
-    },
-    {
-      accept: "application/jsonl",
-      type: "application/jsonl",
-      two: '{"sensor":"s0"}\n{"sensor":"s1"}\n',
-      none: "",
-      failed: `{"sensor":"s0"}\n{"@error":${record}}\n`,
-    },
-    {
-      accept: "application/json",
-      type: "application/json",
-      two: '[{"sensor":"s0"},\n{"sensor":"s1"}]',
-      none: "[]",
-      failed: `[{"sensor":"s0"},\n{"@error":${record}}]`,
-    },
-    {
-      accept: "text/event-stream",
-      type: "text/event-stream",
-      two: 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n',
-      none: "event: end\ndata: {}\n\n",
-      failed: `retry: 3000\ndata: {"sensor":"s0"}\n\nevent: error\ndata: ${record}\n\n`,
-    },
-  ])("with Accept $accept is sent in the $type format", async ({ accept, type, two, none, failed }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { accept: undefined, type: "application/x-ndjson", two: '{"sensor":"s0"}\n{"sensor":"s1"}\n', none: "",
+        failed: `{"sensor":"s0"}\n{"@error":${record}}\n` },
+      { accept: "application/jsonl", type: "application/jsonl", two: '{"sensor":"s0"}\n{"sensor":"s1"}\n', none: "",
+        failed: `{"sensor":"s0"}\n{"@error":${record}}\n` },
+      { accept: "application/json", type: "application/json", two: '[{"sensor":"s0"},\n{"sensor":"s1"}]', none: "[]",
+        failed: `[{"sensor":"s0"},\n{"@error":${record}}]` },
+      { accept: "text/event-stream", type: "text/event-stream",
+        two: 'retry: 3000\ndata: {"sensor":"s0"}\n\ndata: {"sensor":"s1"}\n\nevent: end\ndata: {}\n\n',
+        none: "event: end\ndata: {}\n\n",
+        failed: `retry: 3000\ndata: {"sensor":"s0"}\n\nevent: error\ndata: ${record}\n\n` },
+    ],
+  )("with Accept $accept is sent in the $type format", async ({ accept, type, two, none, failed }) => {
     await using greenhouse = await start();
     const answer = await get(greenhouse, "/sensors/a/readings?count=2", accept);
     expect(answer.httpStatus).toBe(200);
@@ -143,14 +128,10 @@ describe.each(restWays)("a server stream on REST over $name", (way) => {
   });
 
   test.each([
-    { accept: "application/x-ndjson", message: '{"sensor":"late"}\n', end: `{"@error":${record}}\n` },
-    { accept: "application/json", message: '[{"sensor":"late"}', end: `,\n{"@error":${record}}]` },
-    {
-      accept: "text/event-stream",
-      message: 'retry: 3000\ndata: {"sensor":"late"}\n\n',
-      end: `event: error\ndata: ${record}\n\n`,
-    },
-  ])("in the $accept format sends its header before its first message", async ({ accept, message, end }) => {
+    ["application/x-ndjson", '{"sensor":"late"}\n', `{"@error":${record}}\n`],
+    ["application/json", '[{"sensor":"late"}', `,\n{"@error":${record}}]`],
+    ["text/event-stream", 'retry: 3000\ndata: {"sensor":"late"}\n\n', `event: error\ndata: ${record}\n\n`],
+  ])("in the %s format sends its header before its first message", async (accept, message, end) => {
     const next = new EventEmitter();
     await using greenhouse = await start({
       async *watchReadings(_, { responseHeader }) {
@@ -364,14 +345,8 @@ const routes: GatewayOptions["routes"] = (router) => router.service(GreenhouseSe
 
 describe("a server stream on REST", () => {
   test.each([
-    {
-      name: "with interceptors",
-      request: { httpMethod: "GET", path: "/sensors/undecided/readings" },
-    },
-    {
-      name: "of HttpBody messages",
-      request: { httpMethod: "GET", path: "/downloads/a" },
-    },
+    { name: "with interceptors", request: { httpMethod: "GET", path: "/sensors/undecided/readings" } },
+    { name: "of HttpBody messages", request: { httpMethod: "GET", path: "/downloads/a" } },
     { name: "in a bidirectional RPC", request: { httpMethod: "POST", path: "/climate" } },
   ])("$name sends no header before its first message", async ({ request }) => {
     const failure = Promise.withResolvers<never>();

@@ -66,15 +66,10 @@ const outcomeCases: readonly UnaryCallCase[] = [
   { name: "a thrown string", request: water("break with words") },
 ];
 
+// oxfmt-ignore
 const headerCases: readonly UnaryCallCase[] = [
   { name: "a custom header", request: water("", [["x-custom", "one"]]) },
-  {
-    name: "a custom header, twice",
-    request: water("", [
-      ["x-custom", "one"],
-      ["x-custom", "two"],
-    ]),
-  },
+  { name: "a custom header, twice", request: water("", [["x-custom", "one"], ["x-custom", "two"]]) },
   { name: "a binary header", request: water("", [["x-custom-bin", "AAECAw"]]) },
   { name: "an empty header", request: water("", [["x-custom", ""]]) },
   { name: "a cookie", request: water("", [["cookie", "a=1; b=2"]]) },
@@ -93,23 +88,16 @@ const timeoutCases: readonly UnaryCallCase[] = [
   { name: "a negative deadline", request: (format) => water("", [[timeoutName(format), "-1"]])(format) },
 ];
 
+// oxfmt-ignore
 const compressionCases: readonly UnaryCallCase[] = [
-  {
-    name: "a response that may be compressed with gzip",
-    request: (format) => water("answer at length", [[acceptName(format), "gzip"]])(format),
-  },
-  {
-    name: "a response that may be compressed with Brotli",
-    request: (format) => water("answer at length", [[acceptName(format), "br"]])(format),
-  },
-  {
-    name: "a short response that may be compressed",
-    request: (format) => water("", [[acceptName(format), "gzip, br"]])(format),
-  },
-  {
-    name: "an error that may be compressed",
-    request: (format) => water(`fail: 5: ${"no water ".repeat(300)}`, [[acceptName(format), "gzip"]])(format),
-  },
+  { name: "a response that may be compressed with gzip",
+    request: (format) => water("answer at length", [[acceptName(format), "gzip"]])(format) },
+  { name: "a response that may be compressed with Brotli",
+    request: (format) => water("answer at length", [[acceptName(format), "br"]])(format) },
+  { name: "a short response that may be compressed",
+    request: (format) => water("", [[acceptName(format), "gzip, br"]])(format) },
+  { name: "an error that may be compressed",
+    request: (format) => water(`fail: 5: ${"no water ".repeat(300)}`, [[acceptName(format), "gzip"]])(format) },
   { name: "a message in gzip", request: (format) => compressedWater(format, "gzip", gzipSync) },
   { name: "a message in Brotli", request: (format) => compressedWater(format, "br", brotliCompressSync) },
 ];

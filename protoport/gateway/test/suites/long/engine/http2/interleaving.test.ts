@@ -35,11 +35,7 @@ import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";
 type Script = readonly ((streamId: number) => readonly Frame[])[];
 
 /** The output for a stream: its header sections, its body's bytes, and its end. */
-interface Transcript {
-  readonly sections: string[][];
-  body: Buffer;
-  end: string | undefined;
-}
+type Transcript = { readonly sections: string[][]; body: Buffer; end: string | undefined };
 
 /** The handlers by path. Their output does not depend on when the request's pieces arrive. */
 const ways: Readonly<Record<string, (stream: Http2Stream) => void>> = {

@@ -143,10 +143,7 @@ describe("a br message with a window of 16 MiB", () => {
   const params = { [constants.BROTLI_PARAM_LGWIN]: 24, [constants.BROTLI_PARAM_QUALITY]: 9 };
 
   test.each([
-    {
-      what: "repeats a few bytes after 256 KiB",
-      bytes: Buffer.concat([text.subarray(12), text.subarray(12, 24)]),
-    },
+    { what: "repeats a few bytes after 256 KiB", bytes: Buffer.concat([text.subarray(12), text.subarray(12, 24)]) },
     { what: "consists of two equal halves of 256 KiB", bytes: Buffer.concat([text, text]) },
     { what: "has only 100 bytes", bytes: text.subarray(0, 100) },
   ])("that $what is decompressed unchanged", async ({ bytes }) => {

@@ -42,10 +42,7 @@ const coders = {
 };
 
 /** A started body. Its response is `undefined` if the handler has read the first line. */
-interface Begun {
-  readonly upload: Upload;
-  readonly response: HttpResponse | undefined;
-}
+type Begun = { readonly upload: Upload; readonly response: HttpResponse | undefined };
 
 type Version = Parameters<typeof openUpload>[1];
 let sensorsSoFar = 0;
@@ -119,32 +116,24 @@ describe.each(["1.1", "2"] as const)("the decompression window of a body over HT
     await greenhouse[Symbol.asyncDispose]();
   });
 
-  test.each<{ name: string; end?: (upload: Upload) => void; options?: Parameters<typeof begin>[3] }>([
-    { name: "the body ends", end: (upload) => upload.end() },
-    { name: "the client disconnects", end: (upload) => upload.reset() },
-    {
-      name: "the client disconnects while the handler waits",
-      end: (upload) => upload.reset(),
-      options: { kind: "wait" },
-    },
-    {
-      name: "the client disconnects before the handler reads the rest",
-      end: (upload) => upload.reset(),
-      options: { kind: "wait", more: muchMore },
-    },
-    {
-      name: "the deadline passes before the handler reads the rest",
-      options: { kind: "wait", more: muchMore, header: [["connect-timeout-ms", "200"]] },
-    },
-    {
-      name: "the deadline passes after the end of the body",
-      end: (upload) => upload.end(),
-      options: { kind: "wait", header: [["connect-timeout-ms", "200"]] },
-    },
-    { name: "the handler stops reading", options: { kind: "enough" } },
-    { name: "the handler stops reading before the end of the body", options: { kind: "enough", more: muchMore } },
-    { name: "the body is not valid", end: (upload) => upload.write("something else") },
-  ])("is released when $name", async ({ end = () => {}, options }) => {
+  test.each<{ name: string; end?: (upload: Upload) => void; options?: Parameters<typeof begin>[3] }>(
+    // oxfmt-ignore
+    [
+      { name: "the body ends", end: (upload) => upload.end() },
+      { name: "the client disconnects", end: (upload) => upload.reset() },
+      { name: "the client disconnects while the handler waits", end: (upload) => upload.reset(),
+        options: { kind: "wait" } },
+      { name: "the client disconnects before the handler reads the rest", end: (upload) => upload.reset(),
+        options: { kind: "wait", more: muchMore } },
+      { name: "the deadline passes before the handler reads the rest",
+        options: { kind: "wait", more: muchMore, header: [["connect-timeout-ms", "200"]] } },
+      { name: "the deadline passes after the end of the body", end: (upload) => upload.end(),
+        options: { kind: "wait", header: [["connect-timeout-ms", "200"]] } },
+      { name: "the handler stops reading", options: { kind: "enough" } },
+      { name: "the handler stops reading before the end of the body", options: { kind: "enough", more: muchMore } },
+      { name: "the body is not valid", end: (upload) => upload.write("something else") },
+    ],
+  )("is released when $name", async ({ end = () => {}, options }) => {
     using upload = await beginWhenFree(greenhouse, version, "zstd", options);
     end(upload);
     using next = await beginWhenFree(greenhouse, version);

@@ -23,9 +23,7 @@ function openSlow(): {
 }
 
 /** The exchange for a call that has not ended. */
-function openExchange(): Parameters<typeof decompressQueued>[3] {
-  return { abortReceiver: { clientAborted: () => {} } };
-}
+const openExchange = (): Parameters<typeof decompressQueued>[3] => ({ abortReceiver: { clientAborted: () => {} } });
 
 test("at most eight messages are decompressed concurrently", async () => {
   const { compression, begun } = openSlow();
@@ -116,42 +114,21 @@ describe.each([
   const refused = { status: "rejected", reason: { code: Code.ResourceExhausted } };
   const invalid = { status: "rejected", reason: { code: Code.InvalidArgument } };
 
-  test.each([
-    { name: "does not hold a compression bomb of 64 KiB", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
-    {
-      name: "holds a message above 64 KiB with a ratio above 100",
-      packed: zeros(smallBytes + 1),
-      limit: 2 ** 20,
-      waits: true,
-    },
-    {
-      name: "does not hold ordinary text above 64 KiB",
-      packed: compressSync(text),
-      limit: 2 ** 20,
-      waits: false,
-    },
-    {
-      name: "does not hold a message that exceeds a limit of 64 KiB",
-      packed: zeros(smallBytes + 1),
-      limit: smallBytes,
-      waits: false,
-      want: refused,
-    },
-    {
-      name: "holds a message above a limit of 1 MiB until it is refused",
-      packed: zeros(2 ** 20 + 1),
-      limit: 2 ** 20,
-      waits: true,
-      want: refused,
-    },
-    {
-      name: "holds an invalid message until it is refused",
-      packed: message,
-      limit: 2 ** 20,
-      waits: true,
-      want: invalid,
-    },
-  ])("$name", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "does not hold a compression bomb of 64 KiB", packed: zeros(smallBytes), limit: 2 ** 20, waits: false },
+      { name: "holds a message above 64 KiB with a ratio above 100", packed: zeros(smallBytes + 1), limit: 2 ** 20,
+        waits: true },
+      { name: "does not hold ordinary text above 64 KiB", packed: compressSync(text), limit: 2 ** 20, waits: false },
+      { name: "does not hold a message that exceeds a limit of 64 KiB", packed: zeros(smallBytes + 1),
+        limit: smallBytes, waits: false, want: refused },
+      { name: "holds a message above a limit of 1 MiB until it is refused", packed: zeros(2 ** 20 + 1), limit: 2 ** 20,
+        waits: true, want: refused },
+      { name: "holds an invalid message until it is refused", packed: message, limit: 2 ** 20, waits: true,
+        want: invalid },
+    ],
+  )("$name", async ({ packed, limit, waits, want = { status: "fulfilled" } }) => {
     const others = openSlow();
     const running = [1, 2].map(() => decompressQueued(others.compression, message, 2 ** 20, openExchange()));
     const other = decompressQueued(others.compression, message, 1, openExchange());
