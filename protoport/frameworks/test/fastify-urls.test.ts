@@ -21,25 +21,10 @@ test.each<readonly [template: string, urls: readonly string[]]>([
 });
 
 test.each([
-  {
-    name: "only Fastify's",
-    prefixes: { ofFastify: "/app", ofGateway: "" },
-    template: "/v1/:p1",
-    procedure: "/a.B/C",
-  },
-  {
-    name: "only the gateway's",
-    prefixes: { ofFastify: "", ofGateway: "/api" },
-    template: "/api/v1/:p2",
-    procedure: "/api/a.B/C",
-  },
-  {
-    name: "both",
-    prefixes: { ofFastify: "/app", ofGateway: "/api" },
-    template: "/api/v1/:p2",
-    procedure: "/api/a.B/C",
-  },
-])("fastifyUrlsOf omits Fastify's prefix and keeps the gateway's (set: $name)", ({ prefixes, template, procedure }) => {
+  ["only Fastify's", { ofFastify: "/app", ofGateway: "" }, "/v1/:p1", "/a.B/C"],
+  ["only the gateway's", { ofFastify: "", ofGateway: "/api" }, "/api/v1/:p2", "/api/a.B/C"],
+  ["both", { ofFastify: "/app", ofGateway: "/api" }, "/api/v1/:p2", "/api/a.B/C"],
+])("fastifyUrlsOf omits Fastify's prefix and keeps the gateway's (set: %s)", (_name, prefixes, template, procedure) => {
   const prefix = prefixes.ofFastify + prefixes.ofGateway;
   const urlsOf = (path: string, parsed?: ReturnType<typeof parsePathTemplate>): readonly string[] =>
     fastifyUrlsOf({ httpMethods: ["GET"], path: prefix + path, template: parsed, procedure: undefined }, prefixes);

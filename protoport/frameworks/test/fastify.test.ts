@@ -26,10 +26,7 @@ function createApplication({ prefix = "", optionsUrl = "" }): TestApplication {
     server: new EventEmitter(),
     registered,
     logged,
-    log: {
-      error: (_fields, message) => void logged.push(message),
-      warn: (message) => void logged.push(message),
-    },
+    log: { error: (_fields, message) => void logged.push(message), warn: (message) => void logged.push(message) },
     removeAllContentTypeParsers: () => undefined,
     addContentTypeParser: () => undefined,
     addHook: () => undefined,
@@ -78,14 +75,10 @@ test("the plugin serves its paths below Fastify's prefix and requestPathPrefix",
   });
 });
 
-test.each<{ name: string; isSet: boolean; expected: object }>([
-  { name: "a configured onFault", isSet: true, expected: { faults: [diskOnFire], logged: [] } },
-  {
-    name: "the application's log (the default)",
-    isSet: false,
-    expected: { faults: [], logged: ["a handler or an interceptor failed"] },
-  },
-])("the plugin reports faults to $name only", async ({ isSet, expected }) => {
+test.each<[name: string, isSet: boolean, expected: object]>([
+  ["a configured onFault", true, { faults: [diskOnFire], logged: [] }],
+  ["the application's log (the default)", false, { faults: [], logged: ["a handler or an interceptor failed"] }],
+])("the plugin reports faults to %s only", async (_name, isSet, expected) => {
   const app = createApplication({});
   const faults: unknown[] = [];
   const onFault = (error: unknown): void => void faults.push(error);

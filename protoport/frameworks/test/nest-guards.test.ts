@@ -155,10 +155,7 @@ function createGateway({ providers }: ReturnType<typeof ConnectModule.forRoot>, 
   return gateway;
 }
 
-interface Mounted {
-  readonly gateway: ConnectGateway;
-  readonly server: Server;
-}
+type Mounted = { readonly gateway: ConnectGateway; readonly server: Server };
 
 /** What the application has in addition to a gateway. */
 interface ApplicationParts {

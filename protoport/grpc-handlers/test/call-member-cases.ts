@@ -88,117 +88,61 @@ const messagesOf = (call: Readable): AsyncIterable<Message> => call;
 const binary = Buffer.from([0, 255, 1]);
 const notFound = { code: status.NOT_FOUND, details: "no such tree" };
 
+// oxfmt-ignore
 const unaryCases: readonly Omit<Case, "call">[] = [
-  {
-    name: "call.request is the request message",
-    shows: ["request"],
+  { name: "call.request is the request message", shows: ["request"],
     handlers: unary((call, callback) => callback(null, say(call.request))),
-    outcome: { code: status.OK, messages: said({ bedName: "beds/1", treeId: "7" }) },
-  },
-  {
-    name: "call.metadata contains text, repeated and binary values, without gRPC's fields",
-    shows: ["metadata"],
+    outcome: { code: status.OK, messages: said({ bedName: "beds/1", treeId: "7" }) } },
+  { name: "call.metadata contains text, repeated and binary values, without gRPC's fields", shows: ["metadata"],
     handlers: unary((call, callback) => {
       const names = Object.keys(call.metadata.getMap()).toSorted();
       callback(null, say([names, call.metadata.get("x-text"), call.metadata.get("x-bytes-bin")]));
-    }),
-    outcome: {
-      messages: said([["user-agent", "x-bytes-bin", "x-text"], ["a, b"], [binary, Buffer.from("b")]]),
-    },
-  },
-  {
-    name: "sendMetadata sends header metadata only once",
-    shows: ["sendMetadata"],
-    handlers: unary((call, callback) => {
+    }), outcome: { messages: said([["user-agent", "x-bytes-bin", "x-text"], ["a, b"], [binary, Buffer.from("b")]]) } },
+  { name: "sendMetadata sends header metadata only once", shows: ["sendMetadata"], handlers: unary((call, callback) => {
       call.sendMetadata(fields(["x-head", "1"], ["x-head-bin", binary]));
       call.sendMetadata(fields(["x-late", "1"]));
       callback(null, {});
-    }),
-    outcome: { header: { "x-head": ["1"], "x-head-bin": [binary] } },
-  },
-  {
-    name: "the callback's third argument is sent as the trailer",
-    shows: ["callback"],
+    }), outcome: { header: { "x-head": ["1"], "x-head-bin": [binary] } } },
+  { name: "the callback's third argument is sent as the trailer", shows: ["callback"],
     handlers: unary((_call, callback) => callback(null, say(1), fields(["x-tail", "1"], ["x-tail-bin", binary]))),
-    outcome: { messages: said(1), trailer: { "x-tail": ["1"], "x-tail-bin": [binary] } },
-  },
-  {
-    name: "an error's code is sent as the status, and its metadata as the trailer",
-    shows: ["callback"],
+    outcome: { messages: said(1), trailer: { "x-tail": ["1"], "x-tail-bin": [binary] } } },
+  { name: "an error's code is sent as the status, and its metadata as the trailer", shows: ["callback"],
     handlers: unary((_call, callback) => callback({ ...notFound, metadata: fields(["x-why", "frost"]) })),
-    outcome: { ...notFound, messages: [], trailer: { "x-why": ["frost"] } },
-  },
-  {
-    name: "an error's metadata can delay the client's retries",
-    shows: ["callback"],
+    outcome: { ...notFound, messages: [], trailer: { "x-why": ["frost"] } } },
+  { name: "an error's metadata can delay the client's retries", shows: ["callback"],
     handlers: unary((_call, callback) => callback({ ...notFound, metadata: fields(["grpc-retry-pushback-ms", "50"]) })),
-    outcome: { ...notFound, trailer: { "grpc-retry-pushback-ms": ["50"] } },
-  },
-  {
-    name: "an error without details sends its message as details",
-    shows: ["callback"],
+    outcome: { ...notFound, trailer: { "grpc-retry-pushback-ms": ["50"] } } },
+  { name: "an error without details sends its message as details", shows: ["callback"],
     handlers: unary((_call, callback) => callback(Object.assign(new Error("frozen"), { code: status.ABORTED }))),
-    outcome: { code: status.ABORTED, details: "frozen" },
-  },
-  {
-    name: "the callback's trailer replaces the metadata of the error",
-    shows: ["callback"],
+    outcome: { code: status.ABORTED, details: "frozen" } },
+  { name: "the callback's trailer replaces the metadata of the error", shows: ["callback"],
     handlers: unary((_call, callback) =>
       callback({ ...notFound, metadata: fields(["x-why", "frost"]) }, null, fields(["x-tail", "1"])),
-    ),
-    outcome: { ...notFound, trailer: { "x-tail": ["1"] } },
-  },
-  {
-    name: "an error without a code is sent as UNKNOWN",
-    shows: ["callback"],
+    ), outcome: { ...notFound, trailer: { "x-tail": ["1"] } } },
+  { name: "an error without a code is sent as UNKNOWN", shows: ["callback"],
     handlers: unary((_call, callback) => callback(new Error("connect ECONNREFUSED 10.0.0.7:5432"))),
     outcome: { code: status.UNKNOWN, details: "connect ECONNREFUSED 10.0.0.7:5432" },
-    deviation: { details: "Unknown error" },
-  },
-  {
-    name: "a thrown error is sent as UNKNOWN, even if it has a code",
-    shows: [],
-    handlers: unary(() => {
+    deviation: { details: "Unknown error" } },
+  { name: "a thrown error is sent as UNKNOWN, even if it has a code", shows: [], handlers: unary(() => {
       throw Object.assign(new Error("secret"), notFound);
-    }),
-    outcome: { code: status.UNKNOWN, details: "Unknown error" },
-  },
-  {
-    name: 'emit("error") sends the error as the status',
-    shows: ["emit"],
-    handlers: unary((call) => call.emit("error", notFound)),
-    outcome: { ...notFound, messages: [] },
-  },
-  {
-    name: "a response that cannot be serialized results in INTERNAL",
-    shows: ["callback"],
+    }), outcome: { code: status.UNKNOWN, details: "Unknown error" } },
+  { name: 'emit("error") sends the error as the status', shows: ["emit"],
+    handlers: unary((call) => call.emit("error", notFound)), outcome: { ...notFound, messages: [] } },
+  { name: "a response that cannot be serialized results in INTERNAL", shows: ["callback"],
     handlers: unary((_call, callback) => callback(null, JSON.parse("[]"))),
-    outcome: { code: status.INTERNAL, details: "Error serializing response" },
-  },
-  {
-    name: "getPath, getHost, cancelled and getAuthContext describe the call",
-    shows: ["getPath", "getHost", "cancelled", "getAuthContext"],
-    handlers: unary((call, callback) => {
+    outcome: { code: status.INTERNAL, details: "Error serializing response" } },
+  { name: "getPath, getHost, cancelled and getAuthContext describe the call",
+    shows: ["getPath", "getHost", "cancelled", "getAuthContext"], handlers: unary((call, callback) => {
       const [host, port] = call.getHost().split(":");
       callback(null, say([call.getPath(), host, Number(port) > 0, call.cancelled, call.getAuthContext()]));
-    }),
-    outcome: { messages: said(["/garden.v1.Garden/GetTree", "127.0.0.1", true, false, {}]) },
-  },
-  {
-    name: "getPeer returns the client's address",
-    shows: ["getPeer"],
+    }), outcome: { messages: said(["/garden.v1.Garden/GetTree", "127.0.0.1", true, false, {}]) } },
+  { name: "getPeer returns the client's address", shows: ["getPeer"],
     handlers: unary((call, callback) => callback(null, say(/^127\.0\.0\.1:\d+$/.test(call.getPeer())))),
-    outcome: { messages: said(true) },
-  },
-  {
-    name: "getDeadline returns Infinity without a deadline",
-    shows: ["getDeadline"],
+    outcome: { messages: said(true) } },
+  { name: "getDeadline returns Infinity without a deadline", shows: ["getDeadline"],
     handlers: unary((call, callback) => callback(null, say(call.getDeadline() === Infinity))),
-    outcome: { messages: said(true) },
-  },
-  {
-    name: "getMetricsRecorder accepts metrics, which are not sent by default",
-    shows: ["getMetricsRecorder"],
+    outcome: { messages: said(true) } },
+  { name: "getMetricsRecorder accepts metrics, which are not sent by default", shows: ["getMetricsRecorder"],
     handlers: unary((call, callback) => {
       const recorder = call.getMetricsRecorder();
       recorder.recordRequestCostMetric("bytes", 1);
@@ -210,16 +154,10 @@ const unaryCases: readonly Omit<Case, "call">[] = [
       recorder.recordQpsMetric(1);
       recorder.recordEpsMetric(1);
       callback(null, say(Buffer.isBuffer(recorder.serialize())));
-    }),
-    outcome: { messages: said(true), trailer: {} },
-  },
-  {
-    name: "a method without a handler results in UNIMPLEMENTED",
-    shows: [],
-    handlers: {},
+    }), outcome: { messages: said(true), trailer: {} } },
+  { name: "a method without a handler results in UNIMPLEMENTED", shows: [], handlers: {},
     outcome: { code: status.UNIMPLEMENTED, details: "The server does not implement the method GetTree" },
-    deviation: { details: "The server does not implement the method /garden.v1.Garden/GetTree" },
-  },
+    deviation: { details: "The server does not implement the method /garden.v1.Garden/GetTree" } },
 ];
 
 const unaryCall: ClientCall = {

@@ -11,12 +11,7 @@ export const methods = ["GetTree", "AddTrees", "ListTrees", "TradeTrees"] as con
 /** One handler for all RPCs. */
 export const allHandlers = (
   handler: (call: ServerDuplexStream<Message, Message>, callback?: Callback) => unknown,
-): UntypedServiceImplementation => ({
-  getTree: handler,
-  addTrees: handler,
-  listTrees: handler,
-  tradeTrees: handler,
-});
+): UntypedServiceImplementation => ({ getTree: handler, addTrees: handler, listTrees: handler, tradeTrees: handler });
 /**
  * A call over Connect, whose deadline is the server's. A grpc-js deadline could pass before the client has connected.
  */

@@ -21,11 +21,7 @@ export function loadGarden(options: Options = {}): ServiceDefinition {
 }
 
 /** A fault that a gateway has reported. */
-export interface Fault {
-  readonly error: unknown;
-  readonly what: string;
-  readonly errorCode: string;
-}
+export type Fault = { readonly error: unknown; readonly what: string; readonly errorCode: string };
 
 /** A gateway with grpc-js handlers. Dispose it with `await using`. */
 export interface TestGarden extends Listening {

@@ -19,13 +19,9 @@ import { callGarden, type Message } from "./grpc-js-client.ts";
 
 // The strategy of a class with the interface of Nest's ServerGrpc. The suite frameworks tests the strategy in Nest.
 
-interface GrpcServerOptions {
-  readonly handlers: UntypedServiceImplementation;
-}
+type GrpcServerOptions = { readonly handlers: UntypedServiceImplementation };
 
-interface GrpcClient {
-  addService(definition: ServiceDefinition, handlers: UntypedServiceImplementation): void;
-}
+type GrpcClient = { addService(definition: ServiceDefinition, handlers: UntypedServiceImplementation): void };
 
 /** A server with a garden. The strategy replaces all methods except `bindEvents`. */
 class ServerGrpc {
@@ -145,13 +141,9 @@ test("start rejects when the port is in use", async () => {
 });
 
 test.each([
-  {
-    name: "a guard's refusal ends a stream with PERMISSION_DENIED",
-    message: "Forbidden resource",
-    code: status.PERMISSION_DENIED,
-  },
-  { name: "an RpcException ends a stream with UNKNOWN and its message", message: "not a tree", code: status.UNKNOWN },
-])("$name", async ({ message, code }) => {
+  ["a guard's refusal ends a stream with PERMISSION_DENIED", "Forbidden resource", status.PERMISSION_DENIED],
+  ["an RpcException ends a stream with UNKNOWN and its message", "not a tree", status.UNKNOWN],
+])("%s", async (_name, message, code) => {
   const port = await freePort();
   // Nest's filter emits this object for both.
   const fail = (call: ServerDuplexStream<Message, Message>): unknown =>

@@ -157,20 +157,15 @@ function load(
 
 describe("definitions from two loadSync calls", () => {
   test.each([
-    { name: "in one package", first: {}, second: {}, services: ["separate.v1.First", "separate.v1.Second"] },
-    {
-      name: "in two packages",
-      first: {},
-      second: { scope: "other.v1" },
-      services: ["separate.v1.First", "other.v1.Second"],
-    },
-    {
-      name: "in one package with different messages",
-      first: { types: `${ask} message Other {}` },
-      second: { types: `enum Kind { NONE = 0; } ${ask}` },
-      services: ["separate.v1.First", "separate.v1.Second"],
-    },
-  ])("$name keep the services and HTTP rules of both calls", ({ first, second, services }) => {
+    ["in one package", {}, {}, ["separate.v1.First", "separate.v1.Second"]],
+    ["in two packages", {}, { scope: "other.v1" }, ["separate.v1.First", "other.v1.Second"]],
+    [
+      "in one package with different messages",
+      { types: `${ask} message Other {}` },
+      { types: `enum Kind { NONE = 0; } ${ask}` },
+      ["separate.v1.First", "separate.v1.Second"],
+    ],
+  ])("%s keep the services and HTTP rules of both calls", (_name, first, second, services) => {
     const merged = { ...load("First", first), ...load("Second", second) };
     const found = readServices(merged).flatMap(({ typeName, methods }) =>
       methods.map((method) => [typeName, getOption(method, http).pattern.value]),
@@ -209,44 +204,28 @@ describe("definitions from two loadSync calls", () => {
 });
 
 describe("addGrpcJsService", () => {
-  test.each([
-    {
-      name: "a definition of another service",
-      definition: loadGarden(),
-      descriptors: [GreenhouseService],
-      error:
+  test.each(
+    // oxfmt-ignore
+    [
+      ["a definition of another service", loadGarden(),
         'the definition is of service "garden.v1.Garden", and the descriptors have "greenhouse.v1.GreenhouseService"',
-    },
-    {
-      name: "a definition with an unknown method",
-      definition: { ...loadGarden(), prune: { ...described, path: "/garden.v1.Garden/Prune" } },
-      error: 'the definition has /garden.v1.Garden/Prune, and service "garden.v1.Garden" does not',
-    },
-    {
-      name: "a streaming definition of a unary method",
-      definition: { ...loadGarden(), GetTree: { ...loadGarden()["GetTree"], ...described, responseStream: true } },
-      error: "/garden.v1.Garden/GetTree is server_streaming in the definition, and unary in the descriptors",
-    },
-    {
-      name: "a unary definition of a streaming method",
-      definition: {
-        ...loadGarden(),
-        AddTrees: { ...loadGarden()["AddTrees"], ...described, path: "/garden.v1.Garden/AddTrees" },
-      },
-      error: "/garden.v1.Garden/AddTrees is unary in the definition, and client_streaming in the descriptors",
-    },
-    {
-      name: "a definition without descriptors",
-      definition: { getTree: described },
-      error: "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors",
-    },
-    { name: "a definition without methods", definition: {}, error: "the service definition has no methods" },
-    {
-      name: "the class of a client",
-      definition: Object.fromEntries(Object.entries(makeClientConstructor(loadGarden(), "Garden"))),
-      error: '"service" of the service definition has no path; pass a definition such as Greeter.service',
-    },
-  ])("refuses $name with a TypeError", ({ definition, descriptors, error }) => {
+        [GreenhouseService]],
+      ["a definition with an unknown method",
+        { ...loadGarden(), prune: { ...described, path: "/garden.v1.Garden/Prune" } },
+        'the definition has /garden.v1.Garden/Prune, and service "garden.v1.Garden" does not', undefined],
+      ["a streaming definition of a unary method",
+        { ...loadGarden(), GetTree: { ...loadGarden()["GetTree"], ...described, responseStream: true } },
+        "/garden.v1.Garden/GetTree is server_streaming in the definition, and unary in the descriptors", undefined],
+      ["a unary definition of a streaming method", { ...loadGarden(),
+          AddTrees: { ...loadGarden()["AddTrees"], ...described, path: "/garden.v1.Garden/AddTrees" } },
+        "/garden.v1.Garden/AddTrees is unary in the definition, and client_streaming in the descriptors", undefined],
+      ["a definition without descriptors", { getTree: described },
+        "the definition has no descriptors, as only those of @grpc/proto-loader do: set descriptors", undefined],
+      ["a definition without methods", {}, "the service definition has no methods", undefined],
+      ["the class of a client", Object.fromEntries(Object.entries(makeClientConstructor(loadGarden(), "Garden"))),
+        '"service" of the service definition has no path; pass a definition such as Greeter.service', undefined],
+    ],
+  )("refuses %s with a TypeError", (_name, definition, error, descriptors) => {
     const options = descriptors === undefined ? {} : { descriptors };
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(TypeError);
     expect(() => addGrpcJsService(createConnectRouter(), definition, {}, options)).toThrow(error);

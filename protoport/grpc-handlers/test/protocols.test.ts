@@ -66,58 +66,26 @@ const garden: UntypedServiceImplementation = {
 };
 
 describe("grpc-js handlers over REST and JSON", () => {
-  test.each([
-    {
-      name: "a GET request",
-      path: "/v1/beds/1/trees/7?choice.withLeaves=false",
-      response: [
-        200,
-        {
-          treeId: "7",
-          speciesName: '["beds/1",{"withLeaves":false,"_withLeaves":"withLeaves"}]',
-          kind: "OAK",
-          heightCm: 0,
-        },
-      ],
-    },
-    {
-      name: "a POST to an additional binding",
-      path: "/v1/trees:get",
-      init: post('{"tree_id":"7"}'),
-      response: [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }],
-    },
-    { name: "a rule with response_body", path: "/v1/trees/7/species", response: [200, "[null,null]"] },
-    {
-      name: "a failed call with an error detail",
-      path: "/v1/beds/1/trees/404",
-      response: [
-        404,
-        {
-          code: 5,
-          status: "NOT_FOUND",
-          message: "no such tree",
-          details: [{ "@type": "type.googleapis.com/google.protobuf.Duration", value: "3s" }],
-        },
-      ],
-    },
-    {
-      name: "a client stream",
-      path: "/v1/trees:add",
-      init: post('{"treeId":"1"}\n{"treeId":"2"}\n', "application/x-ndjson"),
-      response: [200, { treeCount: 2 }],
-    },
-    {
-      name: "a Connect call",
-      path: "/garden.v1.Garden/GetTree",
-      init: post('{"treeId":"7"}'),
-      response: [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }],
-    },
-    {
-      name: "an invalid request",
-      path: "/v1/beds/1/trees/seven",
-      response: [400, expect.objectContaining({ status: "INVALID_ARGUMENT" })],
-    },
-  ])("give $name a JSON response", async ({ path, init, response }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["a GET request", "/v1/beds/1/trees/7?choice.withLeaves=false",
+        [200, { treeId: "7", speciesName: '["beds/1",{"withLeaves":false,"_withLeaves":"withLeaves"}]', kind: "OAK",
+            heightCm: 0 }], undefined],
+      ["a POST to an additional binding", "/v1/trees:get",
+        [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }], post('{"tree_id":"7"}')],
+      ["a rule with response_body", "/v1/trees/7/species", [200, "[null,null]"], undefined],
+      ["a failed call with an error detail", "/v1/beds/1/trees/404",
+        [404, { code: 5, status: "NOT_FOUND", message: "no such tree",
+            details: [{ "@type": "type.googleapis.com/google.protobuf.Duration", value: "3s" }] }], undefined],
+      ["a client stream", "/v1/trees:add", [200, { treeCount: 2 }],
+        post('{"treeId":"1"}\n{"treeId":"2"}\n', "application/x-ndjson")],
+      ["a Connect call", "/garden.v1.Garden/GetTree",
+        [200, { treeId: "7", speciesName: "[null,null]", kind: "OAK", heightCm: 0 }], post('{"treeId":"7"}')],
+      ["an invalid request", "/v1/beds/1/trees/seven", [400, expect.objectContaining({ status: "INVALID_ARGUMENT" })],
+        undefined],
+    ],
+  )("give %s a JSON response", async (_name, path, response, init) => {
     await using server = await startGarden(garden, {}, {}, loadGarden({ oneofs: true, enums: String }));
     const [httpStatus, body] = await send(server, path, init);
     expect([httpStatus, JSON.parse(body)]).toEqual(response);
@@ -174,13 +142,9 @@ describe.each([
   });
 
   test.each([
-    { type: "application/proto", body: bytes, read: (body: Buffer) => body },
-    {
-      type: "application/grpc-web+proto",
-      body: encodeEnvelope(0, bytes),
-      read: (body: Buffer) => decodeEnvelopes(body)[0]?.bytes,
-    },
-  ])("is passed unchanged over $type if the codec returns bytes", async ({ type, body, read }) => {
+    ["application/proto", bytes, (body: Buffer) => body],
+    ["application/grpc-web+proto", encodeEnvelope(0, bytes), (body: Buffer) => decodeEnvelopes(body)[0]?.bytes],
+  ])("is passed unchanged over %s if the codec returns bytes", async (type, body, read) => {
     await using server = await start();
     const init = { method: "POST", body: new Uint8Array(body), headers: { "content-type": type } };
     const response = await fetch(`http://127.0.0.1:${server.address.port}/garden.v1.Garden/GetTree`, init);
@@ -328,15 +292,9 @@ describe("the gateway in front of grpc-js handlers", () => {
   });
 
   test.each([
-    {
-      name: "a called-back",
-      getTree: (_: unknown, callback: Callback) => callback(new Error("frozen")),
-    },
-    {
-      name: "an emitted",
-      getTree: (call: ServerUnaryCall<Message, Message>) => void call.emit("error", new Error("frozen")),
-    },
-  ])("sends the message of $name Error with exposeErrorMessages", async ({ getTree: handler }) => {
+    ["a called-back", (_: unknown, callback: Callback) => callback(new Error("frozen"))],
+    ["an emitted", (call: ServerUnaryCall<Message, Message>) => void call.emit("error", new Error("frozen"))],
+  ])("sends the message of %s Error with exposeErrorMessages", async (_name, handler) => {
     await using server = await startGarden({ getTree: handler }, { exposeErrorMessages: true });
     expect(await callGarden(server.address.port, getTree)).toMatchObject({ code: status.UNKNOWN, details: "frozen" });
   });

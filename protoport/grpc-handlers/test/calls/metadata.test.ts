@@ -37,17 +37,9 @@ test("comma-separated values in a binary request field become separate metadata 
 });
 
 test("request metadata omits the protocols' fields in any case", () => {
+  // oxfmt-ignore
   const fields = [
-    ":path",
-    "/",
-    "Content-Type",
-    "application/json",
-    "Host",
-    "a",
-    "Grpc-Timeout",
-    "1S",
-    "TE",
-    "trailers",
+    ":path", "/", "Content-Type", "application/json", "Host", "a", "Grpc-Timeout", "1S", "TE", "trailers",
   ];
   const metadata = toMetadata(new LazyHeaders([...fields, "X-Key-Bin", "AP8B", "X-Text", "1", "x-text", "2"]));
   expect(metadata.getMap()).toEqual({ "x-key-bin": Buffer.from([0, 255, 1]), "x-text": "1, 2" });

@@ -67,9 +67,7 @@ test.each<Case>([
   {
     name: "a client stream that an AbortSignal of its handler destroys sends UNKNOWN",
     method: "AddTrees",
-    handlers: {
-      addTrees: (call: ServerReadableStream<Message, Message>) => addAbortSignal(AbortSignal.abort(), call),
-    },
+    handlers: { addTrees: (call: ServerReadableStream<Message, Message>) => addAbortSignal(AbortSignal.abort(), call) },
     outcome: unknown,
     faults: ["The operation was aborted"],
   },
@@ -152,26 +150,26 @@ test("a handler with the definition's name precedes one in lower case", async ()
 });
 
 test.each([
-  {
-    name: "after an error",
-    method: "GetTree",
-    code: status.NOT_FOUND,
-    handler: (call: ServerUnaryCall<Message, Message>, callback: Callback) => {
+  [
+    "after an error",
+    "GetTree",
+    status.NOT_FOUND,
+    (call: ServerUnaryCall<Message, Message>, callback: Callback) => {
       callback({ code: status.NOT_FOUND });
       call.sendMetadata(late);
     },
-  },
-  {
-    name: "after a stream's first message",
-    method: "ListTrees",
-    code: status.OK,
-    handler: (call: ServerWritableStream<Message, Message>) => {
+  ],
+  [
+    "after a stream's first message",
+    "ListTrees",
+    status.OK,
+    (call: ServerWritableStream<Message, Message>) => {
       call.write({});
       call.sendMetadata(late);
       call.end();
     },
-  },
-] as const)("metadata that a handler sends $name is ignored", async ({ method, code, handler }) => {
+  ],
+] as const)("metadata that a handler sends %s is ignored", async (_name, method, code, handler) => {
   await using garden = await startGarden({ getTree: handler, listTrees: handler });
   const outcome = await callGarden(garden.address.port, { method });
   expect(outcome.code).toBe(code);

@@ -57,15 +57,15 @@ test("a generator's signal aborts when its message cannot be serialized", async 
 });
 
 test.each([
-  { name: "ends without a message", end: () => undefined, code: status.OK },
-  {
-    name: "throws before its first message",
-    end: () => {
+  ["ends without a message", () => undefined, status.OK],
+  [
+    "throws before its first message",
+    () => {
       throw new DOMException("gone", "AbortError");
     },
-    code: status.CANCELLED,
-  },
-])("a generator that $name sends its header", async ({ end, code }) => {
+    status.CANCELLED,
+  ],
+])("a generator that %s sends its header", async (_name, end, code) => {
   const listTrees = toGrpcJsHandler({ requestStream: false, responseStream: true }, async function* (_, { header }) {
     header.set("x-head", "1");
     end();

@@ -44,10 +44,7 @@ const handlers: Readonly<Record<string, Implementation["watchReadings"]>> = {
 };
 
 /** An application that listens. */
-interface Application {
-  readonly port: number;
-  close(this: void): Promise<unknown>;
-}
+type Application = { readonly port: number; close(this: void): Promise<unknown> };
 
 interface Framework {
   readonly name: string;
@@ -168,10 +165,7 @@ describe.each(["oldest", "newest"] as const)("the %s Fastify over HTTP/2", (vers
     const app = requireFrom(folders[version])("fastify").fastify({ http2: true });
     const waiting = Promise.withResolvers<void>();
     const end = Promise.withResolvers<string>();
-    app.register(fastifyConnectPlugin, {
-      ...greenhouse({ watchReadings }),
-      ...options,
-    });
+    app.register(fastifyConnectPlugin, { ...greenhouse({ watchReadings }), ...options });
     app.get("/page", () => {
       waiting.resolve();
       return end.promise;

@@ -9,10 +9,7 @@ import { type Application, type Ask, middlewares, noteOf, origin, surround } fro
 
 // Common Express middleware, used before and after the gateway, which is mounted in several ways.
 
-interface Express {
-  (): Application;
-  Router(): Application;
-}
+type Express = { (): Application; Router(): Application };
 
 /** The ways to mount the gateway, with their path prefixes. */
 const ways: Readonly<

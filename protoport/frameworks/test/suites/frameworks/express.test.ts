@@ -9,10 +9,7 @@ import { listenOnLoopback } from "../../../../testing/src/http/listen-on-loopbac
 import { expressConnectMiddleware } from "../../../src/express.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 
-interface Response {
-  status(httpStatus: number): Response;
-  json(body: unknown): void;
-}
+type Response = { status(httpStatus: number): Response; json(body: unknown): void };
 
 interface Request extends IncomingMessage {
   readonly body: unknown;

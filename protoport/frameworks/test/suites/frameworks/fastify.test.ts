@@ -11,11 +11,7 @@ import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { type FastifyLike, fastifyConnectPlugin, type FastifyRequestLike } from "../../../src/fastify.ts";
 import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 
-interface Reply {
-  code(status: number): Reply;
-  send(body: unknown): Reply;
-  header(name: string, value: string): Reply;
-}
+type Reply = { code(status: number): Reply; send(body: unknown): Reply; header(name: string, value: string): Reply };
 
 interface Request extends FastifyRequestLike {
   readonly body: unknown;
@@ -132,30 +128,21 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
   });
 
   const custom = { info() {}, warn() {}, debug() {}, fatal() {}, trace() {} };
-  test.each<{ name: string; options: (lines: string[]) => object; printed: boolean; logged: boolean }>([
-    { name: "without a logger", options: () => ({}), printed: true, logged: false },
-    { name: "with the logger off", options: () => ({ logger: false }), printed: true, logged: false },
-    { name: "with a logger", options: (lines) => ({ logger: { stream: to(lines) } }), printed: false, logged: true },
-    {
-      name: "with a silent logger",
-      options: (lines) => ({ logger: { level: "silent", stream: to(lines) } }),
-      printed: false,
-      logged: false,
-    },
-    {
-      name: "with a logger that has no level",
-      options(lines) {
-        const log = {
-          ...custom,
-          error: ({ err }: { err: Error }) => void lines.push(err.message),
-          child: () => log,
-        };
+  test.each<[name: string, options: (lines: string[]) => object, printed: boolean, logged: boolean]>([
+    ["without a logger", () => ({}), true, false],
+    ["with the logger off", () => ({ logger: false }), true, false],
+    ["with a logger", (lines) => ({ logger: { stream: to(lines) } }), false, true],
+    ["with a silent logger", (lines) => ({ logger: { level: "silent", stream: to(lines) } }), false, false],
+    [
+      "with a logger that has no level",
+      (lines) => {
+        const log = { ...custom, error: ({ err }: { err: Error }) => void lines.push(err.message), child: () => log };
         return version === "oldest" ? { logger: log } : { loggerInstance: log };
       },
-      printed: false,
-      logged: true,
-    },
-  ])("$name, a fault is logged, or else printed to standard error", async ({ options, printed, logged }) => {
+      false,
+      true,
+    ],
+  ])("%s, a fault is logged, or else printed to standard error", async (_name, options, printed, logged) => {
     using print = vi.spyOn(console, "error").mockReturnValue();
     const [lines, faults]: string[][] = [[], []];
     const app = create(options(lines ?? []));

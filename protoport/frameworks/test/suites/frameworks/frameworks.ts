@@ -35,6 +35,4 @@ export function greenhouse(implementation: Partial<ServiceImpl<typeof Greenhouse
 export const noteKey: ContextKey<string> = createContextKey("");
 
 /** An RPC's path. */
-export function pathOf(rpc: string): string {
-  return `/${GreenhouseService.typeName}/${rpc}`;
-}
+export const pathOf = (rpc: string): string => `/${GreenhouseService.typeName}/${rpc}`;

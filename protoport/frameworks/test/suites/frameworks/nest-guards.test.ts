@@ -87,58 +87,36 @@ function decorateMethod(
   decorate(type.prototype, name, { value: Reflect.get(type.prototype, name) });
 }
 
-interface Case {
-  readonly name: string;
-  declare(this: void, version: NestVersion): Declared;
-}
+type Case = { readonly name: string; declare(this: void, version: NestVersion): Declared };
 
+// oxfmt-ignore
 const guardCases: readonly Case[] = [
-  {
-    name: "on the provider",
-    declare({ nest }) {
+  { name: "on the provider", declare({ nest }) {
       const provider = createProvider();
       nest.UseGuards(RoleGuard)(provider);
       return { provider };
-    },
-  },
-  {
-    name: "on the provider's base class",
-    declare({ nest }) {
+    } },
+  { name: "on the provider's base class", declare({ nest }) {
       const base = createProvider();
       nest.UseGuards(RoleGuard)(base);
       return { provider: class Palmhouse extends base {} };
-    },
-  },
-  {
-    name: "on a method",
-    declare({ nest }) {
+    } },
+  { name: "on a method", declare({ nest }) {
       const provider = createProvider();
       decorateMethod(nest.UseGuards(RoleGuard), provider, "getReading");
       return { provider };
-    },
-  },
-  {
-    name: "given as an object",
-    declare({ nest }) {
+    } },
+  { name: "given as an object", declare({ nest }) {
       const provider = createProvider();
       decorateMethod(nest.UseGuards(new RoleGuard()), provider, "getReading");
       return { provider };
-    },
-  },
-  {
-    name: "from useGlobalGuards",
-    declare: () => ({ configure: (app) => app.useGlobalGuards(new RoleGuard()) }),
-  },
-  {
-    name: "from APP_GUARD with useClass",
-    declare: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: RoleGuard }] }),
-  },
-  {
-    name: "from APP_GUARD with useFactory",
-    declare: ({ require }) => ({
+    } },
+  { name: "from useGlobalGuards", declare: () => ({ configure: (app) => app.useGlobalGuards(new RoleGuard()) }) },
+  { name: "from APP_GUARD with useClass",
+    declare: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: RoleGuard }] }) },
+  { name: "from APP_GUARD with useFactory", declare: ({ require }) => ({
       providers: [{ provide: require("@nestjs/core").APP_GUARD, useFactory: () => new RoleGuard() }],
-    }),
-  },
+    }) },
 ];
 
 const getReading = `/${GreenhouseService.typeName}/GetReading`;
@@ -152,9 +130,7 @@ async function call(url: string, path: string, header: Record<string, string> = 
   return response.ok ? [response.status] : [response.status, body.message];
 }
 
-function roleOf(target: object): unknown {
-  return Reflect.get(Reflect, "getMetadata")("role", target);
-}
+const roleOf = (target: object): unknown => Reflect.get(Reflect, "getMetadata")("role", target);
 
 describe.each(nestVersions)("a guard in Nest, %s", (_name, version) => {
   const { nest, require } = version;

@@ -6,16 +6,8 @@ import { ask, Greenhouse, listen, nestVersions, type NestVersion, SensorModule }
 
 // Middleware that Nest modules configure, for own routes and for RPCs.
 
-interface Request {
-  readonly headers: Record<string, string | undefined>;
-  readonly originalUrl: string;
-  url: string;
-}
-interface Response {
-  statusCode: number;
-  setHeader(name: string, value: string): void;
-  end(body: string): void;
-}
+type Request = { readonly headers: Record<string, string | undefined>; readonly originalUrl: string; url: string };
+type Response = { statusCode: number; setHeader(name: string, value: string): void; end(body: string): void };
 type Middleware = (request: Request, response: Response, next: (error?: unknown) => void) => unknown;
 type Route = string | { readonly path: string; readonly method: number };
 
@@ -41,10 +33,9 @@ const getReading = pathOf("GetReading");
 const json = { sensor: "palm", degreesCelsius: 21 };
 
 /** Middleware that refuses callers without a key, as applications write it. */
+// oxfmt-ignore
 const refusals: readonly { name: string; create: (version: NestVersion) => unknown }[] = [
-  {
-    name: "throws UnauthorizedException from a class",
-    create({ nest, require }) {
+  { name: "throws UnauthorizedException from a class", create({ nest, require }) {
       class AuthMiddleware {
         use(...[{ headers }, , next]: Parameters<Middleware>): void {
           if (headers["x-key"] === undefined) throw new (require("@nestjs/common").UnauthorizedException)();
@@ -53,43 +44,30 @@ const refusals: readonly { name: string; create: (version: NestVersion) => unkno
       }
       nest.Injectable({})(AuthMiddleware);
       return AuthMiddleware;
-    },
-  },
-  {
-    name: "rejects",
-    create:
+    } },
+  { name: "rejects", create:
       ({ require }): Middleware =>
       async ({ headers }, _response, next) => {
         await new Promise(setImmediate);
         if (headers["x-key"] === undefined) throw new (require("@nestjs/common").UnauthorizedException)();
         next();
-      },
-  },
-  {
-    name: "passes an error to next",
-    create:
+      } },
+  { name: "passes an error to next", create:
       ({ require }): Middleware =>
       ({ headers }, _response, next) =>
-        next(headers["x-key"] === undefined ? new (require("@nestjs/common").UnauthorizedException)() : undefined),
-  },
-  {
-    name: "responds",
-    create: (): Middleware => (request, response, next) => {
+        next(headers["x-key"] === undefined ? new (require("@nestjs/common").UnauthorizedException)() : undefined) },
+  { name: "responds", create: (): Middleware => (request, response, next) => {
       if (request.headers["x-key"] !== undefined) return next();
       response.statusCode = 401;
       response.end("{}");
-    },
-  },
-  {
-    name: "responds and calls next",
-    create: (): Middleware => (request, response, next) => {
+    } },
+  { name: "responds and calls next", create: (): Middleware => (request, response, next) => {
       if (request.headers["x-key"] === undefined) {
         response.statusCode = 401;
         response.end("{}");
       }
       next();
-    },
-  },
+    } },
 ];
 
 /** Returns a middleware class that refuses all callers. */
@@ -129,27 +107,23 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
     expect(handled).toBe(2);
   });
 
-  test.each<{ name: string; configure: (consumer: Consumer) => Consumer; urls: readonly string[] }>([
-    { name: "all paths", configure: (consumer) => consumer.forRoutes("*path"), urls: ["/echo", reading, getReading] },
-    { name: "a template's prefix", configure: (consumer) => consumer.forRoutes("sensors/*path"), urls: [reading] },
-    { name: "a path variable", configure: (consumer) => consumer.forRoutes("sensors/:id/reading"), urls: [reading] },
-    {
-      name: "a service",
-      configure: (consumer) => consumer.forRoutes(`${GreenhouseService.typeName}/*path`),
-      urls: [getReading],
-    },
-    {
-      name: "a method",
-      configure: (consumer) => consumer.forRoutes({ path: "*path", method: RequestMethod.POST }),
-      urls: ["/echo", getReading],
-    },
-    { name: "an own route", configure: (consumer) => consumer.forRoutes("echo"), urls: ["/echo"] },
-    {
-      name: "all paths except a service",
-      configure: (consumer) => consumer.exclude(`${GreenhouseService.typeName}/*path`).forRoutes("*path"),
-      urls: ["/echo", reading],
-    },
-  ])("for $name runs once per request", async ({ configure, urls }) => {
+  test.each<[name: string, configure: (consumer: Consumer) => Consumer, urls: readonly string[]]>([
+    ["all paths", (consumer) => consumer.forRoutes("*path"), ["/echo", reading, getReading]],
+    ["a template's prefix", (consumer) => consumer.forRoutes("sensors/*path"), [reading]],
+    ["a path variable", (consumer) => consumer.forRoutes("sensors/:id/reading"), [reading]],
+    ["a service", (consumer) => consumer.forRoutes(`${GreenhouseService.typeName}/*path`), [getReading]],
+    [
+      "a method",
+      (consumer) => consumer.forRoutes({ path: "*path", method: RequestMethod.POST }),
+      ["/echo", getReading],
+    ],
+    ["an own route", (consumer) => consumer.forRoutes("echo"), ["/echo"]],
+    [
+      "all paths except a service",
+      (consumer) => consumer.exclude(`${GreenhouseService.typeName}/*path`).forRoutes("*path"),
+      ["/echo", reading],
+    ],
+  ])("for %s runs once per request", async (_, configure, urls) => {
     const seen: string[] = [];
     const log: Middleware = ({ originalUrl }, _response, next) => {
       seen.push(originalUrl);
@@ -221,15 +195,10 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
       },
     );
 
-    test.each<{ name: string; prefix: string; options: Partial<ConnectModuleOptions>; exclude: readonly string[] }>([
-      {
-        name: "requestPathPrefix",
-        prefix: "/api",
-        options: { requestPathPrefix: "/api", endpoints: [page] },
-        exclude: [],
-      },
-      { name: "exclude", prefix: "", options: {}, exclude: ["*path"] },
-    ])("runs for its RPCs if $name is set", async ({ prefix, options, exclude }) => {
+    test.each<[name: string, prefix: string, options: Partial<ConnectModuleOptions>, exclude: readonly string[]]>([
+      ["requestPathPrefix", "/api", { requestPathPrefix: "/api", endpoints: [page] }, []],
+      ["exclude", "", {}, ["*path"]],
+    ])("runs for its RPCs if %s is set", async (_, prefix, options, exclude) => {
       const url = await startPrefixed("api", ["*path"], options, exclude);
       expect(await statusOf(url + prefix + reading)).toBe(401);
       expect(await statusOf(url + prefix + reading, { "x-key": "1" })).toBe(200);
@@ -255,13 +224,10 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
       expect([await statusOf(url + getReading, {}, "{}"), await statusOf(url + reading)]).toEqual([401, 401]);
     });
 
-    test.each<{ name: string; apply: (consumer: Consumer, ...middleware: readonly unknown[]) => Consumer }>([
-      { name: "all paths", apply: (consumer, ...middleware) => consumer.apply(...middleware) },
-      {
-        name: "all paths except one",
-        apply: (consumer, ...middleware) => consumer.apply(...middleware).exclude("none"),
-      },
-    ])("for $name runs only for own routes if ignoredMiddleware lists its class", async ({ apply }) => {
+    test.each<[name: string, apply: (consumer: Consumer, ...middleware: readonly unknown[]) => Consumer]>([
+      ["all paths", (consumer, ...middleware) => consumer.apply(...middleware)],
+      ["all paths except one", (consumer, ...middleware) => consumer.apply(...middleware).exclude("none")],
+    ])("for %s runs only for own routes if ignoredMiddleware lists its class", async (_, apply) => {
       const [ignored, Other] = [createClass("Ignored"), createClass("Other")];
       class Derived extends ignored {}
       class PassOn {

@@ -9,13 +9,9 @@ import { folders, greenhouse, pathOf, requireFrom } from "./frameworks.ts";
 
 // An application guards a REST template's path. No spelling may pass the guard and reach the RPC.
 
-interface Response {
-  sendStatus(httpStatus: number): void;
-}
+type Response = { sendStatus(httpStatus: number): void };
 
-interface Request {
-  readonly params: Readonly<Record<string, string>>;
-}
+type Request = { readonly params: Readonly<Record<string, string>> };
 
 type Next = () => void;
 
@@ -33,9 +29,7 @@ interface Fastify {
   close(): Promise<void>;
 }
 
-interface Reply {
-  code(status: number): { send(body: unknown): unknown };
-}
+type Reply = { code(status: number): { send(body: unknown): unknown } };
 
 const gatewayOptions = greenhouse({ waterBed: ({ bed }) => ({ bed }), getReading: ({ sensor }) => ({ sensor }) });
 

@@ -15,10 +15,7 @@ export interface Request extends IncomingMessage {
   readonly session?: { visits?: number };
 }
 
-interface Response {
-  json(body: unknown): void;
-  send(body: string): void;
-}
+type Response = { json(body: unknown): void; send(body: string): void };
 
 type Handler = (request: Request, response: Response, next: () => void) => void;
 
@@ -73,70 +70,47 @@ export function noteOf({ cookies, session }: Request): ContextValues {
 const page: Handler = (_request, response) => response.send("a page ".repeat(1000));
 
 /** Common Express middleware. */
+// oxfmt-ignore
 export const middlewares: readonly Middleware[] = [
-  {
-    name: "helmet",
-    create: (load) => load("helmet")(),
+  { name: "helmet", create: (load) => load("helmet")(),
     check: async (ask) => expect((await ask("/none"))[2].get("x-frame-options")).toBe("SAMEORIGIN"),
-    checkCall: async (ask, path) => expect((await ask(path))[2].get("x-frame-options")).toBe("SAMEORIGIN"),
-  },
-  {
-    name: "cors",
-    create: (load) => load("cors")({ origin }),
+    checkCall: async (ask, path) => expect((await ask(path))[2].get("x-frame-options")).toBe("SAMEORIGIN") },
+  { name: "cors", create: (load) => load("cors")({ origin }),
     check: async (ask) => expect((await ask("/none"))[2].get("access-control-allow-origin")).toBe(origin),
     checkCall: async (ask, path) => {
       expect((await ask(path))[2].get("access-control-allow-origin")).toBe(origin);
       const headers = { origin, "access-control-request-method": "GET" };
       expect((await ask(path, { method: "OPTIONS", headers }))[0]).toBe(204);
-    },
-  },
-  {
-    name: "compression",
-    create: (load) => load("compression")({ threshold: 0 }),
+    } },
+  { name: "compression", create: (load) => load("compression")({ threshold: 0 }),
     addRoutes: (app) => app.get("/page", page),
     check: async (ask) => expect((await ask("/page"))[2].get("content-encoding")).not.toBe(null),
-    checkCall: async (ask, path) => expect((await ask(path))[2].get("content-encoding")).not.toBe(null),
-  },
-  {
-    name: "express-rate-limit",
+    checkCall: async (ask, path) => expect((await ask(path))[2].get("content-encoding")).not.toBe(null) },
+  { name: "express-rate-limit",
     create: (load) => load("express-rate-limit")({ limit: 6, legacyHeaders: true, validate: false }),
     addRoutes: (app) => app.get("/page", page),
     check: async (ask) => expect((await ask("/page"))[2].get("x-ratelimit-limit")).toBe("6"),
     checkCall: async (ask, path) => {
       for (let calls = 0; calls < 6; calls++) await ask(path);
       expect((await ask(path))[0]).toBe(429);
-    },
-  },
-  {
-    name: "cookie-parser",
-    create: (load) => load("cookie-parser")(),
+    } },
+  { name: "cookie-parser", create: (load) => load("cookie-parser")(),
     addRoutes: (app) => app.get("/page", ({ cookies }, response) => response.json(cookies)),
     check: async (ask) => expect((await ask("/page"))[1]).toBe('{"who":"ada"}'),
-    checkCall: async (ask, path) => expect((await ask(path))[1]).toContain("of ada"),
-  },
-  {
-    name: "body-parser",
-    create: (load) => Reflect.get(load("body-parser"), "json").call(undefined),
-    addRoutes: (app) => app.post("/echo", ({ body }, response) => response.json(body)),
-    check: async (ask) => {
+    checkCall: async (ask, path) => expect((await ask(path))[1]).toContain("of ada") },
+  { name: "body-parser", create: (load) => Reflect.get(load("body-parser"), "json").call(undefined),
+    addRoutes: (app) => app.post("/echo", ({ body }, response) => response.json(body)), check: async (ask) => {
       expect((await ask("/echo", { method: "POST", body: '{"a":1}' }))[1]).toBe('{"a":1}');
-    },
-  },
-  {
-    name: "morgan",
-    create: (load, { log }) => load("morgan")(":method :url :status", { stream: log }),
-    addRoutes: (app) => app.get("/page", page),
-    check: async (ask, { log }) => {
+    } },
+  { name: "morgan", create: (load, { log }) => load("morgan")(":method :url :status", { stream: log }),
+    addRoutes: (app) => app.get("/page", page), check: async (ask, { log }) => {
       await ask("/page");
       await expect.poll(() => String(log.read())).toContain("GET /page 200");
-    },
-    checkCall: async (ask, path, { log }) => {
+    }, checkCall: async (ask, path, { log }) => {
       await ask(path);
       await expect.poll(() => String(log.read())).toContain(`GET ${path} 200`);
-    },
-  },
-  {
-    name: "express-session",
+    } },
+  { name: "express-session",
     create: (load) => load("express-session")({ secret: "a", resave: false, saveUninitialized: true }),
     addRoutes: (app) => app.get("/page", page),
     check: async (ask) => expect((await ask("/page"))[2].get("set-cookie")).toContain("connect.sid="),
@@ -145,22 +119,15 @@ export const middlewares: readonly Middleware[] = [
       expect(first).toContain("visit 1");
       const [cookie = ""] = header.get("set-cookie")?.split(";") ?? [];
       expect((await ask(path, { headers: { cookie } }))[1]).toContain("visit 2");
-    },
-  },
-  {
-    name: "serve-static",
-    create: (load, { folder }) => load("serve-static")(folder),
-    check: async (ask) => expect((await ask("/file.txt")).slice(0, 2)).toEqual([200, "a file"]),
-  },
-  {
-    name: "http-proxy-middleware",
-    create: (load, { other }) =>
+    } },
+  { name: "serve-static", create: (load, { folder }) => load("serve-static")(folder),
+    check: async (ask) => expect((await ask("/file.txt")).slice(0, 2)).toEqual([200, "a file"]) },
+  { name: "http-proxy-middleware", create: (load, { other }) =>
       Reflect.get(load("http-proxy-middleware"), "createProxyMiddleware").call(undefined, {
         target: other,
         pathFilter: "/other",
       }),
-    check: async (ask) => expect((await ask("/other", { method: "POST", body: "{}" }))[1]).toBe("other: /other {}"),
-  },
+    check: async (ask) => expect((await ask("/other", { method: "POST", body: "{}" }))[1]).toBe("other: /other {}") },
 ];
 
 /** Starts what the middleware needs until the test ends. */

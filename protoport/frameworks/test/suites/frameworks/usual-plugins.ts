@@ -4,9 +4,7 @@ import { expect } from "vitest";
 import type { FastifyLike } from "../../../src/fastify.ts";
 import { noteKey } from "./frameworks.ts";
 
-interface Reply {
-  send(body: unknown): Reply;
-}
+type Reply = { send(body: unknown): Reply };
 
 /** The request members that plugins add. */
 export interface Request {
@@ -60,97 +58,60 @@ export function noteOf({ cookies }: Request): ContextValues {
   return createContextValues().set(noteKey, cookies === undefined ? "" : ` of ${cookies["who"]}`);
 }
 
-function page(_request: Request, reply: Reply): unknown {
-  return reply.send("a page ".repeat(1000));
-}
+const page = (_request: Request, reply: Reply): unknown => reply.send("a page ".repeat(1000));
 
 /** Common Fastify plugins. */
+// oxfmt-ignore
 export const plugins: readonly Plugin[] = [
-  {
-    name: "static",
-    options: (folder) => ({ root: folder }),
-    check: async (app) => {
+  { name: "static", options: (folder) => ({ root: folder }), check: async (app) => {
       expect(await app.inject({ method: "GET", url: "/file.txt" })).toMatchObject({ statusCode: 200, body: "a file" });
       expect(await app.inject({ method: "GET", url: "/none.txt" })).toMatchObject({ statusCode: 404 });
-    },
-  },
-  {
-    name: "cors",
-    options: () => ({ origin }),
-    check: async (app) => {
+    } },
+  { name: "cors", options: () => ({ origin }), check: async (app) => {
       const headers = { origin, "access-control-request-method": "POST" };
       expect(await app.inject({ method: "OPTIONS", url: "/page", headers })).toMatchObject({ statusCode: 204 });
-    },
-    checkCall: async ({ headers }, app, url) => {
+    }, checkCall: async ({ headers }, app, url) => {
       expect(headers["access-control-allow-origin"]).toBe(origin);
       const preflight = { origin, "access-control-request-method": "GET" };
       expect((await app.inject({ method: "OPTIONS", url, headers: preflight })).statusCode).toBe(204);
-    },
-  },
-  {
-    name: "helmet",
+    } },
+  { name: "helmet",
     check: async (app) => expect((await app.inject({ url: "/none" })).headers["x-frame-options"]).toBe("SAMEORIGIN"),
-    checkCall: ({ headers }) => expect(headers["x-frame-options"]).toBe("SAMEORIGIN"),
-  },
-  {
-    name: "compress",
-    addRoutes: (app) => app.get("/page", {}, page),
-    check: async (app) => {
+    checkCall: ({ headers }) => expect(headers["x-frame-options"]).toBe("SAMEORIGIN") },
+  { name: "compress", addRoutes: (app) => app.get("/page", {}, page), check: async (app) => {
       const headers = { "accept-encoding": "gzip" };
       expect((await app.inject({ method: "GET", url: "/page", headers })).headers["content-encoding"]).toBe("gzip");
-    },
-  },
-  {
-    name: "rate-limit",
-    options: () => ({ max: 5 }),
-    addRoutes: (app) => app.get("/page", {}, page),
+    } },
+  { name: "rate-limit", options: () => ({ max: 5 }), addRoutes: (app) => app.get("/page", {}, page),
     check: async (app) =>
       expect((await app.inject({ method: "GET", url: "/page" })).headers["x-ratelimit-limit"]).toBe("5"),
     checkCall: async ({ headers }, app, url) => {
       expect(headers["x-ratelimit-limit"]).toBe("5");
       for (let calls = 0; calls < 5; calls++) await app.inject({ ...reading, url });
       expect((await app.inject({ ...reading, url })).statusCode).toBe(429);
-    },
-  },
-  {
-    name: "cookie",
-    addRoutes: (app) => app.get("/page", {}, ({ cookies }, reply) => reply.send(cookies?.["who"])),
+    } },
+  { name: "cookie", addRoutes: (app) => app.get("/page", {}, ({ cookies }, reply) => reply.send(cookies?.["who"])),
     check: async (app) => expect((await app.inject({ ...reading, url: "/page" })).body).toBe("ada"),
-    checkCall: ({ body }) => expect(JSON.parse(body)).toEqual({ sensor: "palm of ada" }),
-  },
-  {
-    name: "multipart",
-    addRoutes: (app) => {
+    checkCall: ({ body }) => expect(JSON.parse(body)).toEqual({ sensor: "palm of ada" }) },
+  { name: "multipart", addRoutes: (app) => {
       app.post("/upload", async (request) => String(await (await request.file?.())?.toBuffer()));
-    },
-    check: async (app) => {
+    }, check: async (app) => {
       const payload = '--a\r\ncontent-disposition: form-data; name="f"; filename="f"\r\n\r\na file\r\n--a--\r\n';
       const headers = { "content-type": "multipart/form-data; boundary=a" };
       expect(await app.inject({ method: "POST", url: "/upload", headers, payload })).toMatchObject({ body: "a file" });
-    },
-  },
-  {
-    name: "formbody",
-    addRoutes: (app) => app.post("/form", async ({ body }) => body),
-    check: async (app) => {
+    } },
+  { name: "formbody", addRoutes: (app) => app.post("/form", async ({ body }) => body), check: async (app) => {
       const headers = { "content-type": "application/x-www-form-urlencoded" };
       const form = await app.inject({ method: "POST", url: "/form", headers, payload: "a=1" });
       expect(JSON.parse(form.body)).toEqual({ a: "1" });
-    },
-  },
-  {
-    name: "swagger",
-    options: () => ({ openapi: {} }),
-    addRoutes: (app) => app.get("/page", {}, page),
+    } },
+  { name: "swagger", options: () => ({ openapi: {} }), addRoutes: (app) => app.get("/page", {}, page),
     check: async (app) => {
       const paths = Object.keys(app.swagger?.().paths ?? {});
       expect(paths).toContain("/page");
       expect(paths.filter((path) => /sensors|greenhouse/.test(path))).toEqual([]);
-    },
-  },
-  {
-    name: "websocket",
-    addRoutes: (app) =>
+    } },
+  { name: "websocket", addRoutes: (app) =>
       app.get("/socket", { websocket: true }, (socket) => void Reflect.get(socket, "send").call(socket, "hello")),
     check: async (app) => {
       if (!app.server.listening) await app.listen({ host: "127.0.0.1", port: 0 });
@@ -160,6 +121,5 @@ export const plugins: readonly Plugin[] = [
       const message = await new Promise((resolve) => socket.addEventListener("message", ({ data }) => resolve(data)));
       expect(message).toBe("hello");
       socket.close();
-    },
-  },
+    } },
 ];

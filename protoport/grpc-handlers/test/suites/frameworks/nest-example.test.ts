@@ -29,41 +29,19 @@ afterAll(() => example[Symbol.asyncDispose]());
 const metadata: RpcCall["metadata"] = [["authorization", "Bearer gardener"]];
 const palm = { sensor: "palm", degreesCelsius: 21 };
 
+// oxfmt-ignore
 const calls: readonly (RpcCall & { readonly name: string; readonly rpc: string; readonly outcome: object })[] = [
-  {
-    name: "the guard admits a caller with the gardener's token",
-    rpc: "GetReading",
-    requests: [{ sensor: "palm" }],
-    metadata,
-    outcome: { code: status.OK, messages: [palm] },
-  },
-  {
-    name: "the guard refuses a call without a credential",
-    rpc: "GetReading",
-    requests: [{ sensor: "palm" }],
-    outcome: { code: status.UNAUTHENTICATED, details: "only gardeners may enter" },
-  },
-  {
-    name: "the filter sets an exception's status",
-    rpc: "GetReading",
-    requests: [{ sensor: "door" }],
-    metadata,
-    outcome: { code: status.NOT_FOUND, details: "there is no sensor door" },
-  },
-  {
-    name: "a handler's observable is sent as a server stream",
-    rpc: "WatchReadings",
-    requests: [{ sensor: "palm", count: 2 }],
-    metadata,
-    outcome: { code: status.OK, messages: [palm, palm] },
-  },
-  {
-    name: "a handler's subject is sent as a bidirectional stream",
-    rpc: "ControlClimate",
-    requests: [{ sensor: "palm", degreesCelsius: 12.5 }],
-    metadata,
-    outcome: { code: status.OK, messages: [{ sensor: "palm", heatWatts: 750 }] },
-  },
+  { name: "the guard admits a caller with the gardener's token", rpc: "GetReading", requests: [{ sensor: "palm" }],
+    metadata, outcome: { code: status.OK, messages: [palm] } },
+  { name: "the guard refuses a call without a credential", rpc: "GetReading", requests: [{ sensor: "palm" }],
+    outcome: { code: status.UNAUTHENTICATED, details: "only gardeners may enter" } },
+  { name: "the filter sets an exception's status", rpc: "GetReading", requests: [{ sensor: "door" }], metadata,
+    outcome: { code: status.NOT_FOUND, details: "there is no sensor door" } },
+  { name: "a handler's observable is sent as a server stream", rpc: "WatchReadings",
+    requests: [{ sensor: "palm", count: 2 }], metadata, outcome: { code: status.OK, messages: [palm, palm] } },
+  { name: "a handler's subject is sent as a bidirectional stream", rpc: "ControlClimate",
+    requests: [{ sensor: "palm", degreesCelsius: 12.5 }], metadata,
+    outcome: { code: status.OK, messages: [{ sensor: "palm", heatWatts: 750 }] } },
 ];
 
 test.each(calls)("nest-grpc.ts: $name over gRPC", async ({ rpc, outcome, ...call }) => {
@@ -73,20 +51,15 @@ test.each(calls)("nest-grpc.ts: $name over gRPC", async ({ rpc, outcome, ...call
 });
 
 test.each([
-  {
-    name: "the guard admits a caller with the gardener's token",
-    sensor: "palm",
-    headers: { authorization: "Bearer gardener" },
-    want: [200, palm],
-  },
-  { name: "the guard refuses a call without a credential", sensor: "palm", headers: {}, want: [401, { code: 16 }] },
-  {
-    name: "the filter sets an exception's status",
-    sensor: "door",
-    headers: { authorization: "Bearer gardener" },
-    want: [404, { message: "there is no sensor door" }],
-  },
-])("nest-grpc.ts: $name over REST", async ({ sensor, headers, want }) => {
+  ["the guard admits a caller with the gardener's token", "palm", { authorization: "Bearer gardener" }, [200, palm]],
+  ["the guard refuses a call without a credential", "palm", {}, [401, { code: 16 }]],
+  [
+    "the filter sets an exception's status",
+    "door",
+    { authorization: "Bearer gardener" },
+    [404, { message: "there is no sensor door" }],
+  ],
+])("nest-grpc.ts: %s over REST", async (_name, sensor, headers, want) => {
   const response = await fetch(`http://127.0.0.1:${port}/sensors/${sensor}/reading`, { headers });
   expect([response.status, await response.json()]).toMatchObject(want);
 });

@@ -24,9 +24,7 @@ export interface Application {
 type Decorator = (target: object, key?: string, detail?: unknown) => void;
 type Decorate = (...parts: unknown[]) => Decorator;
 
-interface Observable {
-  pipe(...operators: unknown[]): Observable;
-}
+type Observable = { pipe(...operators: unknown[]): Observable };
 
 /** A major Nest version on a platform. */
 export interface NestVersion {

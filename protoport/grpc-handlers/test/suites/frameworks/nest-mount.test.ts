@@ -35,21 +35,13 @@ function passOn(_request: unknown, _response: unknown, next: () => void): void {
   next();
 }
 
+// oxfmt-ignore
 const guards: readonly { name: string; label: string; parts: (version: NestVersion) => Partial<ApplicationParts> }[] = [
-  {
-    name: "useGlobalGuards",
-    label: "DenyAll",
-    parts: () => ({ prepare: (app) => app.useGlobalGuards(new DenyAll()) }),
-  },
-  {
-    name: "APP_GUARD",
-    label: "DenyAll",
-    parts: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: DenyAll }] }),
-  },
-  {
-    name: "APP_GUARD for each request",
-    label: "DenyAll",
-    parts: ({ require }) => ({
+  { name: "useGlobalGuards", label: "DenyAll",
+    parts: () => ({ prepare: (app) => app.useGlobalGuards(new DenyAll()) }) },
+  { name: "APP_GUARD", label: "DenyAll",
+    parts: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: DenyAll }] }) },
+  { name: "APP_GUARD for each request", label: "DenyAll", parts: ({ require }) => ({
       providers: [
         {
           provide: require("@nestjs/core").APP_GUARD,
@@ -57,8 +49,7 @@ const guards: readonly { name: string; label: string; parts: (version: NestVersi
           scope: require("@nestjs/common").Scope.REQUEST,
         },
       ],
-    }),
-  },
+    }) },
 ];
 
 describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) => {
@@ -131,10 +122,7 @@ describe.each(nestVersions)("a mounted strategy in Nest, %s", (_name, version) =
 
   test("runs the middleware of modules for its RPCs", async () => {
     const seen: string[] = [];
-    interface Request {
-      readonly headers: Record<string, string>;
-      readonly originalUrl: string;
-    }
+    type Request = { readonly headers: Record<string, string>; readonly originalUrl: string };
     const auth = (
       { headers, originalUrl }: Request,
       response: { statusCode: number; end(): void },

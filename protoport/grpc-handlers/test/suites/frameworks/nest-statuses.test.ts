@@ -29,11 +29,7 @@ interface Garden {
   fail: { part: Part; create: () => unknown };
 }
 
-interface Call {
-  emit(event: string, error: unknown): void;
-  end(): void;
-  on(event: string, listener: () => void): void;
-}
+type Call = { emit(event: string, error: unknown): void; end(): void; on(event: string, listener: () => void): void };
 
 async function start(
   require: NodeJS.Require,

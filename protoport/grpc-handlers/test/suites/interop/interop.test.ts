@@ -45,9 +45,7 @@ const servers: Readonly<Record<"grpc-js" | "gateway", () => Promise<TestServer>>
     return { port: await bound.promise, [Symbol.asyncDispose]: async () => server.forceShutdown() };
   },
   async gateway() {
-    const gateway = createTestGateway({
-      routes: (router) => void addGrpcJsService(router, testService, testHandlers),
-    });
+    const gateway = createTestGateway({ routes: (router) => void addGrpcJsService(router, testService, testHandlers) });
     const { address, ...listening } = await listenForTests(gateway);
     return { port: address.port, [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose]() };
   },

@@ -21,13 +21,8 @@ const folder = join(projectFolder, "protoport/grpc-handlers/test/proto");
 const loaded = loadSync("grpc/testing/test.proto", { includeDirs: [folder] });
 
 /** Messages from which the tests read some fields. */
-export interface Payload {
-  readonly body?: Uint8Array;
-}
-interface EchoStatus {
-  readonly code?: number;
-  readonly message?: string;
-}
+export type Payload = { readonly body?: Uint8Array };
+type EchoStatus = { readonly code?: number; readonly message?: string };
 export interface UnaryRequest {
   readonly responseSize?: number;
   readonly payload?: Payload;
@@ -36,12 +31,8 @@ export interface UnaryRequest {
 export interface StreamRequest extends Omit<UnaryRequest, "responseSize"> {
   readonly responseParameters?: readonly { readonly size?: number; readonly intervalUs?: number }[];
 }
-export interface Response {
-  readonly payload?: Payload | null;
-}
-export interface Sum {
-  readonly aggregatedPayloadSize?: number;
-}
+export type Response = { readonly payload?: Payload | null };
+export type Sum = { readonly aggregatedPayloadSize?: number };
 
 type Rpcs = ServiceDefinition & {
   readonly EmptyCall: MethodDefinition<object, object>;
@@ -66,9 +57,7 @@ export const unimplementedService = loaded["grpc.testing.UnimplementedService"] 
 const initialKey = "x-grpc-test-echo-initial";
 const trailingKey = "x-grpc-test-echo-trailing-bin";
 
-function zeros(size: number | undefined): Response {
-  return { payload: { body: Buffer.alloc(size ?? 0) } };
-}
+const zeros = (size: number | undefined): Response => ({ payload: { body: Buffer.alloc(size ?? 0) } });
 
 /** Sends the metadata that the client asks for, and returns the trailer's. */
 function echoMetadata(call: { readonly metadata: Metadata; sendMetadata(metadata: Metadata): void }): Metadata {

@@ -65,9 +65,7 @@ class ServerGrpc {
 
 type Options = Pick<GatewayOptions, "visibility" | "validation" | "admit">;
 
-interface Source {
-  readonly descriptors?: DescriptorSource;
-}
+type Source = { readonly descriptors?: DescriptorSource };
 
 /** Starts a gateway, and returns its base URL. */
 async function serve(routes: (router: ConnectRouter) => void, options: Options): Promise<string> {
@@ -283,23 +281,17 @@ describe("readServices restores", () => {
 });
 
 describe("readServices", () => {
-  test.each([
-    {
-      name: "an option that no file declares",
-      options: 'option (acme.role) = "admin";',
-      error: "no file declares the option (acme.role) of /shop.v1.Shop/Get; import its file, or set descriptors",
-    },
-    {
-      name: "scopes that no file declares",
-      options: 'option (other.required_scopes) = { scopes: "admin" };',
-      error: "no file declares the option (other.required_scopes) of /shop.v1.Shop/Get",
-    },
-    {
-      name: "a value that JSON does not have",
-      options: 'option (acme.rules.any) = { type_url: "a" };',
-      error: "the option (acme.rules.any) of /shop.v1.Shop/Get is not readable",
-    },
-  ])("refuses $name in a definition", ({ options, error }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "an option that no file declares", options: 'option (acme.role) = "admin";',
+        error: "no file declares the option (acme.role) of /shop.v1.Shop/Get; import its file, or set descriptors" },
+      { name: "scopes that no file declares", options: 'option (other.required_scopes) = { scopes: "admin" };',
+        error: "no file declares the option (other.required_scopes) of /shop.v1.Shop/Get" },
+      { name: "a value that JSON does not have", options: 'option (acme.rules.any) = { type_url: "a" };',
+        error: "the option (acme.rules.any) of /shop.v1.Shop/Get is not readable" },
+    ],
+  )("refuses $name in a definition", ({ options, error }) => {
     const files = { "rules.proto": rules, "shop.proto": textOf(options, "shop.v1") };
     const read = (): unknown => readServices(loadFiles(files, "shop.proto"));
     expect(read).toThrow(expect.objectContaining({ code: "ERR_DESCRIPTORS", message: expect.stringContaining(error) }));

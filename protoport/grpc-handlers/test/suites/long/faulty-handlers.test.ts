@@ -39,213 +39,117 @@ interface Case {
   readonly faults?: readonly string[];
 }
 
+// oxfmt-ignore
 const cases: readonly Case[] = [
-  {
-    name: "a second call of the callback has no effect",
-    handlers: unary((callback) => {
+  { name: "a second call of the callback has no effect", handlers: unary((callback) => {
       callback(null, say("first"));
       callback(null, say("second"));
       callback(notFound);
-    }),
-    outcome: { code: status.OK, messages: said("first") },
-  },
-  {
-    name: "a call of the callback after an error has no effect",
-    handlers: unary((callback) => {
+    }), outcome: { code: status.OK, messages: said("first") } },
+  { name: "a call of the callback after an error has no effect", handlers: unary((callback) => {
       callback(notFound);
       callback(null, say("late"));
-    }),
-    outcome: { ...notFound, messages: [] },
-  },
-  {
-    name: "an exception after the callback is reported to onFault",
-    handlers: unary((callback) => {
+    }), outcome: { ...notFound, messages: [] } },
+  { name: "an exception after the callback is reported to onFault", handlers: unary((callback) => {
       callback(null, say("first"));
       throw new Error("late");
-    }),
-    outcome: { code: status.OK, messages: said("first") },
-    faults: ["late"],
-  },
-  {
-    name: "a promise that rejects after the callback is reported to onFault",
-    handlers: unary(async (callback) => {
+    }), outcome: { code: status.OK, messages: said("first") }, faults: ["late"] },
+  { name: "a promise that rejects after the callback is reported to onFault", handlers: unary(async (callback) => {
       callback(null, say("first"));
       await Promise.resolve();
       throw new Error("late");
-    }),
-    outcome: { code: status.OK, messages: said("first") },
-    faults: ["late"],
-  },
-  {
-    name: "an error event with a status after the stream's end is not reported",
-    method: "ListTrees",
-    handlers: {
+    }), outcome: { code: status.OK, messages: said("first") }, faults: ["late"] },
+  { name: "an error event with a status after the stream's end is not reported", method: "ListTrees", handlers: {
       listTrees: (call: Writable) => {
         call.write(say("first"));
         call.end();
         call.on("close", () => call.emit("error", notFound));
       },
-    },
-    outcome: { code: status.OK, messages: said("first") },
-  },
-  {
-    name: "a for-await loop over the requests ends when the handler ends the call",
-    method: "TradeTrees",
-    handlers: {
+    }, outcome: { code: status.OK, messages: said("first") } },
+  { name: "a for-await loop over the requests ends when the handler ends the call", method: "TradeTrees", handlers: {
       tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
         for await (const _ of messagesOf(call)) call.end();
       },
-    },
-    keepsOpen: true,
-    outcome: { code: status.OK },
-  },
-  {
-    name: "a rejected promise is sent as UNKNOWN",
-    handlers: unary(() => Promise.reject(new Error("secret"))),
-    outcome: unknown,
-    faults: ["secret"],
-  },
-  {
-    name: "a string passed as the error is sent as UNKNOWN",
-    handlers: unary((callback) => callback(untyped("secret"))),
-    outcome: unknown,
-    faults: ["secret"],
-  },
-  {
-    name: "an error with an invalid code is sent as UNKNOWN",
-    handlers: unary((callback) => callback({ code: untyped(99), details: "secret" })),
-    outcome: unknown,
-    faults: [expect.anything()],
-  },
-  {
-    name: "an error with the code OK is sent as UNKNOWN",
-    handlers: unary((callback) => callback({ code: status.OK, details: "secret" })),
-    outcome: unknown,
-    faults: [expect.anything()],
-  },
-  {
-    name: "an error with the code ECONNREFUSED is sent as UNKNOWN",
+    }, keepsOpen: true, outcome: { code: status.OK } },
+  { name: "a rejected promise is sent as UNKNOWN", handlers: unary(() => Promise.reject(new Error("secret"))),
+    outcome: unknown, faults: ["secret"] },
+  { name: "a string passed as the error is sent as UNKNOWN", handlers: unary((callback) => callback(untyped("secret"))),
+    outcome: unknown, faults: ["secret"] },
+  { name: "an error with an invalid code is sent as UNKNOWN",
+    handlers: unary((callback) => callback({ code: untyped(99), details: "secret" })), outcome: unknown,
+    faults: [expect.anything()] },
+  { name: "an error with the code OK is sent as UNKNOWN",
+    handlers: unary((callback) => callback({ code: status.OK, details: "secret" })), outcome: unknown,
+    faults: [expect.anything()] },
+  { name: "an error with the code ECONNREFUSED is sent as UNKNOWN",
     handlers: unary((callback) => callback(Object.assign(new Error("secret"), { code: untyped("ECONNREFUSED") }))),
-    outcome: unknown,
-    faults: ["secret"],
-  },
-  {
-    name: "an array as the response results in INTERNAL",
-    handlers: unary((callback) => callback(null, untyped([]))),
+    outcome: unknown, faults: ["secret"] },
+  { name: "an array as the response results in INTERNAL", handlers: unary((callback) => callback(null, untyped([]))),
     outcome: internal,
-    faults: ["Failed to serialize message: expected object with Tree structure, got array instead"],
-  },
-  {
-    name: "a response of another message type results in INTERNAL",
-    handlers: unary((callback) => callback(null, { leavesByName: "none" })),
-    outcome: internal,
-    faults: [".garden.v1.Tree.leavesByName: object expected"],
-  },
-  {
-    name: "a callback without response and error results in INTERNAL",
-    handlers: unary((callback) => callback(null)),
-    outcome: internal,
-    faults: [expect.anything()],
-  },
-  {
-    name: "a trailer that is not a Metadata object results in INTERNAL",
+    faults: ["Failed to serialize message: expected object with Tree structure, got array instead"] },
+  { name: "a response of another message type results in INTERNAL",
+    handlers: unary((callback) => callback(null, { leavesByName: "none" })), outcome: internal,
+    faults: [".garden.v1.Tree.leavesByName: object expected"] },
+  { name: "a callback without response and error results in INTERNAL", handlers: unary((callback) => callback(null)),
+    outcome: internal, faults: [expect.anything()] },
+  { name: "a trailer that is not a Metadata object results in INTERNAL",
     handlers: unary((callback) => callback(null, say("first"), untyped({ "x-tail": "1" }))),
     outcome: { code: status.INTERNAL, details: "internal error" },
-    faults: ["metadata?.toHttp2Headers is not a function"],
-  },
-  {
-    name: "a metadata key with a space throws in the handler",
-    handlers: unary((callback) => {
+    faults: ["metadata?.toHttp2Headers is not a function"] },
+  { name: "a metadata key with a space throws in the handler", handlers: unary((callback) => {
       const metadata = new Metadata();
       metadata.set("not allowed", "1");
       callback(null, {}, metadata);
-    }),
-    outcome: unknown,
-    faults: ['Metadata key "not allowed" contains illegal characters'],
-  },
-  {
-    name: "metadata cannot replace fields such as grpc-status and content-type",
-    handlers: unary((callback, call) => {
+    }), outcome: unknown, faults: ['Metadata key "not allowed" contains illegal characters'] },
+  { name: "metadata cannot replace fields such as grpc-status and content-type", handlers: unary((callback, call) => {
       const metadata = new Metadata();
       for (const key of ["grpc-status", "content-type", "grpc-encoding", "content-length"]) metadata.set(key, "7");
       metadata.set("x-own", "1");
       call.sendMetadata(metadata);
       callback(null, say("first"), metadata);
     }),
-    outcome: { code: status.OK, messages: said("first"), header: { "x-own": ["1"] }, trailer: { "x-own": ["1"] } },
-  },
-  {
-    name: "a message written after the end is not sent",
-    method: "ListTrees",
-    handlers: {
+    outcome: { code: status.OK, messages: said("first"), header: { "x-own": ["1"] }, trailer: { "x-own": ["1"] } } },
+  { name: "a message written after the end is not sent", method: "ListTrees", handlers: {
       listTrees: (call: Writable) => {
         call.write(say("first"));
         call.end();
         setImmediate(() => call.write(say("late")));
         call.end();
       },
-    },
-    outcome: { code: status.OK, messages: said("first") },
-  },
-  {
-    name: "a write after the end while messages are pending results in UNKNOWN",
-    method: "ListTrees",
-    handlers: {
+    }, outcome: { code: status.OK, messages: said("first") } },
+  { name: "a write after the end while messages are pending results in UNKNOWN", method: "ListTrees", handlers: {
       listTrees: (call: Writable) => {
         for (let sent = 0; sent < 40; sent += 1) call.write(say("many"));
         call.end();
         call.write(say("late"));
       },
-    },
-    outcome: unknown,
-    faults: ["write after end"],
-  },
-  {
-    name: "a message of another type ends a stream with INTERNAL",
-    method: "ListTrees",
-    handlers: {
+    }, outcome: unknown, faults: ["write after end"] },
+  { name: "a message of another type ends a stream with INTERNAL", method: "ListTrees", handlers: {
       listTrees: (call: Writable) => {
         call.write(say("first"));
         call.write(untyped(["second"]));
         call.write(say("third"));
         call.end();
       },
-    },
-    outcome: { ...internal, messages: said("first") },
-    faults: ["Failed to serialize message: expected object with Tree structure, got array instead"],
-  },
-  {
-    name: "a client stream that its handler ends without a callback results in INTERNAL",
-    method: "AddTrees",
+    }, outcome: { ...internal, messages: said("first") },
+    faults: ["Failed to serialize message: expected object with Tree structure, got array instead"] },
+  { name: "a client stream that its handler ends without a callback results in INTERNAL", method: "AddTrees",
     handlers: { addTrees: (call: ServerDuplexStream<Message, Message>) => call.resume().end() },
-    outcome: { code: status.INTERNAL, details: "the handler sent no message", messages: [] },
-  },
-  {
-    name: "a client stream with a message written before the callback results in INTERNAL",
-    method: "AddTrees",
+    outcome: { code: status.INTERNAL, details: "the handler sent no message", messages: [] } },
+  { name: "a client stream with a message written before the callback results in INTERNAL", method: "AddTrees",
     handlers: {
       addTrees: (call: ServerDuplexStream<Message, Message>, callback: Callback) => {
         call.resume().write({});
         callback(null, {});
       },
-    },
-    outcome: { code: status.INTERNAL, details: "the handler sent several messages", messages: [] },
-  },
-  {
-    name: "a stream that its handler destroys results in CANCELLED",
-    method: "TradeTrees",
+    }, outcome: { code: status.INTERNAL, details: "the handler sent several messages", messages: [] } },
+  { name: "a stream that its handler destroys results in CANCELLED", method: "TradeTrees",
     handlers: { tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(): void }) => call.destroy() },
-    outcome: { code: status.CANCELLED, details: "the handler destroyed its stream" },
-  },
-  {
-    name: "a stream destroyed with an error sends the error's status",
-    method: "TradeTrees",
-    handlers: {
+    outcome: { code: status.CANCELLED, details: "the handler destroyed its stream" } },
+  { name: "a stream destroyed with an error sends the error's status", method: "TradeTrees", handlers: {
       tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(error: Error): void }) =>
         call.destroy(Object.assign(new Error("no such tree"), { code: status.NOT_FOUND })),
-    },
-    outcome: notFound,
-  },
+    }, outcome: notFound },
 ];
 
 test.each(cases)("$name", async ({ handlers, method = "GetTree", keepsOpen = false, outcome, faults = [] }) => {
@@ -307,10 +211,7 @@ test.each(methods)("the %s handler is not called if the call is already cancelle
 
 test.each(methods)("a requestDeserialize for %s that throws results in INVALID_ARGUMENT", async (method) => {
   const definition = loadGarden();
-  const throwing = {
-    ...definition,
-    [method]: Object.assign({}, definition[method], { requestDeserialize: failing }),
-  };
+  const throwing = { ...definition, [method]: Object.assign({}, definition[method], { requestDeserialize: failing }) };
   const handlers = { getTree: read, addTrees: read, listTrees: read, tradeTrees: read };
   await using garden = await startGarden(handlers, {}, {}, throwing);
   for (const _ of [1, 2]) {

@@ -30,9 +30,7 @@ function compareTrees(on: GrpcJsOptions, respond: (callback: Callback) => void):
 
 const grow = (callback: Callback): void => callback(null, { speciesName: "oak" });
 const refuse: ServerInterceptor = (_, call) =>
-  new ServerInterceptingCall(call, {
-    start: () => call.sendStatus({ code: 7, details: "not today" }),
-  });
+  new ServerInterceptingCall(call, { start: () => call.sendStatus({ code: 7, details: "not today" }) });
 
 const effects: EffectsOf<GrpcJsOptions> = {
   // Descriptors without the service are refused.

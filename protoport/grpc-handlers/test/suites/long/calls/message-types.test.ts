@@ -13,10 +13,7 @@ import type { Envelope } from "../../../../../gateway/src/protocols/index.ts";
 
 // Responses have the bytes of the definition's `responseSerialize`, with and without `messages`.
 
-interface Tree {
-  treeId: bigint;
-  speciesName: string;
-}
+type Tree = { treeId: bigint; speciesName: string };
 type Encode = (tree: Tree, writer?: BinaryWriter) => BinaryWriter;
 interface Generated {
   readonly GardenService: ServiceDefinition;
