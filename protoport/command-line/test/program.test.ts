@@ -3,29 +3,20 @@ import { type CommandOutput, type Program, runProgram, UsageError } from "../src
 
 // Programs with commands print help, and errors for invalid command lines.
 
+// oxfmt-ignore
 const program: Program<CommandOutput> = {
   name: "tool",
   about: "a tool.",
   version: "1.2.3",
-  commands: [
-    {
-      name: "grow",
-      summary: "grow a tree",
-      operands: [{ name: "TREE", about: "its name" }],
+  commands: [{ name: "grow", summary: "grow a tree", operands: [{ name: "TREE", about: "its name" }],
       flags: { speed: { value: "NUMBER", about: `how fast ${"x ".repeat(80)}` }, quiet: { about: "prints nothing" } },
-      run: () => Promise.reject(new Error("no water")),
-    },
-    {
-      name: "list all",
-      summary: "list trees",
+      run: () => Promise.reject(new Error("no water")) }, { name: "list all", summary: "list trees",
       settings: { flags: { port: { value: "VALUE", about: "a port" } }, help: ["Settings:"] },
       run: (flags, _operands, { out }) => {
         if (flags["port"] === "0") throw new UsageError("--port must not be 0");
         out(String(flags["port"]));
         return Promise.resolve(7);
-      },
-    },
-  ],
+      } }],
   exitCodes: { 0: "success", 7: "listed" },
   fail: (reason, { err }) => {
     err(String(reason));
@@ -50,22 +41,14 @@ test("help lists the commands, their flags, and the exit codes", async () => {
 });
 
 test.each([
-  { words: [], reason: "a command is missing", hint: "tool" },
-  { words: ["growe"], reason: 'unknown command "growe", did you mean "grow"?', hint: "tool" },
-  { words: ["list"], reason: 'unknown command "list", did you mean "list all"?', hint: "tool" },
-  { words: ["grow"], reason: "usage: tool grow TREE [--speed NUMBER] [--quiet]", hint: "tool grow" },
-  {
-    words: ["list", "all", "--prt"],
-    reason: 'unknown flag "--prt" of "list all", did you mean "--port"?',
-    hint: "tool list all",
-  },
-  { words: ["list", "all", "--port", "0"], reason: "--port must not be 0", hint: "tool list all" },
-])('the arguments "$words" are refused with the reason and a hint', async ({ words, reason, hint }) => {
-  expect(await run(...words)).toEqual({
-    exitCode: 2,
-    out: [],
-    err: [`tool: ${reason}`, `Try '${hint} --help'.`],
-  });
+  [[], "a command is missing", "tool"],
+  [["growe"], 'unknown command "growe", did you mean "grow"?', "tool"],
+  [["list"], 'unknown command "list", did you mean "list all"?', "tool"],
+  [["grow"], "usage: tool grow TREE [--speed NUMBER] [--quiet]", "tool grow"],
+  [["list", "all", "--prt"], 'unknown flag "--prt" of "list all", did you mean "--port"?', "tool list all"],
+  [["list", "all", "--port", "0"], "--port must not be 0", "tool list all"],
+])('the arguments "$0" are refused with the reason and a hint', async (words, reason, hint) => {
+  expect(await run(...words)).toEqual({ exitCode: 2, out: [], err: [`tool: ${reason}`, `Try '${hint} --help'.`] });
 });
 
 test("a command's run function determines the exit code", async () => {

@@ -23,20 +23,10 @@ const stopped = { exitCode: 0, stdout: "SIGTERM\n", stderr: "" };
 const exited = { exitCode: 1, stdout: "second signal\n", stderr: "" };
 
 test.each([
-  {
-    name: "a second SIGTERM within one second of the first is ignored",
-    second: "SIGTERM",
-    afterMs: 999,
-    want: stopped,
-  },
-  {
-    name: "a second SIGTERM one second after the first exits immediately",
-    second: "SIGTERM",
-    afterMs: 1_000,
-    want: exited,
-  },
-  { name: "SIGINT shortly after SIGTERM exits immediately", second: "SIGINT", afterMs: 1, want: exited },
-] as const)("$name", async ({ second, afterMs, want }) => {
+  ["a second SIGTERM within one second of the first is ignored", "SIGTERM", 999, stopped],
+  ["a second SIGTERM one second after the first exits immediately", "SIGTERM", 1_000, exited],
+  ["SIGINT shortly after SIGTERM exits immediately", "SIGINT", 1, exited],
+] as const)("%s", async (_name, second, afterMs, want) => {
   const program = programOf("SIGTERM", second, afterMs);
   expect(await runProgram(process.execPath, ["--input-type=module", "--eval", program])).toEqual(want);
 });

@@ -13,17 +13,11 @@ export function jsonValues(): readonly Line[] {
   ]);
 }
 
-function post(body: string): Line["request"] {
-  return { method: "POST", target: "/v1/everything", json: body };
-}
+const post = (body: string): Line["request"] => ({ method: "POST", target: "/v1/everything", json: body });
 
-function fieldOf(kind: string): string {
-  return `f${kind.slice(0, 1).toUpperCase()}${kind.slice(1)}`;
-}
+const fieldOf = (kind: string): string => `f${kind.slice(0, 1).toUpperCase()}${kind.slice(1)}`;
 
-function isNumber(kind: string): boolean {
-  return kind !== "bool" && kind !== "enum";
-}
+const isNumber = (kind: string): boolean => kind !== "bool" && kind !== "enum";
 
 function sentenceOf(kind: string): string {
   return kind === "bool" ? sentences.bool : kind === "enum" ? sentences.enumeration : sentences.number;

@@ -9,10 +9,7 @@ export interface Valid {
 }
 
 /** A text that is invalid for a kind. */
-export interface Invalid {
-  readonly name: string;
-  readonly text: string;
-}
+export type Invalid = { readonly name: string; readonly text: string };
 
 /**
  * A text that the standard neither allows nor forbids in URLs, and the JSON value of the text if a server allows it.
@@ -29,10 +26,7 @@ export interface Kind {
   readonly open: readonly Open[];
 }
 
-interface Range {
-  readonly min: bigint;
-  readonly max: bigint;
-}
+type Range = { readonly min: bigint; readonly max: bigint };
 
 const ranges: Readonly<Record<string, Range>> = {
   int32: { min: -(2n ** 31n), max: 2n ** 31n - 1n },
@@ -65,9 +59,7 @@ const notIntegers: readonly Invalid[] = [
 ];
 
 /** Returns whether ProtoJSON writes a kind as a string. */
-export function is64(kind: string): boolean {
-  return kind.endsWith("64");
-}
+export const is64 = (kind: string): boolean => kind.endsWith("64");
 
 function integer([name, rangeName]: readonly [string, string]): Kind {
   const { min, max } = ranges[rangeName] ?? { min: 0n, max: 0n };
@@ -130,45 +122,23 @@ function float(name: string): Kind {
 }
 
 /** All scalar kinds except string and bytes, whose values need no conversion except escapes. */
+// oxfmt-ignore
 export const kinds: readonly Kind[] = [
   ...integers.map(integer),
   float("double"),
   float("float"),
-  {
-    name: "bool",
-    valid: [
-      { name: "true", text: "true", json: true },
-      { name: "false", text: "false", json: undefined },
-    ],
-    invalid: [
-      { name: "letters", text: "abc" },
-      { name: "two", text: "2" },
-    ],
-    open: [
-      { name: "one", text: "1", json: true },
-      { name: "capitals", text: "TRUE", json: true },
-      { name: "letter", text: "t", json: true },
-      { name: "yes", text: "yes", json: true },
-    ],
-  },
-  {
-    name: "enum",
-    valid: [
-      { name: "first", text: "COLOR_UNSPECIFIED", json: undefined },
+  { name: "bool",
+    valid: [{ name: "true", text: "true", json: true }, { name: "false", text: "false", json: undefined }],
+    invalid: [{ name: "letters", text: "abc" }, { name: "two", text: "2" }],
+    open: [{ name: "one", text: "1", json: true }, { name: "capitals", text: "TRUE", json: true },
+      { name: "letter", text: "t", json: true }, { name: "yes", text: "yes", json: true }] },
+  { name: "enum", valid: [{ name: "first", text: "COLOR_UNSPECIFIED", json: undefined },
       { name: "name", text: "COLOR_RED", json: "COLOR_RED" },
-      { name: "last", text: "COLOR_NEGATIVE", json: "COLOR_NEGATIVE" },
-    ],
-    invalid: [
-      { name: "unknown-name", text: "COLOR_BLUE" },
-      { name: "fraction", text: "1.5" },
-      { name: "above-int32", text: "2147483648" },
-    ],
-    open: [
-      { name: "number", text: "2", json: "COLOR_GREEN" },
-      { name: "unknown-number", text: "17", json: 17 },
+      { name: "last", text: "COLOR_NEGATIVE", json: "COLOR_NEGATIVE" }],
+    invalid: [{ name: "unknown-name", text: "COLOR_BLUE" }, { name: "fraction", text: "1.5" },
+      { name: "above-int32", text: "2147483648" }],
+    open: [{ name: "number", text: "2", json: "COLOR_GREEN" }, { name: "unknown-number", text: "17", json: 17 },
       { name: "negative-number", text: "-1", json: "COLOR_NEGATIVE" },
       { name: "small-letters", text: "color_red", json: "COLOR_RED" },
-      { name: "short-name", text: "RED", json: "COLOR_RED" },
-    ],
-  },
+      { name: "short-name", text: "RED", json: "COLOR_RED" }] },
 ];

@@ -32,9 +32,7 @@ export function urlValues(): readonly Line[] {
   ];
 }
 
-function jsonNameOf(kind: string): string {
-  return `f${kind.slice(0, 1).toUpperCase()}${kind.slice(1)}`;
-}
+const jsonNameOf = (kind: string): string => `f${kind.slice(0, 1).toUpperCase()}${kind.slice(1)}`;
 
 function placed(
   { name: kind, valid, invalid, open }: Kind,

@@ -5,15 +5,9 @@ import { join } from "node:path";
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 
 /** The optional server features that cases can require. `--without` skips the cases that require a feature. */
+// oxfmt-ignore
 export const needs = [
-  "verbs",
-  "masks",
-  "body_fields",
-  "response_body",
-  "custom",
-  "streams",
-  "client_streams",
-  "httpbody",
+  "verbs", "masks", "body_fields", "response_body", "custom", "streams", "client_streams", "httpbody",
 ] as const;
 
 /** The name of a feature that a case can require. */

@@ -9,10 +9,7 @@ interface Head {
 }
 
 /** The received part of a body, and whether the body is complete. */
-interface Body {
-  readonly bytes: Buffer;
-  readonly isComplete: boolean;
-}
+type Body = { readonly bytes: Buffer; readonly isComplete: boolean };
 
 /**
  * Parses the response to a `method` request (RFC 9112) from all bytes received so far. `isClosed` is true when no more

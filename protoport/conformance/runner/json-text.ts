@@ -21,10 +21,7 @@ function isDeep(text: string): boolean {
 }
 
 /** A bracket outside strings, with its index and whether it opens or closes a level. */
-export interface Bracket {
-  readonly index: number;
-  readonly step: 1 | -1;
-}
+export type Bracket = { readonly index: number; readonly step: 1 | -1 };
 
 /** Yields the brackets outside strings, in a single pass over any text. */
 export function* bracketsOf(text: string): Generator<Bracket> {

@@ -4,10 +4,7 @@ import { fieldOf } from "./response.ts";
 import { bracketsOf, parseJson } from "./json-text.ts";
 
 /** A stream's messages, and whether an error ended it. */
-export interface StreamedItems {
-  readonly items: readonly unknown[];
-  readonly hasError: boolean;
-}
+export type StreamedItems = { readonly items: readonly unknown[]; readonly hasError: boolean };
 
 /**
  * Parses a message stream in any common format. The formats are Server-Sent Events, a JSON array, and consecutive JSON

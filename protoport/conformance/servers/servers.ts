@@ -21,17 +21,10 @@ const generateGo = ["buf", "generate", "echo.binpb", "--path", "transcoding/v1/e
 const go = { folder: "go", build: [generateGo, ["go", "build", "-o", "server", "."]] } as const;
 const before = ["PROJECT/protoport/conformance/servers/start-before", "PORT"] as const;
 const beforeGo = [...before, "./server", "grpc", "--"] as const;
+// oxfmt-ignore
 const proxy = [
-  "node",
-  "PROJECT/protoport/proxy/src/command/main.ts",
-  "--port",
-  "PORT",
-  "--drain-delay-ms",
-  "0",
-  "--upstream",
-  "http://127.0.0.1:BACKEND",
-  "--descriptors",
-  "echo.binpb",
+  "node", "PROJECT/protoport/proxy/src/command/main.ts", "--port", "PORT", "--drain-delay-ms", "0", "--upstream",
+  "http://127.0.0.1:BACKEND", "--descriptors", "echo.binpb",
 ] as const;
 
 /** The servers in the table. */

@@ -2,10 +2,7 @@ import type { Result } from "../runner/index.ts";
 import type { Server } from "./servers.ts";
 
 /** A server's results. */
-export interface Measured {
-  readonly server: Pick<Server, "name">;
-  readonly results: readonly Result[];
-}
+export type Measured = { readonly server: Pick<Server, "name">; readonly results: readonly Result[] };
 
 /** The number of cases that a server passes. */
 interface Counts {

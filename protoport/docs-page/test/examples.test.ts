@@ -26,11 +26,7 @@ test.each<{ readonly name: string; readonly media: Media; readonly want: unknown
   { name: "the media type's example", media: { example: "a", schema: { examples: ["b"] } }, want: "a" },
   { name: "the schema's first example", media: { schema: { examples: ["a", "b"], enum: ["c"] } }, want: "a" },
   { name: "the first enum value", media: { schema: { type: "string", enum: ["A", "B"] } }, want: "A" },
-  {
-    name: "the first alternative",
-    media: { schema: { anyOf: [{ type: "integer" }, { type: "string" }] } },
-    want: 7,
-  },
+  { name: "the first alternative", media: { schema: { anyOf: [{ type: "integer" }, { type: "string" }] } }, want: 7 },
   { name: "a message of a stream", media: { itemSchema: { type: "boolean" } }, want: true },
   { name: "a message rather than a stream's", media: { schema: { type: "boolean" }, itemSchema: {} }, want: true },
   { name: "a list without item schema", media: { schema: { type: "array" } }, want: ["text"] },

@@ -67,9 +67,7 @@ test.each<{ name: string; ofDocument?: Requirements; ofOperation?: Requirements;
   expect(accessOf(description, { responses: {}, ...(ofOperation && { security: ofOperation }) })).toEqual(want);
 });
 
-function operationWith(...tags: string[]): { get: OperationObject } {
-  return { get: { responses: {}, tags } };
-}
+const operationWith = (...tags: string[]): { get: OperationObject } => ({ get: { responses: {}, tags } });
 
 test("groupsOf returns the tags with operations in their order, other operations last", () => {
   const paths = {

@@ -20,50 +20,27 @@ interface Row {
 const bed: Parameter = { name: "bed", in: "path" };
 const file: Parameter = { name: "file", in: "path" };
 
-test.each<Row>([
-  { name: "a slash in one segment", values: { "path bed": "a/b" }, want: "/v1/a%2Fb" },
-  { name: "a space and a percent sign", values: { "path bed": "a %" }, want: "/v1/a%20%25" },
-  {
-    name: "slashes for the wildcard **",
-    template: "/v1/{bed=**}",
-    values: { "path bed": "a/b?" },
-    want: "/v1/a/b%3F",
-  },
-  {
-    name: "slashes for the wildcards * and **",
-    template: "/v1/{bed=*/**}",
-    path: "/v1/{bed}/{file}",
-    parameters: [bed, file],
-    values: { "path bed": "a/b", "path file": "c/d" },
-    want: "/v1/a%2Fb/c/d",
-  },
-  {
-    name: "slashes for the wildcard ** outside a variable",
-    template: "/v1/{bed}/*/**",
-    path: "/v1/{bed}/{segment}/{file}",
-    parameters: [bed, { name: "segment", in: "path" }, file],
-    values: { "path bed": "a/b", "path segment": "c/d", "path file": "e/f" },
-    want: "/v1/a%2Fb/c%2Fd/e/f",
-  },
-  {
-    name: "a slash in a parameter without a wildcard",
-    template: "/v1/beds",
-    values: { "path bed": "a/b" },
-    want: "/v1/a%2Fb",
-  },
-  { name: "a missing value", values: {}, want: "/v1/{bed}" },
-  {
-    name: "an array of two lines and a string of two lines",
-    path: "/v1/beds",
-    template: "/v1/beds",
-    parameters: [
-      { name: "tags", in: "query", schema: { type: "array" } },
-      { name: "text", in: "query", schema: { type: "string" } },
-    ],
-    values: { "query tags": "a\nb", "query text": "c\nd" },
-    want: "/v1/beds?tags=a&tags=b&text=c%0Ad",
-  },
-])("requestOf encodes $name as $want in the URL", (row) => {
+test.each<Row>(
+  // oxfmt-ignore
+  [
+    { name: "a slash in one segment", values: { "path bed": "a/b" }, want: "/v1/a%2Fb" },
+    { name: "a space and a percent sign", values: { "path bed": "a %" }, want: "/v1/a%20%25" },
+    { name: "slashes for the wildcard **", template: "/v1/{bed=**}", values: { "path bed": "a/b?" },
+      want: "/v1/a/b%3F" },
+    { name: "slashes for the wildcards * and **", template: "/v1/{bed=*/**}", path: "/v1/{bed}/{file}",
+      parameters: [bed, file], values: { "path bed": "a/b", "path file": "c/d" }, want: "/v1/a%2Fb/c/d" },
+    { name: "slashes for the wildcard ** outside a variable", template: "/v1/{bed}/*/**",
+      path: "/v1/{bed}/{segment}/{file}", parameters: [bed, { name: "segment", in: "path" }, file],
+      values: { "path bed": "a/b", "path segment": "c/d", "path file": "e/f" }, want: "/v1/a%2Fb/c%2Fd/e/f" },
+    { name: "a slash in a parameter without a wildcard", template: "/v1/beds", values: { "path bed": "a/b" },
+      want: "/v1/a%2Fb" },
+    { name: "a missing value", values: {}, want: "/v1/{bed}" },
+    { name: "an array of two lines and a string of two lines", path: "/v1/beds", template: "/v1/beds",
+      parameters: [{ name: "tags", in: "query", schema: { type: "array" } },
+        { name: "text", in: "query", schema: { type: "string" } }],
+      values: { "query tags": "a\nb", "query text": "c\nd" }, want: "/v1/beds?tags=a&tags=b&text=c%0Ad" },
+  ],
+)("requestOf encodes $name as $want in the URL", (row) => {
   const { template = "/v1/{bed}", path = "/v1/{bed}", parameters = [bed], values, want } = row;
   const object = { responses: {}, parameters, "x-rpc": { procedure: "/beds.v1.Beds/Get", path: template } };
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
@@ -74,18 +51,18 @@ test.each<Row>([
 
 const upload: Operation = { id: "put", path: "/v1", method: "PUT", object: { responses: {} } };
 
-test.each<{ readonly name: string; readonly input: Partial<Input>; readonly want: readonly (readonly string[])[] }>([
-  {
-    name: "the selected response format and the body's type",
-    input: { accept: "text/event-stream", body: "{}", contentType: "application/json" },
-    want: [
+test.each<[name: string, input: Partial<Input>, want: readonly (readonly string[])[]]>([
+  [
+    "the selected response format and the body's type",
+    { accept: "text/event-stream", body: "{}", contentType: "application/json" },
+    [
       ["Accept", "text/event-stream"],
       ["Content-Type", "application/json"],
     ],
-  },
-  { name: "no content type without a body", input: { contentType: "application/json" }, want: [] },
-  { name: "no empty content type", input: { body: "a", contentType: "" }, want: [] },
-])("requestOf sets header fields: $name", ({ input, want }) => {
+  ],
+  ["no content type without a body", { contentType: "application/json" }, []],
+  ["no empty content type", { body: "a", contentType: "" }, []],
+])("requestOf sets header fields: %s", (_name, input, want) => {
   const noInput = { values: new Map(), accept: undefined, body: undefined, contentType: undefined };
   expect(requestOf("http://beds.test", upload, { ...noInput, ...input }).headers).toEqual(want);
 });

@@ -21,9 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-function fieldsOf({ header }: HttpResponse): Record<string, string> {
-  return Object.fromEntries(header);
-}
+const fieldsOf = ({ header }: HttpResponse): Record<string, string> => Object.fromEntries(header);
 
 const paths = ["/openapi.json", "/openapi.yaml", "/docs", "/docs/page.js", "/docs/page.css", "/docs/icon.svg"];
 

@@ -4,18 +4,15 @@ import { jsonPieces, parseWithDigits, serializeDocument, yamlPieces } from "../s
 
 const members = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`ü${at}`, { type: "ü".repeat(11_000) }]));
 
-test.each<{ readonly name: string; readonly document: object; readonly json?: object }>([
-  {
-    name: "paths and tags",
-    document: { openapi: "3.1.0", paths: { "/a": { get: { tags: ["a"] } } }, tags: [{ name: "a" }] },
-  },
-  { name: "no members", document: {} },
-  { name: "empty objects at each level", document: { paths: {}, components: { schemas: {} }, tags: [] } },
-  { name: "strings, numbers, booleans and null", document: { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } } },
-  { name: "undefined members", document: { a: undefined, b: { c: undefined } }, json: { b: {} } },
-  { name: "undefined items", document: { a: [undefined, 1] }, json: { a: [null, 1] } },
-  { name: "over a million characters", document: { components: { schemas: members } } },
-])("serializeDocument treats an object with $name like its JSON text", async ({ document, json = document }) => {
+test.each<[name: string, document: object, json?: object]>([
+  ["paths and tags", { openapi: "3.1.0", paths: { "/a": { get: { tags: ["a"] } } }, tags: [{ name: "a" }] }],
+  ["no members", {}],
+  ["empty objects at each level", { paths: {}, components: { schemas: {} }, tags: [] }],
+  ["strings, numbers, booleans and null", { a: "x", b: 1.5, c: true, d: null, e: { f: { g: "h" } } }],
+  ["undefined members", { a: undefined, b: { c: undefined } }, { b: {} }],
+  ["undefined items", { a: [undefined, 1] }, { a: [null, 1] }],
+  ["over a million characters", { components: { schemas: members } }],
+])("serializeDocument treats an object with %s like its JSON text", async (_name, document, json = document) => {
   const ofObject = await serializeDocument(document);
   const text = JSON.stringify(document);
   expect(Buffer.from(ofObject.json).toString()).toBe(text);
@@ -42,41 +39,33 @@ test("serializeDocument returns the servers' origins for an object and for JSON 
   }
 });
 
-function writeYaml(json: string): string {
-  return [...yamlPieces(parseWithDigits(json))].join("");
-}
+const writeYaml = (json: string): string => [...yamlPieces(parseWithDigits(json))].join("");
 
 // JavaScript puts integer keys first.
-function sorted(text: string): string[] {
-  return text.split("\n").toSorted();
-}
+const sorted = (text: string): string[] => text.split("\n").toSorted();
 
 test.each([
-  { name: "nested objects", json: '{"a":{"b":{"c":1}}}', yaml: "a:\n  b:\n    c: 1\n" },
-  { name: "an array", json: '{"a":["x",2]}', yaml: "a:\n  - x\n  - 2\n" },
-  {
-    name: "an array of objects",
-    json: '{"a":[{"b":1,"c":{"d":2}},{"e":[]}]}',
-    yaml: "a:\n  - b: 1\n    c:\n      d: 2\n  - e: []\n",
-  },
-  { name: "an array of arrays", json: "[[1,2],[{}]]", yaml: "- - 1\n  - 2\n- - {}\n" },
-  { name: "empty values", json: '{"a":{},"b":[],"c":null}', yaml: "a: {}\nb: []\nc: null\n" },
-  {
-    name: "keys that need quotes at any level",
-    json: '{"y":{"no":{"":{"on":{"a: b":1}}}}}',
-    yaml: '"y":\n  "no":\n    "":\n      "on":\n        "a: b": 1\n',
-  },
-  { name: "a single value", json: '"x"', yaml: "x\n" },
-  { name: "booleans", json: '{"a":true,"b":false}', yaml: "a: true\nb: false\n" },
-  {
-    name: "numbers with all their digits",
-    json: '{"a":9223372036854775807,"b":-1.50,"c":1e400}',
-    yaml: "a: 9223372036854775807\nb: -1.50\nc: 1e400\n",
-  },
-  {
-    name: "strings that need quotes",
-    json: '["true","FALSE","yes","No","null","on","OFF","y","n","1","3.1.0","2026-11-22","-","~","","a: b","a #b","#a","*a","&a","!a","@a","a:","x ","a  b","a -b","{a}"]',
-    yaml: [
+  ["nested objects", '{"a":{"b":{"c":1}}}', "a:\n  b:\n    c: 1\n"],
+  ["an array", '{"a":["x",2]}', "a:\n  - x\n  - 2\n"],
+  ["an array of objects", '{"a":[{"b":1,"c":{"d":2}},{"e":[]}]}', "a:\n  - b: 1\n    c:\n      d: 2\n  - e: []\n"],
+  ["an array of arrays", "[[1,2],[{}]]", "- - 1\n  - 2\n- - {}\n"],
+  ["empty values", '{"a":{},"b":[],"c":null}', "a: {}\nb: []\nc: null\n"],
+  [
+    "keys that need quotes at any level",
+    '{"y":{"no":{"":{"on":{"a: b":1}}}}}',
+    '"y":\n  "no":\n    "":\n      "on":\n        "a: b": 1\n',
+  ],
+  ["a single value", '"x"', "x\n"],
+  ["booleans", '{"a":true,"b":false}', "a: true\nb: false\n"],
+  [
+    "numbers with all their digits",
+    '{"a":9223372036854775807,"b":-1.50,"c":1e400}',
+    "a: 9223372036854775807\nb: -1.50\nc: 1e400\n",
+  ],
+  [
+    "strings that need quotes",
+    '["true","FALSE","yes","No","null","on","OFF","y","n","1","3.1.0","2026-11-22","-","~","","a: b","a #b","#a","*a","&a","!a","@a","a:","x ","a  b","a -b","{a}"]',
+    [
       ..."true FALSE yes No null on OFF y n 1 3.1.0 2026-11-22 - ~".split(" "),
       "",
       "a: b",
@@ -94,22 +83,14 @@ test.each([
     ]
       .map((text) => `- ${JSON.stringify(text)}\n`)
       .join(""),
-  },
-  {
-    name: "strings that need no quotes",
-    json: '["ny","a b $c","_a.b-c/d","$x"]',
-    yaml: "- ny\n- a b $c\n- _a.b-c/d\n- $x\n",
-  },
-  {
-    name: "a string with line breaks",
-    json: String.raw`["a\nb\u0007\"\\"]`,
-    yaml: String.raw`- "a\nb\u0007\"\\"` + "\n",
-  },
-  {
-    name: "keys that need quotes",
-    json: '{"$ref":"#/components/schemas/A","/v1/{name}":1,"200":2,"application/json":3,"x-rpc":4,"":5,"on":6}',
-    yaml: '$ref: "#/components/schemas/A"\n"/v1/{name}": 1\n"200": 2\napplication/json: 3\nx-rpc: 4\n"": 5\n"on": 6\n',
-  },
-])("yamlPieces converts $name to YAML", ({ json, yaml }) => {
+  ],
+  ["strings that need no quotes", '["ny","a b $c","_a.b-c/d","$x"]', "- ny\n- a b $c\n- _a.b-c/d\n- $x\n"],
+  ["a string with line breaks", String.raw`["a\nb\u0007\"\\"]`, String.raw`- "a\nb\u0007\"\\"` + "\n"],
+  [
+    "keys that need quotes",
+    '{"$ref":"#/components/schemas/A","/v1/{name}":1,"200":2,"application/json":3,"x-rpc":4,"":5,"on":6}',
+    '$ref: "#/components/schemas/A"\n"/v1/{name}": 1\n"200": 2\napplication/json: 3\nx-rpc: 4\n"": 5\n"on": 6\n',
+  ],
+])("yamlPieces converts %s to YAML", (_name, json, yaml) => {
   expect(sorted(writeYaml(json))).toEqual(sorted(yaml));
 });

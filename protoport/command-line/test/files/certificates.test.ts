@@ -18,28 +18,18 @@ test.each([
   expect(readKeyPair(pair.cert, pair.key, before)).toMatchObject(pair);
 });
 
-test.each([
-  {
-    name: "another certificate's key",
-    pair: { cert: first.cert, key: other.key },
-    want: "the private key does not belong to the certificate",
-  },
-  {
-    name: "files in the other order",
-    pair: { cert: first.key, key: first.cert },
-    want: "the files must be a PEM certificate and its PEM private key, in this order (",
-  },
-  {
-    name: "an empty key",
-    pair: { cert: first.cert, key: "" },
-    want: "the files must be a PEM certificate and its PEM private key, in this order (",
-  },
-  {
-    name: "an expired pair in place of a valid one",
-    pair: expired,
-    want: "the certificate expired at 2021-01-01T00:00:00.000Z",
-  },
-])("readKeyPair refuses $name", ({ pair, want }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    ["another certificate's key", { cert: first.cert, key: other.key },
+      "the private key does not belong to the certificate"],
+    ["files in the other order", { cert: first.key, key: first.cert },
+      "the files must be a PEM certificate and its PEM private key, in this order ("],
+    ["an empty key", { cert: first.cert, key: "" },
+      "the files must be a PEM certificate and its PEM private key, in this order ("],
+    ["an expired pair in place of a valid one", expired, "the certificate expired at 2021-01-01T00:00:00.000Z"],
+  ],
+)("readKeyPair refuses %s", (_name, pair, want) => {
   expect(() => readKeyPair(pair.cert, pair.key, readKeyPair(other.cert, other.key))).toThrow(want);
 });
 

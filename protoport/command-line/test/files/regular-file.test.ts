@@ -27,16 +27,12 @@ describe.each(readers)("$reader", ({ read }) => {
     expect(folder.open()).toEqual([]);
   });
 
-  test.each<{ name: string; make: (path: string) => unknown; problem: string }>([
-    {
-      name: "a named pipe without a writer",
-      make: (path) => execFileSync("mkfifo", [path]),
-      problem: "is not a regular file",
-    },
-    { name: "a device", make: (path) => symlinkSync("/dev/zero", path), problem: "is not a regular file" },
-    { name: "a folder", make: (path) => symlinkSync("/", path), problem: "is not a regular file" },
-    { name: "a larger file", make: (path) => writeFileSync(path, "123456"), problem: "is larger than 5 bytes" },
-  ])("refuses $name with an error that contains the path", async ({ make, problem }) => {
+  test.each<[name: string, make: (path: string) => unknown, problem: string]>([
+    ["a named pipe without a writer", (path) => execFileSync("mkfifo", [path]), "is not a regular file"],
+    ["a device", (path) => symlinkSync("/dev/zero", path), "is not a regular file"],
+    ["a folder", (path) => symlinkSync("/", path), "is not a regular file"],
+    ["a larger file", (path) => writeFileSync(path, "123456"), "is larger than 5 bytes"],
+  ])("refuses %s with an error that contains the path", async (_name, make, problem) => {
     using folder = createTempFolder();
     const path = folder.file("file");
     make(path);

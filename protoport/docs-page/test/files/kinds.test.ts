@@ -4,22 +4,19 @@ import { kindOf } from "../../src/files/kinds.ts";
 
 const $ref = "#/components/schemas/Shelf";
 
-test.each<{ readonly schema: Schema | undefined; readonly want: string }>([
-  { schema: undefined, want: "any JSON" },
-  { schema: { type: "string" }, want: "string" },
-  { schema: { type: "string", format: "date-time" }, want: "string, date-time" },
-  { schema: { type: "string", enum: ["A", "B"] }, want: "string" },
-  { schema: { enum: ["A", "B"] }, want: '"A" or "B"' },
-  { schema: { $ref }, want: "Shelf" },
-  { schema: { $ref, type: "object" }, want: "Shelf" },
-  { schema: { anyOf: [{ $ref }, { type: "string" }, { type: "null" }] }, want: "Shelf or string or null" },
-  { schema: { type: "array", items: { type: "array", items: { $ref } } }, want: "array of array of Shelf" },
-  { schema: { type: "array" }, want: "array of any JSON" },
-  {
-    schema: { type: "object", additionalProperties: { type: "integer", format: "int32" } },
-    want: "map of integer, int32",
-  },
-  { schema: { type: "object", additionalProperties: true }, want: "object" },
-])('kindOf returns "$want" for the schema $schema of a field', ({ schema, want }) => {
+test.each<[want: string, schema: Schema | undefined]>([
+  ["any JSON", undefined],
+  ["string", { type: "string" }],
+  ["string, date-time", { type: "string", format: "date-time" }],
+  ["string", { type: "string", enum: ["A", "B"] }],
+  ['"A" or "B"', { enum: ["A", "B"] }],
+  ["Shelf", { $ref }],
+  ["Shelf", { $ref, type: "object" }],
+  ["Shelf or string or null", { anyOf: [{ $ref }, { type: "string" }, { type: "null" }] }],
+  ["array of array of Shelf", { type: "array", items: { type: "array", items: { $ref } } }],
+  ["array of any JSON", { type: "array" }],
+  ["map of integer, int32", { type: "object", additionalProperties: { type: "integer", format: "int32" } }],
+  ["object", { type: "object", additionalProperties: true }],
+])('kindOf returns "$0" for the schema $1 of a field', (want, schema) => {
   expect(kindOf(schema)).toBe(want);
 });

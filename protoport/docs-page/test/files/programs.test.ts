@@ -6,10 +6,7 @@ import { callOf } from "../shell-call.ts";
 
 const { request } = callOf({});
 const plain = callOf({ request: { ...request, method: "GET" } });
-const posted = callOf({
-  needsToken: true,
-  request: { ...request, headers: [["x-a", 'a"b']], body: '{"a":"\\n"}' },
-});
+const posted = callOf({ needsToken: true, request: { ...request, headers: [["x-a", 'a"b']], body: '{"a":"\\n"}' } });
 const uploaded = callOf({ request: { ...request, body: new File(["a"], 'a"b.txt') } });
 
 test.each([

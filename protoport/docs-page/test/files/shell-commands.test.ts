@@ -19,11 +19,7 @@ test.each<{ readonly name: string; readonly changes: Partial<Call>; readonly wan
     changes: { baseUrl: "http://shop.example" },
     want: ["grpcurl -plaintext", "shop.example:80 shop.v1.Shop/Get"],
   },
-  {
-    name: "with TLS and its default port",
-    changes: overTls,
-    want: ["grpcurl", "shop.example:443 shop.v1.Shop/Get"],
-  },
+  { name: "with TLS and its default port", changes: overTls, want: ["grpcurl", "shop.example:443 shop.v1.Shop/Get"] },
 ])("writeGrpcurl connects $name", ({ changes, want }) => {
   expect(writeGrpcurl(callOf(changes)).split(" \\\n  ")).toEqual([want[0], "-d '{}'", want[1]]);
 });

@@ -36,6 +36,7 @@ interface Outcome {
 const procedure = "/garden.Service/Water";
 
 // A service may respond to all RPC errors with status 400.
+// oxfmt-ignore
 const outcomes: readonly Outcome[] = [
   { name: "a success", httpStatus: 200 },
   { name: "a request whose client disconnected", httpStatus: 0 },
@@ -48,21 +49,11 @@ const outcomes: readonly Outcome[] = [
   { name: "an HTTP method that the path does not accept", httpStatus: 405, code: Code.Unimplemented },
   { name: "an RPC without a handler", httpStatus: 400, procedure, code: Code.Unimplemented, want: "unimplemented" },
   { name: "an RPC that failed with UNKNOWN", httpStatus: 400, procedure, code: Code.Unknown, want: "unknown" },
-  {
-    name: "an RPC that exceeded its deadline",
-    httpStatus: 400,
-    procedure,
-    code: Code.DeadlineExceeded,
-    want: "deadline_exceeded",
-  },
+  { name: "an RPC that exceeded its deadline", httpStatus: 400, procedure, code: Code.DeadlineExceeded,
+    want: "deadline_exceeded" },
   { name: "an RPC that failed with INTERNAL", httpStatus: 500, procedure, code: Code.Internal, want: "internal" },
-  {
-    name: "an RPC that failed with UNAVAILABLE",
-    httpStatus: 400,
-    procedure,
-    code: Code.Unavailable,
-    want: "unavailable",
-  },
+  { name: "an RPC that failed with UNAVAILABLE", httpStatus: 400, procedure, code: Code.Unavailable,
+    want: "unavailable" },
   { name: "an RPC that failed with DATA_LOSS", httpStatus: 400, procedure, code: Code.DataLoss, want: "data_loss" },
   ...[
     Code.Canceled,

@@ -24,9 +24,7 @@ function requestWith(changes: Partial<CompletedRequest>): CompletedRequest {
   };
 }
 
-function auditOf(): ReturnType<CallLogOptions["auditOf"]> {
-  return { trail: "refusals", fields: { subject: "ops" } };
-}
+const auditOf = (): ReturnType<CallLogOptions["auditOf"]> => ({ trail: "refusals", fields: { subject: "ops" } });
 
 function linesOf(request: CompletedRequest): Record<string, unknown>[] {
   const { log, lines } = openLogLines("info");
@@ -130,62 +128,29 @@ const none: readonly string[] = [];
 const call: readonly string[] = ["call"];
 
 describe("a call log with audit log and deletion log", () => {
-  test.each([
-    { name: "writes a refusal only to the audit log", level: "info", trail: "refusals", want: [none, call, none] },
-    {
-      name: "writes a deletion only to the deletion log",
-      level: "info",
-      trail: "deletions",
-      want: [none, none, call],
-    },
-    { name: "writes any other call only to the main log", level: "info", trail: undefined, want: [call, none, none] },
-    {
-      name: "writes a refusal even if the main log's level is warn",
-      level: "warn",
-      trail: "refusals",
-      want: [none, call, none],
-    },
-    {
-      name: "writes a deletion even if the main log's level is warn",
-      level: "warn",
-      trail: "deletions",
-      want: [none, none, call],
-    },
-    {
-      name: "writes no other call if the main log's level is warn",
-      level: "warn",
-      trail: undefined,
-      want: [none, none, none],
-    },
-    {
-      name: "writes a deletion even if the main log is silent",
-      level: "silent",
-      trail: "deletions",
-      want: [none, none, call],
-    },
-    {
-      name: "writes a deletion even if main log and audit log are silent",
-      level: "silent",
-      refusals: "silent",
-      trail: "deletions",
-      want: [none, none, call],
-    },
-    {
-      name: "writes a refusal even if main log and deletion log are silent",
-      level: "silent",
-      deletions: "silent",
-      trail: "refusals",
-      want: [none, call, none],
-    },
-    {
-      name: "writes any other call even if audit log and deletion log are silent",
-      level: "info",
-      refusals: "silent",
-      deletions: "silent",
-      trail: undefined,
-      want: [call, none, none],
-    },
-  ] as const)("$name", ({ level, trail, want, ...rest }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "writes a refusal only to the audit log", level: "info", trail: "refusals", want: [none, call, none] },
+      { name: "writes a deletion only to the deletion log", level: "info", trail: "deletions",
+        want: [none, none, call] },
+      { name: "writes any other call only to the main log", level: "info", trail: undefined, want: [call, none, none] },
+      { name: "writes a refusal even if the main log's level is warn", level: "warn", trail: "refusals",
+        want: [none, call, none] },
+      { name: "writes a deletion even if the main log's level is warn", level: "warn", trail: "deletions",
+        want: [none, none, call] },
+      { name: "writes no other call if the main log's level is warn", level: "warn", trail: undefined,
+        want: [none, none, none] },
+      { name: "writes a deletion even if the main log is silent", level: "silent", trail: "deletions",
+        want: [none, none, call] },
+      { name: "writes a deletion even if main log and audit log are silent", level: "silent", refusals: "silent",
+        trail: "deletions", want: [none, none, call] },
+      { name: "writes a refusal even if main log and deletion log are silent", level: "silent", deletions: "silent",
+        trail: "refusals", want: [none, call, none] },
+      { name: "writes any other call even if audit log and deletion log are silent", level: "info", refusals: "silent",
+        deletions: "silent", trail: undefined, want: [call, none, none] },
+    ] as const,
+  )("$name", ({ level, trail, want, ...rest }) => {
     const refusals = "refusals" in rest ? rest.refusals : "info";
     const deletions = "deletions" in rest ? rest.deletions : "info";
     const [log, auditLog, deletionLog] = [openLogLines(level), openLogLines(refusals), openLogLines(deletions)];

@@ -99,9 +99,7 @@ test("a line that is logged just before process.exit is written", async () => {
   expect(JSON.parse(stderr)).toMatchObject({ level: "info", msg: "the last" });
 });
 
-function listeners(): number {
-  return process.stderr.listenerCount("error") + process.listenerCount("exit");
-}
+const listeners = (): number => process.stderr.listenerCount("error") + process.listenerCount("exit");
 
 test("several logs share the same stderr and process listeners", () => {
   openLog("silent");

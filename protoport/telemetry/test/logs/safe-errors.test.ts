@@ -24,11 +24,7 @@ function contextWith(requestSignal: AbortSignal): HandlerContext {
   });
 }
 
-interface Outcome {
-  readonly error: ConnectError;
-  readonly requestId: string;
-  readonly lines: Record<string, unknown>[];
-}
+type Outcome = { readonly error: ConnectError; readonly requestId: string; readonly lines: Record<string, unknown>[] };
 
 function outcomeOf(thrown: unknown, signal: AbortSignal = new AbortController().signal): Outcome {
   const { log, lines } = openLogLines("info");
@@ -59,12 +55,7 @@ test.each([
   expect(errorCodeOf(error)).toBe("ERR_HANDLER_FAILED");
   expect(error.cause).toBe(reason);
   expect(lines).toMatchObject([
-    {
-      level: "error",
-      errorCode: "ERR_HANDLER_FAILED",
-      requestId,
-      procedure: "/orders.v1.OrderService/DeleteOrder",
-    },
+    { level: "error", errorCode: "ERR_HANDLER_FAILED", requestId, procedure: "/orders.v1.OrderService/DeleteOrder" },
   ]);
 });
 
@@ -81,25 +72,17 @@ test("an already converted error is returned unchanged and not logged again", ()
   expect(lines()).toHaveLength(1);
 });
 
-test.each([
-  {
-    name: "an exceeded deadline",
-    abort: new ConnectError("the deadline was exceeded", Code.DeadlineExceeded),
-    want: Code.DeadlineExceeded,
-  },
-  {
-    name: "a disconnected client",
-    abort: new ConnectError("the client disconnected", Code.Canceled),
-    want: Code.Canceled,
-  },
-  { name: "an abort without a reason", abort: undefined, want: Code.Canceled, errorCode: "ERR_CALL_CANCELLED" },
-  {
-    name: "an abort with an Internal error",
-    abort: new ConnectError("SQLITE_CORRUPT", Code.Internal),
-    want: Code.Canceled,
-    errorCode: "ERR_CALL_CANCELLED",
-  },
-])("$name determines the code instead of the handler's error", ({ abort, want, errorCode }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    ["an exceeded deadline", new ConnectError("the deadline was exceeded", Code.DeadlineExceeded),
+      Code.DeadlineExceeded, undefined],
+    ["a disconnected client", new ConnectError("the client disconnected", Code.Canceled), Code.Canceled, undefined],
+    ["an abort without a reason", undefined, Code.Canceled, "ERR_CALL_CANCELLED"],
+    ["an abort with an Internal error", new ConnectError("SQLITE_CORRUPT", Code.Internal), Code.Canceled,
+      "ERR_CALL_CANCELLED"],
+  ],
+)("%s determines the code instead of the handler's error", (_name, abort, want, errorCode) => {
   const controller = new AbortController();
   controller.abort(abort);
   const { error, lines } = outcomeOf(new Error("socket hang up"), controller.signal);

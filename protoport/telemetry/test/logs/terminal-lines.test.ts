@@ -16,26 +16,26 @@ const call = {
   msg: "call",
 };
 
-test.each<{ name: string; given: object; want: string }>([
-  { name: "a line without fields", given: line, want: "12:34:56.789 info  listening\n" },
-  {
-    name: "fields",
-    given: { ...line, port: 8080, tls: false, store: "sqlite", issuer: "a b" },
-    want: '12:34:56.789 info  listening port=8080 tls=false store=sqlite issuer="a b"\n',
-  },
-  {
-    name: "a call",
-    given: call,
-    want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /orders/7 requestId=abc-1 protocol=rest peer=192.0.2.1\n",
-  },
-  {
-    name: "a probe without a code",
-    given: { ...call, code: undefined, httpMethod: "GET", path: "/livez", httpStatus: 200 },
-    want: "12:34:56.789 info  200 -                   1.2 ms GET /livez requestId=abc-1 protocol=rest peer=192.0.2.1\n",
-  },
-  {
-    name: "an error with its cause and stack",
-    given: {
+test.each<[name: string, given: object, want: string]>([
+  ["a line without fields", line, "12:34:56.789 info  listening\n"],
+  [
+    "fields",
+    { ...line, port: 8080, tls: false, store: "sqlite", issuer: "a b" },
+    '12:34:56.789 info  listening port=8080 tls=false store=sqlite issuer="a b"\n',
+  ],
+  [
+    "a call",
+    call,
+    "12:34:56.789 info  204 OK                  1.2 ms DELETE /orders/7 requestId=abc-1 protocol=rest peer=192.0.2.1\n",
+  ],
+  [
+    "a probe without a code",
+    { ...call, code: undefined, httpMethod: "GET", path: "/livez", httpStatus: 200 },
+    "12:34:56.789 info  200 -                   1.2 ms GET /livez requestId=abc-1 protocol=rest peer=192.0.2.1\n",
+  ],
+  [
+    "an error with its cause and stack",
+    {
       ...line,
       level: "error",
       msg: "fault",
@@ -46,32 +46,32 @@ test.each<{ name: string; given: object; want: string }>([
         cause: { type: "string", message: "soil" },
       },
     },
-    want: "12:34:56.789 error fault\n  Error: no\n      at a.ts:1\n  caused by\n  string: soil\n",
-  },
-  {
-    name: "an error whose cause is null",
-    given: { ...line, err: { stack: "Error: no", cause: null } },
-    want: "12:34:56.789 info  listening\n  Error: no\n",
-  },
-  { name: "an error that is a string", given: { ...line, err: "no" }, want: "12:34:56.789 info  listening\n" },
-  {
-    name: "objects, quotes, equals signs and empty fields",
-    given: { ...line, object: { a: "b c" }, quoted: 'a"b', equation: "a=b", empty: "", none: null },
-    want: '12:34:56.789 info  listening object={"a":"b c"} quoted="a\\"b" equation="a=b" empty= none=null\n',
-  },
-  {
-    name: "control characters in messages, paths, stacks and above U+FFFF",
-    given: { ...call, path: "/\u2028\u{e0001}", err: { stack: "a\u001b" } },
-    want: "12:34:56.789 info  204 OK                  1.2 ms DELETE /\\u2028\\ue0001 requestId=abc-1 protocol=rest peer=192.0.2.1\n  a\\u001b\n",
-  },
-  { name: "a line without a message", given: { ...line, msg: undefined, a: 1 }, want: "12:34:56.789 info   a=1\n" },
-  { name: "an unknown level", given: { ...line, level: "harvest" }, want: "12:34:56.789 harvest listening\n" },
-  {
-    name: "a field with control and bidirectional characters",
-    given: { ...line, subject: "\u001b[2J\u009b\u202e", reason: "a\nb" },
-    want: '12:34:56.789 info  listening subject=\\u001b[2J\\u009b\\u202e reason="a\\nb"\n',
-  },
-])("toTerminalLine formats $name in columns", ({ given, want }) => {
+    "12:34:56.789 error fault\n  Error: no\n      at a.ts:1\n  caused by\n  string: soil\n",
+  ],
+  [
+    "an error whose cause is null",
+    { ...line, err: { stack: "Error: no", cause: null } },
+    "12:34:56.789 info  listening\n  Error: no\n",
+  ],
+  ["an error that is a string", { ...line, err: "no" }, "12:34:56.789 info  listening\n"],
+  [
+    "objects, quotes, equals signs and empty fields",
+    { ...line, object: { a: "b c" }, quoted: 'a"b', equation: "a=b", empty: "", none: null },
+    '12:34:56.789 info  listening object={"a":"b c"} quoted="a\\"b" equation="a=b" empty= none=null\n',
+  ],
+  [
+    "control characters in messages, paths, stacks and above U+FFFF",
+    { ...call, path: "/\u2028\u{e0001}", err: { stack: "a\u001b" } },
+    "12:34:56.789 info  204 OK                  1.2 ms DELETE /\\u2028\\ue0001 requestId=abc-1 protocol=rest peer=192.0.2.1\n  a\\u001b\n",
+  ],
+  ["a line without a message", { ...line, msg: undefined, a: 1 }, "12:34:56.789 info   a=1\n"],
+  ["an unknown level", { ...line, level: "harvest" }, "12:34:56.789 harvest listening\n"],
+  [
+    "a field with control and bidirectional characters",
+    { ...line, subject: "\u001b[2J\u009b\u202e", reason: "a\nb" },
+    '12:34:56.789 info  listening subject=\\u001b[2J\\u009b\\u202e reason="a\\nb"\n',
+  ],
+])("toTerminalLine formats %s in columns", (_name, given, want) => {
   expect(toTerminalLine(`${JSON.stringify(given)}\n`, false)).toBe(want);
 });
 

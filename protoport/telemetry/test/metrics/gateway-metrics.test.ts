@@ -17,9 +17,7 @@ const load: MeasuredGateway["load"] = {
   http2Errors: { connection: new Map([["PROTOCOL_ERROR", 7]]), stream: new Map([["CANCEL", 8]]) },
 };
 
-function version(value: string): object {
-  return { "network.protocol.version": value };
-}
+const version = (value: string): object => ({ "network.protocol.version": value });
 
 /** Returns each family as a line, in export order. */
 function familiesOf(metrics: Metrics): string[] {

@@ -79,18 +79,18 @@ test("the caller's traceparent and baggage are forwarded without an SDK", async 
   expect(await forward()).toMatchObject({ traceparent: traceparent[1], baggage: "a=b" });
 });
 
-test.each<{ readonly name: string; readonly sent: readonly Field[]; readonly want: string | undefined }>([
-  { name: "forwarded with its traceparent", sent: [traceparent, ["tracestate", "a=1"]], want: "a=1" },
-  { name: "removed without a traceparent", sent: [["tracestate", "a=1"]], want: undefined },
-  {
-    name: "removed with a malformed traceparent",
-    sent: [
+test.each<[name: string, sent: readonly Field[], want: string | undefined]>([
+  ["forwarded with its traceparent", [traceparent, ["tracestate", "a=1"]], "a=1"],
+  ["removed without a traceparent", [["tracestate", "a=1"]], undefined],
+  [
+    "removed with a malformed traceparent",
+    [
       ["traceparent", "00-1"],
       ["tracestate", "a=1"],
     ],
-    want: undefined,
-  },
-])("the caller's tracestate is $name", async ({ sent, want }) => {
+    undefined,
+  ],
+])("the caller's tracestate is %s", async (_name, sent, want) => {
   using sdk = registerSdk();
   const { traceparent: forwarded, tracestate } = await forward(undefined, sent);
   expect(tracestate).toBe(want);

@@ -112,41 +112,26 @@ const admitRequest = {
 } as const;
 
 describe("a span", () => {
-  test.each<{ name: string; request: () => Parameters<typeof exchange>[2]; want: object }>([
-    {
-      name: "a REST call",
-      request: () => ({ httpMethod: "GET", path: "/sensors/secret-7/reading", header: [] }),
-      want: { name: "GET /sensors/{sensor}/reading", attributes: { "http.response.status_code": 200 } },
-    },
-    {
-      name: "a request to an unknown path",
-      request: () => ({ httpMethod: "GET", path: "/secret", header: [] }),
-      want: { name: "GET", attributes: { "http.response.status_code": 404 }, status: { code: SpanStatusCode.UNSET } },
-    },
-    {
-      name: "a request with an unknown HTTP method",
-      request: () => ({ httpMethod: "SECRET", path: "/sensors/1/reading", header: [] }),
-      want: { name: "HTTP", attributes: { "http.request.method": "_OTHER" } },
-    },
-    {
-      name: "a call of an unknown RPC",
-      request: () => rpcRequest(wireFormats["grpc-web"], new Uint8Array(0), [], "/secret.Service/Method"),
-      want: { name: "grpc", attributes: { "rpc.method": "_OTHER" }, status: { code: SpanStatusCode.ERROR } },
-    },
-    {
-      name: "a failed call",
-      request: () => rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure),
-      want: {
-        attributes: { "rpc.response.status_code": "unimplemented", "error.type": "unimplemented" },
-        status: { code: SpanStatusCode.ERROR },
-      },
-    },
-    {
-      name: "a request with a malformed traceparent",
-      request: () => ({ httpMethod: "GET", path: "/secret", header: [["traceparent", `00-${traceId}-0-01`]] }),
-      want: {},
-    },
-  ])("of $name has the expected name, attributes and status", async ({ request, want }) => {
+  test.each<[name: string, request: () => Parameters<typeof exchange>[2], want: object]>(
+    // oxfmt-ignore
+    [
+      ["a REST call", () => ({ httpMethod: "GET", path: "/sensors/secret-7/reading", header: [] }),
+        { name: "GET /sensors/{sensor}/reading", attributes: { "http.response.status_code": 200 } }],
+      ["a request to an unknown path", () => ({ httpMethod: "GET", path: "/secret", header: [] }),
+        { name: "GET", attributes: { "http.response.status_code": 404 }, status: { code: SpanStatusCode.UNSET } }],
+      ["a request with an unknown HTTP method",
+        () => ({ httpMethod: "SECRET", path: "/sensors/1/reading", header: [] }),
+        { name: "HTTP", attributes: { "http.request.method": "_OTHER" } }],
+      ["a call of an unknown RPC",
+        () => rpcRequest(wireFormats["grpc-web"], new Uint8Array(0), [], "/secret.Service/Method"),
+        { name: "grpc", attributes: { "rpc.method": "_OTHER" }, status: { code: SpanStatusCode.ERROR } }],
+      ["a failed call", () => rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), [], waterBedProcedure),
+        { attributes: { "rpc.response.status_code": "unimplemented", "error.type": "unimplemented" },
+          status: { code: SpanStatusCode.ERROR } }],
+      ["a request with a malformed traceparent",
+        () => ({ httpMethod: "GET", path: "/secret", header: [["traceparent", `00-${traceId}-0-01`]] }), {}],
+    ],
+  )("of %s has the expected name, attributes and status", async (_name, request, want) => {
     using sdk = registerSdk();
     const tracing = createTracing({ anonymous: true });
     await using greenhouse = await startGreenhouse(
@@ -241,15 +226,10 @@ describe("startShared", () => {
     return { tracing, requests };
   }
 
-  test.each<{ name: string; error: unknown; status: SpanStatusCode; attributes: object }>([
-    { name: "succeeds", error: undefined, status: SpanStatusCode.UNSET, attributes: { batch: 2 } },
-    {
-      name: "fails",
-      error: new Error("no"),
-      status: SpanStatusCode.ERROR,
-      attributes: { batch: 2, "error.type": "_OTHER" },
-    },
-  ])("creates a span that links all recorded requests if work $name", ({ error, status, attributes }) => {
+  test.each<[name: string, error: unknown, status: SpanStatusCode, attributes: object]>([
+    ["succeeds", undefined, SpanStatusCode.UNSET, { batch: 2 }],
+    ["fails", new Error("no"), SpanStatusCode.ERROR, { batch: 2, "error.type": "_OTHER" }],
+  ])("creates a span that links all recorded requests if work %s", (_name, error, status, attributes) => {
     using sdk = registerSdk();
     const { tracing, requests } = beginRequests([false, true, true]);
     tracing.startShared({ name: "work", attributes: { batch: 2 }, requests: [undefined, ...requests] })(error);

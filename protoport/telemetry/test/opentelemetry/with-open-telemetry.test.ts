@@ -94,11 +94,7 @@ describe("span attributes", () => {
 
   test.each([
     { name: "REST", request: { ...reading, header: agent }, want: { "url.path": "/sensors/7/reading" } },
-    {
-      name: "gRPC",
-      request: { ...wateringOverGrpc, header: [...wateringOverGrpc.header, ...agent] },
-      want: {},
-    },
+    { name: "gRPC", request: { ...wateringOverGrpc, header: [...wateringOverGrpc.header, ...agent] }, want: {} },
   ])("of $name calls include addresses and user agent unless anonymous is set", async ({ request, want }) => {
     const span = await spanOf(false, request);
     const anonymous = await spanOf(true, request);

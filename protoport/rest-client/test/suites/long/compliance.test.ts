@@ -90,38 +90,22 @@ function methodOf(name: string): DescMethod & { readonly methodKind: "unary" } {
   return { ...method, methodKind: "unary" };
 }
 
-test.each([
-  {
-    name: "basic data types",
-    rpc: "RepeatDataSimplePath",
-    request: { info: { fString: "Hello", fInt32: -1, fDouble: -29e4, fBool: true, fKingdom: "ANIMALIA" }, fInt32: -10 },
-    want: "/Hello/-1/-290000/true/ANIMALIA:simplepath?fInt32=-10",
-  },
-  {
-    name: "zero values in the path",
-    rpc: "RepeatDataSimplePath",
-    request: { info: { fString: "Hello" } },
-    want: "/Hello/0/0/false/LIFE_KINGDOM_UNSPECIFIED:simplepath",
-  },
-  {
-    name: "strings with quotes, spaces and percents",
-    rpc: "RepeatDataSimplePath",
-    request: { info: { fString: 'Hello "You" 100%' } },
-    want: "/Hello%20%22You%22%20100%25/0/0/false/LIFE_KINGDOM_UNSPECIFIED:simplepath",
-  },
-  {
-    name: "values for the first binding",
-    rpc: "RepeatDataPathResource",
-    request: { info: { fString: "first/hello", fChild: { fString: "second/greetings" } } },
-    want: "/first/hello/second/greetings/bool/false:pathresource",
-  },
-  {
-    name: "values for the additional binding",
-    rpc: "RepeatDataPathResource",
-    request: { info: { fString: "second/greetings", fChild: { fString: "first/hello" } } },
-    want: "/first/hello/second/greetings/bool/false:childfirstpathresource",
-  },
-])('a compliance suite request with $name has the path and query "$want"', async ({ rpc, request, want }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    ["basic data types", "/Hello/-1/-290000/true/ANIMALIA:simplepath?fInt32=-10", "RepeatDataSimplePath",
+      { info: { fString: "Hello", fInt32: -1, fDouble: -29e4, fBool: true, fKingdom: "ANIMALIA" }, fInt32: -10 }],
+    ["zero values in the path", "/Hello/0/0/false/LIFE_KINGDOM_UNSPECIFIED:simplepath", "RepeatDataSimplePath",
+      { info: { fString: "Hello" } }],
+    ["strings with quotes, spaces and percents",
+      "/Hello%20%22You%22%20100%25/0/0/false/LIFE_KINGDOM_UNSPECIFIED:simplepath", "RepeatDataSimplePath",
+      { info: { fString: 'Hello "You" 100%' } }],
+    ["values for the first binding", "/first/hello/second/greetings/bool/false:pathresource", "RepeatDataPathResource",
+      { info: { fString: "first/hello", fChild: { fString: "second/greetings" } } }],
+    ["values for the additional binding", "/first/hello/second/greetings/bool/false:childfirstpathresource",
+      "RepeatDataPathResource", { info: { fString: "second/greetings", fChild: { fString: "first/hello" } } }],
+  ],
+)('a compliance suite request with %s has the path and query "%s"', async (_name, want, rpc, request) => {
   await using server = await startRestServer((response) => respondWith(response, 200, {}));
   const method = methodOf(rpc);
   const transport = createRestTransport({ baseUrl: server.baseUrl });

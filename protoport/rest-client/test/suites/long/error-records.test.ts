@@ -132,12 +132,7 @@ describe("an error response", () => {
       body: { code: 3, message: "m", details: [{ "@type": "x/unknown.Type", a: 1 }, null, 7] },
       want: { code: Code.InvalidArgument, rawMessage: "m", details: [] },
     },
-    {
-      name: "unrelated JSON",
-      status: 500,
-      body: [1],
-      want: { code: Code.Unknown, rawMessage: "HTTP status 500" },
-    },
+    { name: "unrelated JSON", status: 500, body: [1], want: { code: Code.Unknown, rawMessage: "HTTP status 500" } },
     {
       name: "invalid JSON",
       status: 429,

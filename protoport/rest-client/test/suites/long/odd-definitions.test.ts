@@ -166,9 +166,7 @@ test.each<StreamRow>([
   const bytes = Buffer.from(body.map((value) => `${JSON.stringify(value)}\n`).join(""));
   // Sent byte by byte, because the first bytes of a body may arrive alone.
   const pieces = ReadableStream.from(Array.from(bytes, (byte) => Uint8Array.of(byte)));
-  const response = new Response(pieces, {
-    headers: { "content-type": type },
-  });
+  const response = new Response(pieces, { headers: { "content-type": type } });
   const errors = { readErrorBody: undefined, registry: createRegistry() };
   const results: unknown[] = [];
   try {
@@ -191,25 +189,10 @@ test("a string field named value in JSON is not read as bytes", () => {
 
 // The RPCs are not streams, but their messages are written as in a stream.
 test.each([
-  {
-    name: "a missing Value in the first message",
-    body: "value",
-    write: "writeFirstMessage",
-    want: "value: must be set in a stream",
-  },
-  {
-    name: "a missing Value in a later message",
-    body: "value",
-    write: "writeLater",
-    want: "value: must be set in a stream",
-  },
-  {
-    name: "an empty path variable in a later message",
-    body: "*",
-    write: "writeLater",
-    want: "choice_text: may be set only in the first",
-  },
-] as const)("$name is refused in a stream", ({ body, write, want }) => {
+  ["a missing Value in the first message", "value", "writeFirstMessage", "value: must be set in a stream"],
+  ["a missing Value in a later message", "value", "writeLater", "value: must be set in a stream"],
+  ["an empty path variable in a later message", "*", "writeLater", "choice_text: may be set only in the first"],
+] as const)("%s is refused in a stream", (_name, body, write, want) => {
   const method = body === "*" ? KitchenSink.method.replace : KitchenSink.method.update;
   const rule = compileRestRules(method).findLast(({ pattern }) => pattern.body === body);
   if (rule === undefined) throw new Error("the rule is missing");

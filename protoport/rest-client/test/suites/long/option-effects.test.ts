@@ -14,10 +14,7 @@ type Options = Partial<RestTransportOptions>;
 type Client = ReturnType<typeof createClient<typeof KitchenSink>>;
 
 /** A server's response. */
-interface Reply {
-  readonly status?: number;
-  readonly body: string;
-}
+type Reply = { readonly status?: number; readonly body: string };
 
 /** Compares the request that the server gets, and the call's outcome. */
 async function compare(

@@ -240,13 +240,7 @@ test.each(
       call: {},
       code: Code.Canceled,
     },
-    {
-      rpc,
-      title: "only on cancellation with timeoutMs: 0,",
-      options: {},
-      call: { timeoutMs: 0 },
-      code: Code.Canceled,
-    },
+    { rpc, title: "only on cancellation with timeoutMs: 0,", options: {}, call: { timeoutMs: 0 }, code: Code.Canceled },
   ]),
 )("a call to $rpc fails $title despite interim responses", async ({ rpc, options, call, code }) => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -33,9 +33,7 @@ const rules: Rules = [
 
 const ndjson: Field = ["content-type", "application/x-ndjson"];
 
-async function unchanged(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-  return new Uint8Array(bytes);
-}
+const unchanged = async (bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> => new Uint8Array(bytes);
 
 /** A handler that counts the messages that it receives. */
 async function recordReadings(readings: AsyncIterable<Reading>): Promise<{ count: number }> {
@@ -90,18 +88,14 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   ): Promise<Upload> => openUpload(greenhouse, version, ["POST", path], header);
 
   test.each([
-    { name: "one message per line", body: '{"sensor":"a"}\n{"sensor":"b"}\n', want: ["a:0", "b:0"] },
-    { name: "lines without a final line feed", body: '{"sensor":"a"}\n{"sensor":"b"}', want: ["a:0", "b:0"] },
-    { name: "lines with CR LF", body: '{"sensor":"a"}\r\n{"sensor":"b"}\r\n', want: ["a:0", "b:0"] },
-    {
-      name: "messages between blank lines",
-      body: '\n \n{"sensor":"a"}\n\t\r\n\n{"sensor":"b"}\n\n  ',
-      want: ["a:0", "b:0"],
-    },
-    { name: "non-ASCII text", body: '{"sensor":"é☂𝄞"}\n', want: ["é☂𝄞:0"] },
-    { name: "zero bytes", body: "", want: [] },
-    { name: "only blank lines", body: "\n\r\n ", want: [] },
-  ])("accepts $name as its body", async ({ body, want }) => {
+    ["one message per line", '{"sensor":"a"}\n{"sensor":"b"}\n', ["a:0", "b:0"]],
+    ["lines without a final line feed", '{"sensor":"a"}\n{"sensor":"b"}', ["a:0", "b:0"]],
+    ["lines with CR LF", '{"sensor":"a"}\r\n{"sensor":"b"}\r\n', ["a:0", "b:0"]],
+    ["messages between blank lines", '\n \n{"sensor":"a"}\n\t\r\n\n{"sensor":"b"}\n\n  ', ["a:0", "b:0"]],
+    ["non-ASCII text", '{"sensor":"é☂𝄞"}\n', ["é☂𝄞:0"]],
+    ["zero bytes", "", []],
+    ["only blank lines", "\n\r\n ", []],
+  ])("accepts %s as its body", async (_name, body, want) => {
     const { received, record } = recorder();
     await using greenhouse = await start({ recordReadings: record });
     const response = await post(greenhouse, "/readings", body);
@@ -439,13 +433,10 @@ describe.each(restWays)("a client stream on REST over $name", (way) => {
   });
 
   test.each([
-    { accept: "application/x-ndjson", want: '{"sensor":"a"}\n{"sensor":"b"}\n' },
-    { accept: "application/json", want: '[{"sensor":"a"},\n{"sensor":"b"}]' },
-    {
-      accept: "text/event-stream",
-      want: 'retry: 3000\ndata: {"sensor":"a"}\n\ndata: {"sensor":"b"}\n\nevent: end\ndata: {}\n\n',
-    },
-  ])("that is bidirectional gets messages as $accept if Accept contains this type", async ({ accept, want }) => {
+    ["application/x-ndjson", '{"sensor":"a"}\n{"sensor":"b"}\n'],
+    ["application/json", '[{"sensor":"a"},\n{"sensor":"b"}]'],
+    ["text/event-stream", 'retry: 3000\ndata: {"sensor":"a"}\n\ndata: {"sensor":"b"}\n\nevent: end\ndata: {}\n\n'],
+  ])("that is bidirectional gets messages as %s if Accept contains this type", async (accept, want) => {
     await using greenhouse = await start({
       async *controlClimate(readings: AsyncIterable<Reading>) {
         for await (const { sensor } of readings) yield { sensor };
@@ -463,28 +454,20 @@ function check(rule: Rules[number]): () => void {
 describe("an HTTP rule for a client stream", () => {
   const selector = "kitchensink.v1.LegacySink.KeepAll";
 
-  test.each<{ readonly name: string; readonly rule: Rules[number]; readonly problem: string }>([
-    {
-      name: "it has no body",
-      rule: { selector, pattern: { case: "get", value: "/all" } },
-      problem: "a client-streaming RPC must have a body",
-    },
-    {
-      name: "its path contains a required field",
-      rule: { selector, pattern: { case: "post", value: "/all/{name}" }, body: "*" },
-      problem: 'only the first message of the stream can set the required field "name"',
-    },
-    {
-      name: "its body excludes a required field",
-      rule: { selector, pattern: { case: "post", value: "/all" }, body: "child" },
-      problem: 'only the first message of the stream can set the required field "name"',
-    },
-    {
-      name: "its path contains a nested required field",
-      rule: { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
-      problem: 'only the first message of the stream can set the required field "name"',
-    },
-  ])("is refused by createGateway() if $name (proto2)", ({ rule, problem }) => {
+  test.each<[name: string, rule: Rules[number], problem: string]>(
+    // oxfmt-ignore
+    [
+      ["it has no body", { selector, pattern: { case: "get", value: "/all" } },
+        "a client-streaming RPC must have a body"],
+      ["its path contains a required field", { selector, pattern: { case: "post", value: "/all/{name}" }, body: "*" },
+        'only the first message of the stream can set the required field "name"'],
+      ["its body excludes a required field", { selector, pattern: { case: "post", value: "/all" }, body: "child" },
+        'only the first message of the stream can set the required field "name"'],
+      ["its path contains a nested required field",
+        { selector, pattern: { case: "post", value: "/all/{child.name}" }, body: "*" },
+        'only the first message of the stream can set the required field "name"'],
+    ],
+  )("is refused by createGateway() if %s (proto2)", (_name, rule, problem) => {
     expect(check(rule)).toThrow(problem);
   });
 

@@ -271,18 +271,14 @@ describe("a client stream", () => {
   });
 
   test.each([
-    { name: "no message sets the path", readings: [], want: "the path needs sensor, but the stream has no message" },
-    {
-      name: "the first message does not set the path",
-      readings: [{}],
-      want: expect.stringContaining("sensor: must be set and not empty"),
-    },
-    {
-      name: "a later message sets the path",
-      readings: [{ sensor: "a" }, { sensor: "a" }],
-      want: expect.stringContaining("sensor: may be set only in the first message of a stream"),
-    },
-  ])("is refused if $name in a RecordReadings call", async ({ readings, want }) => {
+    ["no message sets the path", [], "the path needs sensor, but the stream has no message"],
+    ["the first message does not set the path", [{}], expect.stringContaining("sensor: must be set and not empty")],
+    [
+      "a later message sets the path",
+      [{ sensor: "a" }, { sensor: "a" }],
+      expect.stringContaining("sensor: may be set only in the first message of a stream"),
+    ],
+  ])("is refused if %s in a RecordReadings call", async (_name, readings, want) => {
     let isComplete = false;
     await using served = await startGreenhouse(
       {
