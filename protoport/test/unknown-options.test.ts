@@ -186,63 +186,36 @@ const others: Readonly<Record<string, string>> = {
 const forAdapters =
   /^command-line|^gateway\/(?:descriptors|errors|exchange|forward|http2-client|messages|options|rest)$|^frameworks\/nest-mount$/;
 
-describeUnknownOptions({
-  tree: protoportTree,
-  isCovered: (entry) => !forAdapters.test(entry),
-  gives,
-  others,
-});
+describeUnknownOptions({ tree: protoportTree, isCovered: (entry) => !forAdapters.test(entry), gives, others });
 
-function named(name: string): object {
-  return { [name]: 1 };
-}
+const named = (name: string): object => ({ [name]: 1 });
 
 describe("the suggestion for an unknown name", () => {
-  test.each<[name: string, give: () => unknown, message: string]>([
+  test.each<[name: string, give: () => unknown, message: string]>(
+    // oxfmt-ignore
     [
-      "for an option",
-      () => createGateway({ routes, ...named("readMaxByte") }),
-      'unknown option "readMaxByte", did you mean "readMaxBytes"?',
+      ["for an option", () => createGateway({ routes, ...named("readMaxByte") }),
+        'unknown option "readMaxByte", did you mean "readMaxBytes"?'],
+      ["for swapped letters", () => createGateway({ routes, ...named("cros") }),
+        'unknown option "cros", did you mean "cors"?'],
+      ["for a limit", () => createGateway({ routes, limits: named("conections") }),
+        'unknown option "limits.conections", did you mean "limits.connections"?'],
+      ["for a service's option",
+        () => createGateway({ routes: (router) => router.service(KitchenSink, {}, named("readMaxByte")) }),
+        'unknown option "readMaxByte", did you mean "readMaxBytes"?'],
+      ["for an RPC's option", () =>
+          createGateway({ routes: (router) => router.rpc(KitchenSink.method.query, () => ({}), named("readMaxByte")) }),
+        'unknown option "readMaxByte", did you mean "readMaxBytes"?'],
+      ["for a JSON option", () => createGateway({ routes, jsonOptions: named("alwaysEmitImplict") }),
+        'unknown option "jsonOptions.alwaysEmitImplict", did you mean "jsonOptions.alwaysEmitImplicit"?'],
+      ["for an option in the second issuer",
+        () => openTokenVerifier({ jwt: [source, { ...source, ...named("audience") }] }, silentLog),
+        'unknown option "jwt[1].audience", did you mean "jwt[1].audiences"?'],
+      ["for an option next to OpenTelemetry's hooks",
+        () => createGateway(withOpenTelemetry({ routes, ...named("onRespons") })),
+        'unknown option "onRespons", did you mean "onResponse"?'],
     ],
-    [
-      "for swapped letters",
-      () => createGateway({ routes, ...named("cros") }),
-      'unknown option "cros", did you mean "cors"?',
-    ],
-    [
-      "for a limit",
-      () => createGateway({ routes, limits: named("conections") }),
-      'unknown option "limits.conections", did you mean "limits.connections"?',
-    ],
-    [
-      "for a service's option",
-      () => createGateway({ routes: (router) => router.service(KitchenSink, {}, named("readMaxByte")) }),
-      'unknown option "readMaxByte", did you mean "readMaxBytes"?',
-    ],
-    [
-      "for an RPC's option",
-      () =>
-        createGateway({
-          routes: (router) => router.rpc(KitchenSink.method.query, () => ({}), named("readMaxByte")),
-        }),
-      'unknown option "readMaxByte", did you mean "readMaxBytes"?',
-    ],
-    [
-      "for a JSON option",
-      () => createGateway({ routes, jsonOptions: named("alwaysEmitImplict") }),
-      'unknown option "jsonOptions.alwaysEmitImplict", did you mean "jsonOptions.alwaysEmitImplicit"?',
-    ],
-    [
-      "for an option in the second issuer",
-      () => openTokenVerifier({ jwt: [source, { ...source, ...named("audience") }] }, silentLog),
-      'unknown option "jwt[1].audience", did you mean "jwt[1].audiences"?',
-    ],
-    [
-      "for an option next to OpenTelemetry's hooks",
-      () => createGateway(withOpenTelemetry({ routes, ...named("onRespons") })),
-      'unknown option "onRespons", did you mean "onResponse"?',
-    ],
-  ])("%s is the nearest known name", async (_, give, message) => {
+  )("%s is the nearest known name", async (_, give, message) => {
     await expect(async () => await give()).rejects.toThrow(message);
   });
 });

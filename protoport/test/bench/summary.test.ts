@@ -4,19 +4,15 @@ import { summarise } from "../../bench/summary.ts";
 
 describe("summarise", () => {
   test.each([
-    { name: "returns a single round as the median", rounds: [4], want: { median: 4, least: 4, spread: 0 } },
-    {
-      name: "returns the middle of three rounds as the median",
-      rounds: [9, 4, 5],
-      want: { median: 5, least: 4, spread: 1 },
-    },
-    {
-      name: "returns the mean of the middle two of four rounds as the median",
-      rounds: [10, 4, 6, 8],
-      want: { median: 7, least: 4, spread: 6 / 7 },
-    },
-    { name: "sorts figures numerically", rounds: [10, 9, 100], want: { median: 10, least: 9, spread: 9.1 } },
-  ])("$name", ({ rounds, want }) => {
+    ["returns a single round as the median", [4], { median: 4, least: 4, spread: 0 }],
+    ["returns the middle of three rounds as the median", [9, 4, 5], { median: 5, least: 4, spread: 1 }],
+    [
+      "returns the mean of the middle two of four rounds as the median",
+      [10, 4, 6, 8],
+      { median: 7, least: 4, spread: 6 / 7 },
+    ],
+    ["sorts figures numerically", [10, 9, 100], { median: 10, least: 9, spread: 9.1 }],
+  ])("%s", (_name, rounds, want) => {
     expect(summarise(rounds, Number)).toStrictEqual(want);
   });
 });

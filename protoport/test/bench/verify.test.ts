@@ -34,40 +34,20 @@ describe("differencesOf", () => {
     { name: "b", timesFloor: 3, timesFloorRange: [2, 4] },
   );
 
-  test.each([
-    {
-      name: "accepts ratios within 15 % of the published ones",
-      servers: [
-        { name: "a", timesFloor: 2.29 },
-        { name: "b", timesFloor: 4.5 },
-      ],
-      want: [],
-    },
-    {
-      name: "reports a ratio that is too high",
-      servers: [
-        { name: "a", timesFloor: 2.4 },
-        { name: "b", timesFloor: 3 },
-      ],
-      want: ["a: 2.40 × the floor, published 2.00"],
-    },
-    {
-      name: "reports ratios that are too low",
-      servers: [
-        { name: "a", timesFloor: 1.6 },
-        { name: "b", timesFloor: 1.6 },
-      ],
-      want: ["a: 1.60 × the floor, published 2.00", "b: 1.60 × the floor, published 3.00"],
-    },
-    {
-      name: "reports servers that are only measured or only published",
-      servers: [
-        { name: "a", timesFloor: 2 },
-        { name: "c", timesFloor: 3 },
-      ],
-      want: ["c: measured, but not published", "b: published, but not measured"],
-    },
-  ])("$name", ({ servers, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["accepts ratios within 15 % of the published ones",
+        [{ name: "a", timesFloor: 2.29 }, { name: "b", timesFloor: 4.5 }], []],
+      ["reports a ratio that is too high", [{ name: "a", timesFloor: 2.4 }, { name: "b", timesFloor: 3 }],
+        ["a: 2.40 × the floor, published 2.00"]],
+      ["reports ratios that are too low", [{ name: "a", timesFloor: 1.6 }, { name: "b", timesFloor: 1.6 }],
+        ["a: 1.60 × the floor, published 2.00", "b: 1.60 × the floor, published 3.00"]],
+      ["reports servers that are only measured or only published",
+        [{ name: "a", timesFloor: 2 }, { name: "c", timesFloor: 3 }],
+        ["c: measured, but not published", "b: published, but not measured"]],
+    ],
+  )("%s", (_name, servers, want) => {
     expect(differencesOf(figuresOf(floor, ...servers), published)).toEqual(want);
   });
 
@@ -77,13 +57,9 @@ describe("differencesOf", () => {
 });
 
 test.each([
-  { name: "toCallFigures omits the ratio range of similar rounds", rounds: [1, 1.1], want: undefined },
-  {
-    name: "toCallFigures includes the ratio range of rounds that differ by more than a tenth",
-    rounds: [1.4, 1, 1.2],
-    want: [1, 1.4],
-  },
-])("$name", ({ rounds, want }) => {
+  ["toCallFigures omits the ratio range of similar rounds", [1, 1.1], undefined],
+  ["toCallFigures includes the ratio range of rounds that differ by more than a tenth", [1.4, 1, 1.2], [1, 1.4]],
+])("%s", (_name, rounds, want) => {
   const subject: Subject = { name: "a", program: "a.ts", environment: {} };
   const turns = rounds.map((timesFloor, round): Turn => {
     return {

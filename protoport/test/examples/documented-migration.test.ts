@@ -70,9 +70,7 @@ const sent: Readonly<Record<string, readonly Sent[]>> = {
 
 const page = readPage("protoport/docs/how-to/migration.md");
 
-function sectionOf(title: string): string {
-  return page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";
-}
+const sectionOf = (title: string): string => page.split("\n## ").find((part) => part.startsWith(`${title}\n`)) ?? "";
 
 describe.each(Object.entries(sections))('the section "%s"', (title, profile) => {
   let gateway: TestGateway;

@@ -17,11 +17,7 @@ const page = readFileSync(join(root, "protoport/docs/how-to/migration.md"), "utf
 const [, section = ""] = page.split("\n## Compared with other gateways\n");
 
 /** A row: its subject, the gateway's cell, and the cells for the four peers. */
-interface TableRow {
-  readonly about: string;
-  readonly own: string;
-  readonly peers: readonly string[];
-}
+type TableRow = { readonly about: string; readonly own: string; readonly peers: readonly string[] };
 
 const tables = section
   .split(/\n\n/)
@@ -134,19 +130,14 @@ describe("the gateway's response with other HTTP rules", () => {
   });
   afterAll(() => gateway[Symbol.asyncDispose]());
 
+  // oxfmt-ignore
   const testCases: readonly (Sent & Required<Pick<Sent, "cell">>)[] = [
     { about: "`/files/1%2F2` to `/files/{path=**}`", request: "GET /v1/files/1%2F2", cell: quoted },
-    {
-      about: "`/shelves/1%2F2/books/3` to `/{name=shelves/*/books/*}`",
-      request: "GET /v1/shelves/1%2F2/books/3",
-      cell: (response) => (echoed(response) === "shelves/1%2F2/books/3" ? "keeps `%2F`" : echoed(response)),
-    },
+    { about: "`/shelves/1%2F2/books/3` to `/{name=shelves/*/books/*}`", request: "GET /v1/shelves/1%2F2/books/3",
+      cell: (response) => (echoed(response) === "shelves/1%2F2/books/3" ? "keeps `%2F`" : echoed(response)) },
     { about: "`/a:b` to `/{name}`, next to `/{name}:close`", request: "GET /v1/verbs/a:b", cell: quoted },
-    {
-      about: "HEAD where GET is",
-      request: "HEAD /v1/query",
-      cell: ({ httpStatus, header }) => (httpStatus === 200 && header.length > 1 ? "as GET" : String(httpStatus)),
-    },
+    { about: "HEAD where GET is", request: "HEAD /v1/query",
+      cell: ({ httpStatus, header }) => (httpStatus === 200 && header.length > 1 ? "as GET" : String(httpStatus)) },
     { about: "a string that is not UTF-8, in a query", request: "GET /v1/query?fString=%ff", cell: status },
     { about: "an unknown enum name in a body", request: "POST /v1/sinks", body: '{"fEnum":"X"}', cell: status },
     { about: "text after the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },

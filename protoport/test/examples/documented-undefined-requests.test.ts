@@ -22,28 +22,17 @@ afterAll(() => gateway[Symbol.asyncDispose]());
 
 const jsonType: Field = ["content-type", "application/json"];
 
+// oxfmt-ignore
 const testCases: readonly { readonly about: string; readonly request: string; readonly want: object }[] = [
   { about: "`//v1/query`, an empty segment", request: "GET //v1/query", want: { httpStatus: 404 } },
-  {
-    about: "`/v1/files/a//b` to `/v1/files/{path=**}`",
-    request: "GET /v1/files/a//b",
-    want: { httpStatus: 200, json: { sink: { fString: "a//b" } } },
-  },
-  {
-    about: "`?fString=a;b`",
-    request: "GET /v1/query?fString=a;b",
-    want: { httpStatus: 200, json: { sink: { fString: "a;b" } } },
-  },
-  {
-    about: "`?readMask=`",
-    request: "GET /v1/shelves/1?readMask=",
-    want: { httpStatus: 200, json: { name: "shelves/1", readMask: "" } },
-  },
-  {
-    about: 'an empty body where the rule has `body: "tags"`',
-    request: "PATCH /v1/body/tags",
-    want: { httpStatus: 200, json: { sink: expect.not.objectContaining({ tags: expect.anything() }) } },
-  },
+  { about: "`/v1/files/a//b` to `/v1/files/{path=**}`", request: "GET /v1/files/a//b",
+    want: { httpStatus: 200, json: { sink: { fString: "a//b" } } } },
+  { about: "`?fString=a;b`", request: "GET /v1/query?fString=a;b",
+    want: { httpStatus: 200, json: { sink: { fString: "a;b" } } } },
+  { about: "`?readMask=`", request: "GET /v1/shelves/1?readMask=",
+    want: { httpStatus: 200, json: { name: "shelves/1", readMask: "" } } },
+  { about: 'an empty body where the rule has `body: "tags"`', request: "PATCH /v1/body/tags",
+    want: { httpStatus: 200, json: { sink: expect.not.objectContaining({ tags: expect.anything() }) } } },
 ];
 
 test.each(testCases)('the response to "$about" is as documented', async ({ request, want }) => {

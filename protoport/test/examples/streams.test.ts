@@ -39,31 +39,20 @@ describe("a photo", () => {
 
   // The bytes that are sent; none with 304.
   const complete = [0, 200_000] as const;
-  test.each<{ header: readonly (readonly [string, string])[]; want: number; sent: readonly [number, number] }>([
-    { header: [["range", "bytes=0-9"]], want: 206, sent: [0, 10] },
-    { header: [["range", "bytes=100000-"]], want: 206, sent: [100_000, 200_000] },
-    { header: [["range", "bytes=-5"]], want: 206, sent: [199_995, 200_000] },
-    { header: [["range", "bytes=9-0"]], want: 200, sent: complete },
-    { header: [["range", "bytes=0-1,3-4"]], want: 200, sent: complete },
-    { header: [["if-none-match", "TAG"]], want: 304, sent: [0, 0] },
-    { header: [["if-none-match", '"other"']], want: 200, sent: complete },
-    {
-      header: [
-        ["if-range", "TAG"],
-        ["range", "bytes=0-9"],
-      ],
-      want: 206,
-      sent: [0, 10],
-    },
-    {
-      header: [
-        ["if-range", '"other"'],
-        ["range", "bytes=0-9"],
-      ],
-      want: 200,
-      sent: complete,
-    },
-  ])("requested with $header has the bytes $sent in a $want response", async ({ header, want, sent: [from, to] }) => {
+  test.each<[header: readonly (readonly [string, string])[], sent: readonly [number, number], want: number]>(
+    // oxfmt-ignore
+    [
+      [[["range", "bytes=0-9"]], [0, 10], 206],
+      [[["range", "bytes=100000-"]], [100_000, 200_000], 206],
+      [[["range", "bytes=-5"]], [199_995, 200_000], 206],
+      [[["range", "bytes=9-0"]], complete, 200],
+      [[["range", "bytes=0-1,3-4"]], complete, 200],
+      [[["if-none-match", "TAG"]], [0, 0], 304],
+      [[["if-none-match", '"other"']], complete, 200],
+      [[["if-range", "TAG"], ["range", "bytes=0-9"]], [0, 10], 206],
+      [[["if-range", '"other"'], ["range", "bytes=0-9"]], complete, 200],
+    ],
+  )("requested with $0 has the bytes $1 in a $2 response", async (header, [from, to], want) => {
     const fields = header.map(([name, value]) => [name, value.replace("TAG", etag)] as const);
     const response = await ask(["GET", "/photos/palm"], fields);
     expect(response.httpStatus).toBe(want);

@@ -5,9 +5,7 @@ const areAllTested = process.env["TEST_COMBINATIONS"] === "all";
  * Returns the ways in which a group of tests runs, such as over several protocols. In `npm test`, the group runs in the
  * first two ways. In the suite `long`, the group runs in every way. For a table, use {@link rowsFor}.
  */
-export function waysFor<Way>(ways: readonly Way[]): readonly Way[] {
-  return areAllTested ? ways : ways.slice(0, 2);
-}
+export const waysFor = <Way>(ways: readonly Way[]): readonly Way[] => (areAllTested ? ways : ways.slice(0, 2));
 
 /**
  * Returns the rows of a table that are tested in one of several ways, such as over one of several protocols. In `npm

@@ -2,10 +2,7 @@ import { parseAst } from "rolldown/parseAst";
 import { childrenOf, isNode, isType, type Node, nodesIn } from "./syntax.ts";
 
 /** A declaration for one or more module variables. */
-interface Declaration {
-  readonly kind: string;
-  readonly names: readonly string[];
-}
+type Declaration = { readonly kind: string; readonly names: readonly string[] };
 
 function declarationsIn(text: string, program: Node): Declaration[] {
   return nodesIn(program["body"]).flatMap((statement) => {

@@ -65,6 +65,4 @@ export function filePatternsOf({ name, repeats = [] }: FileSuite): {
 }
 
 /** Returns whether vitest runs a suite. */
-export function isFileSuite(suite: Suite): suite is FileSuite {
-  return suite.kind === "files";
-}
+export const isFileSuite = (suite: Suite): suite is FileSuite => suite.kind === "files";

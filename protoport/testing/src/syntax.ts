@@ -20,11 +20,7 @@ export function isType({ type }: Node): boolean {
 }
 
 /** Returns the nodes in a member of a node. */
-export function nodesIn(member: unknown): Node[] {
-  return typeof member === "object" ? [member].flat().filter(isNode) : [];
-}
+export const nodesIn = (member: unknown): Node[] => (typeof member === "object" ? [member].flat().filter(isNode) : []);
 
 /** Returns the nodes in all node members. */
-export function childrenOf(node: Node): Node[] {
-  return Object.values(node).flatMap(nodesIn);
-}
+export const childrenOf = (node: Node): Node[] => Object.values(node).flatMap(nodesIn);

@@ -8,6 +8,4 @@ export const testSeed: number = Number(process.env["TEST_SEED"] ?? 1);
 export const isNightly: boolean = process.env["TEST_SEED"] !== undefined;
 
 /** Returns how often a property runs. With new inputs, a property runs twenty times as often, within the time limit. */
-export function numRunsOf(count: number): number {
-  return isNightly ? 20 * count : count;
-}
+export const numRunsOf = (count: number): number => (isNightly ? 20 * count : count);

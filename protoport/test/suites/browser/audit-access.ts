@@ -5,10 +5,7 @@ import type { Page } from "playwright-core";
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** An accessibility audit's result, which has each violation with its element, and the rules that passed. */
-export interface AccessAudit {
-  readonly violations: readonly string[];
-  readonly passes: readonly string[];
-}
+export type AccessAudit = { readonly violations: readonly string[]; readonly passes: readonly string[] };
 
 /** Audits a page in its current state. */
 export async function auditAccess(page: Page): Promise<AccessAudit> {

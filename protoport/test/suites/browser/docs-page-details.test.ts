@@ -81,9 +81,7 @@ const description = {
       ]),
     ),
   },
-  components: {
-    schemas: { Shelf: shelfSchema, Wood: { type: "string", enum: ["OAK", "PINE"] }, Kinds: kindsSchema },
-  },
+  components: { schemas: { Shelf: shelfSchema, Wood: { type: "string", enum: ["OAK", "PINE"] }, Kinds: kindsSchema } },
 };
 
 let browser: Browser;

@@ -329,15 +329,9 @@ describe("a response", () => {
     expect(await parts("key")).toEqual([String.raw`"a\"b\\"`, '"f"', '"g"']);
     expect(await parts("string")).toEqual(['"c:d,{e}"']);
     expect(await parts("number")).toEqual(["-1.50e400", "true", "null"]);
+    // oxfmt-ignore
     const shown = [
-      "{",
-      String.raw`  "a\"b\\": "c:d,{e}",`,
-      '  "f": -1.50e400,',
-      '  "g": [',
-      "    true,",
-      "    null",
-      "  ]",
-      "}",
+      "{", String.raw`  "a\"b\\": "c:d,{e}",`, '  "f": -1.50e400,', '  "g": [', "    true,", "    null", "  ]", "}",
     ];
     expect(await page.locator(".details pre").first().innerText()).toBe(shown.join("\n"));
   });

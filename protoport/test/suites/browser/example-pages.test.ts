@@ -26,9 +26,7 @@ async function open(path: string): Promise<void> {
 }
 
 /** Waits for the outcome that the page shows. */
-async function outcome(): Promise<string> {
-  return await page.locator("p:not(:text-is('loading'))").innerText();
-}
+const outcome = async (): Promise<string> => await page.locator("p:not(:text-is('loading'))").innerText();
 
 test("the page shows readings until their stream ends", async () => {
   await open("/readings.html");

@@ -7,10 +7,7 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 
 /** A site with a separate origin, whose pages import this project's modules and packages. */
-export interface ModuleServer {
-  readonly origin: string;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type ModuleServer = { readonly origin: string; [Symbol.asyncDispose](): Promise<void> };
 
 // The import map for generated code and client packages, which a bundler would resolve.
 const imports: Readonly<Record<string, string>> = {

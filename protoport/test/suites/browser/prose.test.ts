@@ -101,11 +101,7 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     "data:text/html,<script>alert(1)</script>",
     "file:///etc/passwd",
     "blob:https://a.example/b",
-  ].map((href) => ({
-    name: `the forbidden link ${JSON.stringify(href)}`,
-    text: `[a](${href})`,
-    html: "<p>a</p>",
-  })),
+  ].map((href) => ({ name: `the forbidden link ${JSON.stringify(href)}`, text: `[a](${href})`, html: "<p>a</p>" })),
   {
     name: "a link with quotes in its URL",
     text: '[a](https://a.example/"onmouseover="alert(1))',
@@ -119,35 +115,28 @@ const shelf = {
     [word]: { type: "string", description: word, enum: [word], "x-value-names": { 1: word, [word]: word } },
   },
 };
+// oxfmt-ignore
 const description = {
   openapi: "3.1.0",
-  info: {
-    title: word,
-    version: word,
-    description: `${word} [${word}](https://a.example/${word}) \`${word}\`\n\n|${word}|b|\n|-|-|\n|c|${word}|`,
-  },
+  info: { title: word, version: word,
+    description: `${word} [${word}](https://a.example/${word}) \`${word}\`\n\n|${word}|b|\n|-|-|\n|c|${word}|` },
   servers: [{ url: "/", description: word }, { url: `https://${"a.".repeat(60)}example/${word}` }],
   security: [{ bearer: [] }],
-  tags: [
-    ...rows.map(({ text }, at) => ({ name: `row ${String(at)}`, description: text })),
-    { name: word, description: word },
-  ],
-  paths: {
-    ...Object.fromEntries(
+  tags: [...rows.map(({ text }, at) => ({ name: `row ${String(at)}`, description: text })),
+    { name: word, description: word }],
+  paths: { ...Object.fromEntries(
       rows.map((_, at) => [
         `/rows/${String(at)}`,
         { get: { tags: [`row ${String(at)}`], responses: { 200: { description: "a" } } } },
       ]),
-    ),
-    "/shelves": {
+    ), "/shelves": {
       get: {
         operationId: "getShelf",
         tags: [word],
         "x-rpc": { procedure: "/library.v1.Library/GetShelf", path: "/shelves" },
         responses: {},
       },
-    },
-    [`/${word}/{${word}}`]: {
+    }, [`/${word}/{${word}}`]: {
       post: {
         operationId: "long",
         summary: word,
@@ -166,8 +155,7 @@ const description = {
           },
         },
       },
-    },
-  },
+    } },
   components: { schemas: { Shelf: { type: "object" }, "google.rpc.Status": { type: "object" }, [word]: shelf } },
 };
 

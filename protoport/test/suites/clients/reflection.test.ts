@@ -12,12 +12,10 @@ const book = "shelves/green/books/moss";
 const data = JSON.stringify({ name: book });
 const buf = join(projectFolder, "node_modules/.bin/buf");
 
+// oxfmt-ignore
 const tools = [
-  {
-    tool: "grpcurl",
-    call: (at: string) => ["grpcurl", "-plaintext", "-d", data, at, "catalog.v1.Catalog/GetBook"],
-    response: '"title": "Moss"',
-  },
+  { tool: "grpcurl", call: (at: string) => ["grpcurl", "-plaintext", "-d", data, at, "catalog.v1.Catalog/GetBook"],
+    response: '"title": "Moss"' },
   ...["grpc-v1", "grpc-v1alpha"].map((protocol) => ({
     tool: `buf curl by ${protocol}`,
     call: (at: string) => [
@@ -31,9 +29,7 @@ const tools = [
     ],
     response: '"title": "Moss"',
   })),
-  {
-    tool: "ghz",
-    call: (at: string) => [
+  { tool: "ghz", call: (at: string) => [
       "ghz",
       "--insecure",
       "--call=catalog.v1.Catalog.GetBook",
@@ -44,14 +40,10 @@ const tools = [
       "-d",
       data,
       at,
-    ],
-    response: "[OK]   20 responses",
-  },
-  {
-    tool: "grpcio-reflection",
+    ], response: "[OK]   20 responses" },
+  { tool: "grpcio-reflection",
     call: (at: string) => ["python", join(import.meta.dirname, "python/reflection_client.py"), at, book],
-    response: "Moss",
-  },
+    response: "Moss" },
 ];
 
 describe.runIf(["grpcurl", "ghz", "python3"].every(hasProgram))("the reflection service", () => {

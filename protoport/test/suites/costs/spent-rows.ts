@@ -143,55 +143,27 @@ const forwardedLists = [
   { what: "of escapes", list: `for=10.0.0.1;a="${String.raw`\x`.repeat(480)}",`.repeat(15) },
 ];
 
-function manyFields(count: number): Field[] {
-  return Array.from({ length: count }, (_, i) => [`x-${i}`, "y"]);
-}
+const manyFields = (count: number): Field[] => Array.from({ length: count }, (_, i) => [`x-${i}`, "y"]);
 
+// oxfmt-ignore
 export const spentRows: readonly SpentRow[] = [
-  {
-    what: "a request without a credential",
-    atMost: "8",
-    n: 1000,
-    run: onStreams("guarded", (id) => [headersFrame(id, guardedCall, last)]),
-  },
-  {
-    what: "a request with an unknown credential",
-    atMost: "8",
-    n: 1000,
-    run: onStreams("guarded", (id) => [
+  { what: "a request without a credential", atMost: "8", n: 1000,
+    run: onStreams("guarded", (id) => [headersFrame(id, guardedCall, last)]) },
+  { what: "a request with an unknown credential", atMost: "8", n: 1000, run: onStreams("guarded", (id) => [
       headersFrame(id, [...guardedCall, bearer(`unknown-token-0123456789-${id}`)], last),
-    ]),
-  },
-  {
-    what: "a request with the maximum of header fields",
-    atMost: "12",
-    n: 200,
-    run: onStreams("guarded", (id) => [headersFrame(id, [...guardedCall, ...manyFields(400)], last)]),
-  },
-  {
-    what: "an HTTP/1.1 request without a credential",
-    atMost: "10",
-    n: 1000,
-    run: repeated("guarded", Buffer.from("GET / HTTP/1.1\r\nhost: x\r\n\r\n")),
-  },
-  {
-    what: "an `Accept-Encoding` of 12 KB",
-    atMost: "8",
-    n: 200,
-    run: repeated(
+    ]) },
+  { what: "a request with the maximum of header fields", atMost: "12", n: 200,
+    run: onStreams("guarded", (id) => [headersFrame(id, [...guardedCall, ...manyFields(400)], last)]) },
+  { what: "an HTTP/1.1 request without a credential", atMost: "10", n: 1000,
+    run: repeated("guarded", Buffer.from("GET / HTTP/1.1\r\nhost: x\r\n\r\n")) },
+  { what: "an `Accept-Encoding` of 12 KB", atMost: "8", n: 200, run: repeated(
       "guarded",
       Buffer.from(`GET /livez HTTP/1.1\r\nhost: x\r\naccept-encoding: ${"a;q=0.1,".repeat(1500)}b\r\n\r\n`),
-    ),
-  },
-  {
-    what: "an `Accept` of 12 KB on a REST stream",
-    atMost: "30",
-    n: 100,
-    run: repeated(
+    ) },
+  { what: "an `Accept` of 12 KB on a REST stream", atMost: "30", n: 100, run: repeated(
       "greenhouse",
       Buffer.from(`GET /sensors/x/readings?count=1 HTTP/1.1\r\nhost: x\r\naccept: ${";".repeat(12_000)}\r\n\r\n`),
-    ),
-  },
+    ) },
   ...proxyLists.map(({ what, list }) => ({
     what: `an \`X-Forwarded-For\` of 15 KB, ${what}`,
     atMost: "18",
@@ -208,49 +180,23 @@ export const spentRows: readonly SpentRow[] = [
       headersFrame(id, [...grpcHeader(waterBed), ["forwarded", `${list}for=10.0.0.1`]], last),
     ]),
   })),
-  {
-    what: "a query of 8 KB",
-    atMost: "150",
-    n: 50,
-    run: repeated(
+  { what: "a query of 8 KB", atMost: "150", n: 50, run: repeated(
       "kitchenSink",
       Buffer.from(`GET /v1/verbs/x?${"tags=t&".repeat(1000)}ids=1 HTTP/1.1\r\nhost: x\r\n\r\n`),
-    ),
-  },
-  {
-    what: "a stream that is opened and reset",
-    atMost: "10",
-    n: 90,
-    run: frames((n) => streamIds(n).flatMap((id) => [headersFrame(id, guardedCall), resetFrame(id, 8)])),
-  },
-  {
-    what: "a stream that is reset after its first message",
-    atMost: "10",
-    n: 200,
-    run: leaveStreams,
-  },
-  {
-    what: "a stream above the limit of concurrent streams",
-    atMost: "8",
-    n: 90,
-    run: async ({ addresses }, n) => {
+    ) },
+  { what: "a stream that is opened and reset", atMost: "10", n: 90,
+    run: frames((n) => streamIds(n).flatMap((id) => [headersFrame(id, guardedCall), resetFrame(id, 8)])) },
+  { what: "a stream that is reset after its first message", atMost: "10", n: 200, run: leaveStreams },
+  { what: "a stream above the limit of concurrent streams", atMost: "8", n: 90, run: async ({ addresses }, n) => {
       using client = (await openRawHttp2(addresses.guarded)).drain();
       client.send(...streamIds(256 + n).map((id) => headersFrame(id, [...guardedCall, authorized])));
       await client.settled();
-    },
-  },
-  {
-    what: "a PING",
-    atMost: "0.4",
-    n: 490,
-    run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
-  },
+    } },
+  { what: "a PING", atMost: "0.4", n: 490,
+    run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))) },
   { what: "a SETTINGS frame", atMost: "8", n: 24, run: frames((n) => times(n, (i) => settingFrame(4, i))) },
   { what: "a WINDOW_UPDATE", atMost: "0.2", n: 1200, run: frames((n) => times(n, () => windowUpdateFrame(0, 1))) },
-  {
-    what: "a window of one octet for a response, up to 240 streams in turn",
-    atMost: "1",
-    n: 60 * octetsOfEach,
+  { what: "a window of one octet for a response, up to 240 streams in turn", atMost: "1", n: 60 * octetsOfEach,
     run: frames(
       (n) => {
         const ids = streamIds(n / octetsOfEach);
@@ -258,66 +204,30 @@ export const spentRows: readonly SpentRow[] = [
         return [...ids.map(whole), ...windows];
       },
       [settingFrame(4, 0)],
-    ),
-  },
-  {
-    what: "a frame of an unknown type",
-    atMost: "0.4",
-    n: 490,
-    run: frames((n) => times(n, () => frame(0x55, 0, 0))),
-  },
-  {
-    what: "an empty DATA frame",
-    atMost: "8",
-    n: 49,
-    run: frames((n) => times(n, () => dataFrame(1, Buffer.of())), [headersFrame(1, [...guardedCall, authorized])]),
-  },
-  {
-    what: "a single octet of a unary call's body",
-    atMost: "2",
-    n: 1000,
-    run: trickled("guarded", headersFrame(1, [...guardedCall, authorized]), (n) => Buffer.alloc(n)),
-  },
-  {
-    what: "a single octet of a stream's message",
-    atMost: "2",
-    n: 1000,
+    ) },
+  { what: "a frame of an unknown type", atMost: "0.4", n: 490, run: frames((n) => times(n, () => frame(0x55, 0, 0))) },
+  { what: "an empty DATA frame", atMost: "8", n: 49,
+    run: frames((n) => times(n, () => dataFrame(1, Buffer.of())), [headersFrame(1, [...guardedCall, authorized])]) },
+  { what: "a single octet of a unary call's body", atMost: "2", n: 1000,
+    run: trickled("guarded", headersFrame(1, [...guardedCall, authorized]), (n) => Buffer.alloc(n)) },
+  { what: "a single octet of a stream's message", atMost: "2", n: 1000,
     run: trickled("greenhouse", greenhouseCall(1, "RecordReadings"), (n) =>
       encodeEnvelope(0, Buffer.alloc(n), 4_000_000),
-    ),
-  },
-  {
-    what: "a single octet of a REST stream's line",
-    atMost: "2",
-    n: 1000,
-    run: trickled("greenhouse", headersFrame(1, restReadings), (n) => Buffer.alloc(n, "x")),
-  },
-  {
-    what: "a KiB of empty lines of a REST stream",
-    atMost: "30",
-    n: 1000,
-    run: large("greenhouse", (n) => post("/readings", "application/x-ndjson", Buffer.alloc(n * 1024, "\n"))),
-  },
-  {
-    what: "an HTTP/1.1 chunk of a single octet",
-    atMost: "0.3",
-    n: 4000,
-    run: large("greenhouse", (n) => {
+    ) },
+  { what: "a single octet of a REST stream's line", atMost: "2", n: 1000,
+    run: trickled("greenhouse", headersFrame(1, restReadings), (n) => Buffer.alloc(n, "x")) },
+  { what: "a KiB of empty lines of a REST stream", atMost: "30", n: 1000,
+    run: large("greenhouse", (n) => post("/readings", "application/x-ndjson", Buffer.alloc(n * 1024, "\n"))) },
+  { what: "an HTTP/1.1 chunk of a single octet", atMost: "0.3", n: 4000, run: large("greenhouse", (n) => {
       const fields = "host: x\r\ncontent-type: application/proto\r\ntransfer-encoding: chunked";
       return Buffer.from(`POST ${waterBed} HTTP/1.1\r\n${fields}\r\n\r\n${"1\r\n\0\r\n".repeat(n)}0\r\n\r\n`, "latin1");
-    }),
-  },
-  {
-    what: "a KiB of JSON with unknown names, deeply nested",
-    atMost: "20",
-    n: 64,
-    run: large("kitchenSink", (n) => {
+    }) },
+  { what: "a KiB of JSON with unknown names, deeply nested", atMost: "20", n: 64, run: large("kitchenSink", (n) => {
       const levels = 60;
       const names = Array.from({ length: n * 128 }, (_, i) => `"${i}":0`.padEnd(7)).join();
       const body = `{"nested":{${'"inner":{'.repeat(levels)}${names}${"}".repeat(levels)}}}`;
       return post("/kitchensink.v1.KitchenSink/Plain", "application/json", Buffer.from(body));
-    }),
-  },
+    }) },
   ...mcpMessages.map(({ what, atMost, wrap }) => ({
     what: `a KiB of unknown names in ${what}`,
     atMost,
@@ -327,10 +237,7 @@ export const spentRows: readonly SpentRow[] = [
       return post("/mcp", "application/json", Buffer.from(wrap(names)));
     }),
   })),
-  {
-    what: "a KiB of JSON in eight levels of Any, each with its type at the end",
-    atMost: "35",
-    n: 64,
+  { what: "a KiB of JSON in eight levels of Any, each with its type at the end", atMost: "35", n: 64,
     run: large("kitchenSink", (n) => {
       const names = Array.from({ length: n * 128 }, (_, i) => `"${i}":0`.padEnd(7)).join();
       let body = `{${names},"@type":"type.googleapis.com/kitchensink.v1.Nested"}`;
@@ -338,58 +245,30 @@ export const spentRows: readonly SpentRow[] = [
         body = `{"value":${body},"@type":"type.googleapis.com/google.protobuf.Any"}`;
       }
       return post("/kitchensink.v1.KitchenSink/Plain", "application/json", Buffer.from(`{"any":${body}}`));
-    }),
-  },
-  {
-    what: "a KiB of gRPC-Web-text",
-    atMost: "2",
-    n: 250,
-    run: large("greenhouse", (n) => postText(encodeEnvelope(0, Buffer.alloc(n * 768)).toString("base64"))),
-  },
-  {
-    what: "a KiB of gRPC-Web-text, padded after each octet",
-    atMost: "2",
-    n: 1250,
-    run: large("greenhouse", (n) => postText("AA==".repeat(n * 256))),
-  },
+    }) },
+  { what: "a KiB of gRPC-Web-text", atMost: "2", n: 250,
+    run: large("greenhouse", (n) => postText(encodeEnvelope(0, Buffer.alloc(n * 768)).toString("base64"))) },
+  { what: "a KiB of gRPC-Web-text, padded after each octet", atMost: "2", n: 1250,
+    run: large("greenhouse", (n) => postText("AA==".repeat(n * 256))) },
   ...compressed.map(({ coding, bytes }) => ({
     what: `a ${coding} body that decompresses to more than 4 MiB`,
     atMost: "2500",
     n: 4,
     run: apart("greenhouse", post(waterBed, "application/proto", bytes, `content-encoding: ${coding}`)),
   })),
-  {
-    what: "a body in zstd with a window of 128 MiB",
-    atMost: "120",
-    n: 20,
-    run: apart("greenhouse", post(waterBed, "application/proto", hugeWindow, "content-encoding: zstd")),
-  },
-  {
-    what: "a health check",
-    atMost: "2.5",
-    n: 1000,
-    run: onStreams("guarded", (id) => [
+  { what: "a body in zstd with a window of 128 MiB", atMost: "120", n: 20,
+    run: apart("greenhouse", post(waterBed, "application/proto", hugeWindow, "content-encoding: zstd")) },
+  { what: "a health check", atMost: "2.5", n: 1000, run: onStreams("guarded", (id) => [
       headersFrame(id, grpcHeader("/grpc.health.v1.Health/Check")),
       dataFrame(id, emptyMessage, last),
-    ]),
-  },
-  {
-    what: "an HTTP/2 connection that is opened and closed",
-    atMost: "60",
-    n: 50,
-    run: async ({ addresses }, n) => {
+    ]) },
+  { what: "an HTTP/2 connection that is opened and closed", atMost: "60", n: 50, run: async ({ addresses }, n) => {
       for (let i = 0; i < n; i++) {
         using client = (await openRawHttp2(addresses.guarded)).drain();
         await client.settled();
       }
-    },
-  },
-  {
-    what: "a TLS connection that is opened and closed",
-    atMost: "150",
-    n: 50,
-    run: async ({ addresses }, n) => {
+    } },
+  { what: "a TLS connection that is opened and closed", atMost: "150", n: 50, run: async ({ addresses }, n) => {
       for (let i = 0; i < n; i++) (await openRawTls(addresses.guardedOverTls))[Symbol.dispose]();
-    },
-  },
+    } },
 ];

@@ -3,31 +3,18 @@ import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 
-test.concurrent.each([
-  {
-    name: "event stream",
-    accept: "text/event-stream",
-    request: "GET /readings HTTP/1.1",
-    beat: ":\n\n",
-    rest: 'retry: 3000\ndata: {"sensor":"late"}\n\nevent: end\ndata: {}\n\n',
-  },
-  {
-    name: "JSON array",
-    accept: "application/json",
-    request: "GET /readings HTTP/1.1",
-    beat: " ",
-    rest: '[{"sensor":"late"}]',
-  },
-  {
-    name: "JSON array with a streamed request",
-    accept: "application/json",
-    request: "POST /climate HTTP/1.1\r\nTransfer-Encoding: chunked",
-    beat: " ",
-    rest: '[{"sensor":"late"}]',
-  },
-])(
-  "an idle $name sends a heartbeat every 15 s",
-  async ({ accept, request, beat, rest }) => {
+test.concurrent.each(
+  // oxfmt-ignore
+  [
+    ["event stream", "text/event-stream", "GET /readings HTTP/1.1", ":\n\n",
+      'retry: 3000\ndata: {"sensor":"late"}\n\nevent: end\ndata: {}\n\n'],
+    ["JSON array", "application/json", "GET /readings HTTP/1.1", " ", '[{"sensor":"late"}]'],
+    ["JSON array with a streamed request", "application/json", "POST /climate HTTP/1.1\r\nTransfer-Encoding: chunked",
+      " ", '[{"sensor":"late"}]'],
+  ],
+)(
+  "an idle %s sends a heartbeat every 15 s",
+  async (_name, accept, request, beat, rest) => {
     const asked = Promise.withResolvers<void>();
     const selector = "greenhouse.v1.GreenhouseService";
     await using greenhouse = await startGreenhouse(

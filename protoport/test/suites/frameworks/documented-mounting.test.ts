@@ -14,9 +14,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const framework = createRequire(join(projectFolder, "protoport/examples/frameworks/package.json"));
 
-function urlOf(path: string): string {
-  return JSON.stringify(pathToFileURL(path).href);
-}
+const urlOf = (path: string): string => JSON.stringify(pathToFileURL(path).href);
 
 const nest = {
   before: `import { NestFactory } from ${urlOf(framework.resolve("@nestjs/core"))};

@@ -13,9 +13,7 @@ import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 const framework = createRequire(join(projectFolder, "protoport/examples/frameworks/package.json"));
 
-function urlOf(path: string): string {
-  return JSON.stringify(pathToFileURL(path).href);
-}
+const urlOf = (path: string): string => JSON.stringify(pathToFileURL(path).href);
 
 /** Replaces the packages that a block imports by their files, and its ports. */
 function inCheckout(block: string, port: number): string {

@@ -61,44 +61,22 @@ function typeScriptStep(file: string): Step {
 const javac =
   'javac -nowarn -d java/target/classes -cp "$(cat java/target/classpath)" $(find java/client/src/main -name "*.java")';
 
+// oxfmt-ignore
 const compiled: readonly Pick<Generator, "tool" | "steps">[] = [
-  {
-    tool: "openapi-fetch",
-    steps: [
-      ["openapi-typescript", "openapi.json", "--output", "openapi-fetch/client/schema.ts"],
-      typeScriptStep("openapi-fetch/client/schema.ts"),
-    ],
-  },
-  {
-    tool: "orval",
-    steps: [["orval", "--config", "orval/orval.config.json"], typeScriptStep("orval/client/catalog.ts")],
-  },
-  {
-    tool: "oapi-codegen",
-    steps: [
-      ["go", "tool", "oapi-codegen", "-config", "oapi-codegen/config.yaml", "openapi.json"],
-      ["go", "build", "./oapi-codegen/client"],
-    ],
-  },
-  {
-    tool: "openapi-python-client",
-    steps: [pythonClientStep, ["python", "-m", "compileall", "-q", "openapi-python-client/client"]],
-  },
-  {
-    tool: "go",
-    steps: [
-      openApiGeneratorStep("go", "go/client", "packageName=client", "withGoMod=false", "enumClassPrefix=true"),
-      ["go", "build", "./go/client"],
-    ],
-  },
-  {
-    tool: "java",
-    steps: [
-      [...openApiGeneratorStep("java", "java/client"), "--model-name-mappings", "Schema=PubsubSchema"],
-      ["mvn", "--batch-mode", "--quiet", "--file", "java/pom.xml", "initialize"],
-      ["sh", "-c", javac],
-    ],
-  },
+  { tool: "openapi-fetch", steps: [["openapi-typescript", "openapi.json", "--output", "openapi-fetch/client/schema.ts"],
+      typeScriptStep("openapi-fetch/client/schema.ts")] },
+  { tool: "orval",
+    steps: [["orval", "--config", "orval/orval.config.json"], typeScriptStep("orval/client/catalog.ts")] },
+  { tool: "oapi-codegen", steps: [["go", "tool", "oapi-codegen", "-config", "oapi-codegen/config.yaml", "openapi.json"],
+      ["go", "build", "./oapi-codegen/client"]] },
+  { tool: "openapi-python-client",
+    steps: [pythonClientStep, ["python", "-m", "compileall", "-q", "openapi-python-client/client"]] },
+  { tool: "go",
+    steps: [openApiGeneratorStep("go", "go/client", "packageName=client", "withGoMod=false", "enumClassPrefix=true"),
+      ["go", "build", "./go/client"]] },
+  { tool: "java",
+    steps: [[...openApiGeneratorStep("java", "java/client"), "--model-name-mappings", "Schema=PubsubSchema"],
+      ["mvn", "--batch-mode", "--quiet", "--file", "java/pom.xml", "initialize"], ["sh", "-c", javac]] },
 ];
 
 const called: readonly Generator[] = [

@@ -18,35 +18,19 @@ import { buildLimitMs, buildStep } from "../../../testing/src/process/build-step
 const goClient = ["packageName=client", "withGoMod=false"];
 const goBuild: Step = ["go", "build", "-o", "bin/go", "./go"];
 
+// oxfmt-ignore
 const generators: readonly Generator[] = [
-  {
-    tool: "typescript-fetch",
-    option: "importFileExtension=.js",
-    steps: [
-      openApiGeneratorStep("typescript-fetch", "typescript-fetch/client", "importFileExtension=.js"),
-      typeScriptStep("typescript-fetch"),
-    ],
-    command: ["node", "typescript-fetch/out/main.js"],
-  },
-  {
-    tool: "python",
-    steps: [openApiGeneratorStep("python", "python", "packageName=client")],
-    command: ["python", "python/main.py"],
-  },
-  {
-    tool: "go",
-    option: "enumClassPrefix=true",
+  { tool: "typescript-fetch", option: "importFileExtension=.js",
+    steps: [openApiGeneratorStep("typescript-fetch", "typescript-fetch/client", "importFileExtension=.js"),
+      typeScriptStep("typescript-fetch")], command: ["node", "typescript-fetch/out/main.js"] },
+  { tool: "python", steps: [openApiGeneratorStep("python", "python", "packageName=client")],
+    command: ["python", "python/main.py"] },
+  { tool: "go", option: "enumClassPrefix=true",
     steps: [openApiGeneratorStep("go", "go/client", ...goClient, "enumClassPrefix=true"), goBuild],
-    command: ["bin/go"],
-  },
-  {
-    tool: "java",
-    steps: [
-      openApiGeneratorStep("java", "java/client"),
-      ["mvn", "--batch-mode", "--quiet", "--file", "java/pom.xml", "compile"],
-    ],
-    command: ["sh", "-c", 'exec java -cp java/target/classes:$(cat java/target/classpath) Main "$1"', "java"],
-  },
+    command: ["bin/go"] },
+  { tool: "java", steps: [openApiGeneratorStep("java", "java/client"),
+      ["mvn", "--batch-mode", "--quiet", "--file", "java/pom.xml", "compile"]],
+    command: ["sh", "-c", 'exec java -cp java/target/classes:$(cat java/target/classpath) Main "$1"', "java"] },
 ];
 
 let folder: GeneratorFolder;

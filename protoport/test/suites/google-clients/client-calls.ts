@@ -61,10 +61,7 @@ export function createCalls(definition: FileRegistry): readonly ClientCall[] {
   });
 }
 
-interface Path {
-  readonly path: string;
-  readonly body: string;
-}
+type Path = { readonly path: string; readonly body: string };
 
 /** Returns an RPC's paths. For shared services, returns the rules with the version of the client's service. */
 function pathsOf(method: DescMethod, client: DescService): readonly Path[] {

@@ -29,10 +29,7 @@ export async function readDefinition(): Promise<FileRegistry> {
 }
 
 /** A service with a client, and a service that several APIs have, whose RPCs the client offers too. */
-export interface ClientService {
-  readonly service: DescService;
-  readonly mixin: DescService;
-}
+export type ClientService = { readonly service: DescService; readonly mixin: DescService };
 
 /** Returns the two APIs' services. Each has a client. */
 export function clientServices(definition: FileRegistry): readonly ClientService[] {
@@ -81,9 +78,7 @@ export const configRules: readonly ExternalHttpRule[] = [
     selector: "google.firestore.v1.Firestore.ListDocuments",
     pattern: { case: "get", value: "/v1/{parent=projects/*/databases/*/documents}/{collection_id}" },
     additionalBindings: [
-      {
-        pattern: { case: "get", value: "/v1/{parent=projects/*/databases/*/documents/*/*}/{collection_id}" },
-      },
+      { pattern: { case: "get", value: "/v1/{parent=projects/*/databases/*/documents/*/*}/{collection_id}" } },
     ],
   },
 ];

@@ -10,10 +10,7 @@ import { Code, ConnectError, type ConnectRouter, type HandlerContext, type Servi
 import { type ClientCall, nextPageToken } from "./client-calls.ts";
 
 /** An error code that the clients do not retry, and its HTTP status. */
-export interface ErrorCode {
-  readonly code: Code;
-  readonly httpStatus: number;
-}
+export type ErrorCode = { readonly code: Code; readonly httpStatus: number };
 
 const errorCodes: readonly ErrorCode[] = [
   { code: Code.InvalidArgument, httpStatus: 400 },

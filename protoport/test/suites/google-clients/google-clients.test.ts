@@ -58,11 +58,7 @@ const clients: readonly Client[] = [
 ];
 
 /** What a client returned, or the error that it has thrown. */
-interface Outcome {
-  readonly results?: readonly JsonValue[];
-  readonly error?: JsonObject;
-  readonly stack?: string;
-}
+type Outcome = { readonly results?: readonly JsonValue[]; readonly error?: JsonObject; readonly stack?: string };
 
 const rest = { profile: "google" as const, rules: configRules };
 const jsonOptions = { registry: definition };

@@ -36,15 +36,9 @@ test(
     const descriptors = folder.file("set.binpb");
     writeFileSync(descriptors, descriptorSetOf(GreenhouseService.file));
     const main = join(projectFolder, "protoport/proxy/src/command/main.ts");
+    // oxfmt-ignore
     const words = [
-      "--upstream",
-      `http://127.0.0.1:${port}`,
-      "--descriptors",
-      descriptors,
-      "--port",
-      "0",
-      "--admin-port",
-      "0",
+      "--upstream", `http://127.0.0.1:${port}`, "--descriptors", descriptors, "--port", "0", "--admin-port", "0",
     ];
     const proxy = closing.use(startNode([main, ...words], projectFolder));
     const [, admin = ""] = await proxy.find(/^health and metrics at (\S+)/m);

@@ -16,34 +16,19 @@ import { hasProgram } from "../../../testing/src/process/tools-folder.ts";
 
 const goBuild: Step = ["go", "build", "-o", "bin/oapi-codegen", "./oapi-codegen"];
 
+// oxfmt-ignore
 const generators: readonly Generator[] = [
-  {
-    tool: "openapi-fetch",
-    option: "`Accept: application/json`",
-    steps: [
-      ["openapi-typescript", "openapi.json", "--output", "openapi-fetch/client/schema.ts"],
-      typeScriptStep("openapi-fetch"),
-    ],
-    command: ["node", "openapi-fetch/out/main.js"],
-  },
-  {
-    tool: "orval",
-    option: "version 8",
+  { tool: "openapi-fetch", option: "`Accept: application/json`",
+    steps: [["openapi-typescript", "openapi.json", "--output", "openapi-fetch/client/schema.ts"],
+      typeScriptStep("openapi-fetch")], command: ["node", "openapi-fetch/out/main.js"] },
+  { tool: "orval", option: "version 8",
     steps: [["orval", "--config", "orval/orval.config.json"], typeScriptStep("orval")],
-    command: ["node", "orval/out/main.js"],
-  },
-  {
-    tool: "oapi-codegen",
-    option: "response-type-suffix: Reply",
+    command: ["node", "orval/out/main.js"] },
+  { tool: "oapi-codegen", option: "response-type-suffix: Reply",
     steps: [["go", "tool", "oapi-codegen", "-config", "oapi-codegen/config.yaml", "openapi.json"], goBuild],
-    command: ["bin/oapi-codegen"],
-  },
-  {
-    tool: "openapi-python-client",
-    option: "`Accept: application/json`",
-    steps: [pythonClientStep],
-    command: ["python", "openapi-python-client/main.py"],
-  },
+    command: ["bin/oapi-codegen"] },
+  { tool: "openapi-python-client", option: "`Accept: application/json`", steps: [pythonClientStep],
+    command: ["python", "openapi-python-client/main.py"] },
 ];
 
 describe.runIf(hasProgram("go") && hasProgram("python3"))("a client generator", () => {

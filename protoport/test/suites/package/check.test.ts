@@ -52,13 +52,9 @@ test("check exits with 1 and prints all problems in a definition", () => {
 });
 
 test.each([
-  {
-    name: "an invalid descriptor set",
-    words: "buf.yaml",
-    says: "buf.yaml is not a binary descriptor set: it is text.",
-  },
-  { name: "missing arguments", words: "", says: "usage: protoport check SET" },
-])("check with $name exits with 2 and prints a message", ({ words, says }) => {
+  ["an invalid descriptor set", "buf.yaml", "buf.yaml is not a binary descriptor set: it is text."],
+  ["missing arguments", "", "usage: protoport check SET"],
+])("check with %s exits with 2 and prints a message", (_name, words, says) => {
   const output = check(words);
   expect(output).toContain(says);
   expect(output).not.toMatch(/\n {4}at /);

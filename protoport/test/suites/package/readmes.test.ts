@@ -23,10 +23,7 @@ function here(text: string): string {
 }
 
 /** A program that listens on the last port in its text. */
-interface Server {
-  readonly words: readonly string[];
-  readonly port: string;
-}
+type Server = { readonly words: readonly string[]; readonly port: string };
 
 let registry: LocalRegistry;
 const generated = createUserProject();

@@ -25,26 +25,18 @@ const programs = ["import.mjs", "import-health.mjs", "require.cjs"];
 const protobuf = "@bufbuild/protobuf";
 const connect = "@connectrpc/connect";
 
-test.each([
-  {
-    name: "outdated peers",
-    packages: [`${protobuf}@2.4.0`, `${connect}@1.7.0`],
-    says: [
-      `${protobuf} ^2.5.0, and 2.4.0 is installed: npm install ${protobuf}@^2.5.0`,
-      `${connect} ^2.0.0, and 1.7.0 is installed: npm install ${connect}@^2.0.0`,
-    ],
-  },
-  {
-    name: "version 1 of protobuf-es",
-    packages: [`${protobuf}@1.10.1`, `${connect}@2.2.0`],
-    says: [`${protobuf} ^2.5.0, and 1.10.1 is installed: npm install ${protobuf}@^2.5.0`],
-  },
-  {
-    name: "a missing peer",
-    packages: [`${protobuf}@2.17.0`],
-    says: [`${connect} ^2.0.0, and it is not installed: npm install ${connect}@^2.0.0`],
-  },
-])("with $name, the gateway reports what to install", ({ packages, says }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "outdated peers", packages: [`${protobuf}@2.4.0`, `${connect}@1.7.0`],
+      says: [`${protobuf} ^2.5.0, and 2.4.0 is installed: npm install ${protobuf}@^2.5.0`,
+        `${connect} ^2.0.0, and 1.7.0 is installed: npm install ${connect}@^2.0.0`] },
+    { name: "version 1 of protobuf-es", packages: [`${protobuf}@1.10.1`, `${connect}@2.2.0`],
+      says: [`${protobuf} ^2.5.0, and 1.10.1 is installed: npm install ${protobuf}@^2.5.0`] },
+    { name: "a missing peer", packages: [`${protobuf}@2.17.0`],
+      says: [`${connect} ^2.0.0, and it is not installed: npm install ${connect}@^2.0.0`] },
+  ],
+)("with $name, the gateway reports what to install", ({ packages, says }) => {
   const project = createProject(...packages);
   const sentences = says.map((needed) => `@protoport/gateway needs ${needed}\n`).join("");
   for (const program of programs) {
@@ -92,31 +84,30 @@ describe("a missing optional peer", () => {
   });
 
   test.each([
-    {
-      name: "openTokenVerifier",
-      program: `import { openTokenVerifier } from "@protoport/auth";
+    [
+      "openTokenVerifier",
+      `import { openTokenVerifier } from "@protoport/auth";
 await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["greet"] }] }, console);`,
-      says: "verifying JWTs requires jose: npm install jose@^6.2.17",
-    },
-    {
-      name: "openLog",
-      program: 'import { openLog } from "@protoport/telemetry/logs";\nopenLog("info");',
-      says: "openLog requires pino: npm install pino@^10.4.0",
-    },
-    {
-      name: "openValidation",
-      program: `import { openValidation } from "@protoport/gateway/validation";
+      "verifying JWTs requires jose: npm install jose@^6.2.17",
+    ],
+    [
+      "openLog",
+      'import { openLog } from "@protoport/telemetry/logs";\nopenLog("info");',
+      "openLog requires pino: npm install pino@^10.4.0",
+    ],
+    [
+      "openValidation",
+      `import { openValidation } from "@protoport/gateway/validation";
 await openValidation();`,
-      says: "validation requires protovalidate: npm install @bufbuild/protovalidate@^1.3.0",
-    },
-    {
-      name: "the OpenTelemetry entry",
-      program: 'import { createTracing } from "@protoport/telemetry/opentelemetry";\ncreateTracing;',
-      says:
-        "@protoport/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
+      "validation requires protovalidate: npm install @bufbuild/protovalidate@^1.3.0",
+    ],
+    [
+      "the OpenTelemetry entry",
+      'import { createTracing } from "@protoport/telemetry/opentelemetry";\ncreateTracing;',
+      "@protoport/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
         "npm install @opentelemetry/api@^1.3.0",
-    },
-  ])("is reported by $name with advice, for import and require", ({ program, says }) => {
+    ],
+  ])("is reported by %s with advice, for import and require", (_name, program, says) => {
     project.write("program.mjs", program);
     const required = program.replace(/^import (.*) from (.*);$/m, "const $1 = require($2);").replace("await ", "");
     project.write("program.cjs", required);

@@ -33,15 +33,9 @@ export function typeScriptStep(name: string): Step {
 }
 
 /** Runs openapi-python-client. */
+// oxfmt-ignore
 export const pythonClientStep: Step = [
-  "openapi-python-client",
-  "generate",
-  "--path",
-  "openapi.json",
-  "--meta",
-  "none",
-  "--overwrite",
-  "--output-path",
+  "openapi-python-client", "generate", "--path", "openapi.json", "--meta", "none", "--overwrite", "--output-path",
   "openapi-python-client/client",
 ];
 
@@ -53,10 +47,7 @@ export function openApiGeneratorStep(generator: string, output: string, ...prope
 }
 
 /** The recipes' folder outside the checkout, and the environment for their programs. */
-export interface GeneratorFolder {
-  readonly folder: string;
-  readonly environment: Readonly<Record<string, string>>;
-}
+export type GeneratorFolder = { readonly folder: string; readonly environment: Readonly<Record<string, string>> };
 
 /**
  * Copies `protoport/test/suites/generators/` to a folder outside the checkout. Adds its packages, and the description for two

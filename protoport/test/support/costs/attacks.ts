@@ -22,9 +22,7 @@ import { openRawHttp2, type RawClient } from "./raw-client.ts";
 export const last: number = frameFlag.endStream;
 
 /** Returns the numbers that a client uses for its first streams: all odd ones (RFC 9113 §5.1.1). */
-export function streamIds(count: number): number[] {
-  return Array.from({ length: count }, (_, i) => 2 * i + 1);
-}
+export const streamIds = (count: number): number[] => Array.from({ length: count }, (_, i) => 2 * i + 1);
 
 /** Creates frames from their indices. */
 export function times(count: number, frameOf: (i: number) => Frame): Frame[] {

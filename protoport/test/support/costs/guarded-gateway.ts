@@ -8,9 +8,7 @@ import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 
 /** Returns an `authorization` field with a token. */
-export function bearer(token: string): Field {
-  return ["authorization", `Bearer ${token}`];
-}
+export const bearer = (token: string): Field => ["authorization", `Bearer ${token}`];
 
 const goodToken = "good-token-0123456789";
 
@@ -35,9 +33,7 @@ export function createGuardedGateway(): Gateway {
       router.service(
         Health,
         createHealthService({ readiness: new Readiness({}), services: [GreenhouseService.typeName] }),
-        {
-          readMaxBytes: healthRequestBytesMax,
-        },
+        { readMaxBytes: healthRequestBytesMax },
       );
     },
     readMaxBytes: 64 * 1024,

@@ -56,9 +56,7 @@ const places = [
   String.raw`(?:errorDescription|faultMessage)(?: =|:) ${text}`,
 ].map((pattern) => new RegExp(pattern, "g"));
 
-function toPattern(literal: string): string {
-  return literal.slice(1, -1).replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, "…");
-}
+const toPattern = (literal: string): string => literal.slice(1, -1).replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, "…");
 
 /** Returns whether a message matches a documented one. */
 export function matches(pattern: string, message: string): boolean {

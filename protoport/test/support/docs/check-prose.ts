@@ -6,9 +6,7 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 const columnsMax = 120;
 const frontPageLinesMax = 120;
 
-function read(page: string): string {
-  return readFileSync(join(projectFolder, page), "utf8");
-}
+const read = (page: string): string => readFileSync(join(projectFolder, page), "utf8");
 
 /** Returns the prose lines that are too wide. Tables, code and pictures may be wider. */
 function wideLines(page: string): string[] {

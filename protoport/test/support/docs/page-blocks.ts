@@ -38,175 +38,75 @@ const packagePages = [
 ];
 
 /** Covers all blocks. The first row that matches a block applies. */
+// oxfmt-ignore
 export const blockRules: readonly BlockRule[] = [
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    section: "Lint and publish",
-    run: { by: "protoport/test/suites/openapi/documented-publishing.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    language: "sh",
-    start: "npx buf build -o definition.binpb",
-    run: { not: "openapi-command.test.ts of the proxy runs the command" },
-  },
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    language: "ts",
-    start: "import { createBearerAuth } from",
-    run: { not: "security.test.ts of the gateway has the same options" },
-  },
-  {
-    page: "protoport/docs/how-to/review-changes.md",
-    language: "ts",
-    run: { by: "protoport/test/suites/package/check.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/review-changes.md",
-    run: { by: "protoport/test/suites/long/examples/documented-review.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    language: "ts",
-    start: "import swagger from",
-    run: { by: "protoport/test/suites/frameworks/documented-swagger.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/frameworks.md",
-    language: "ts",
-    start: "import { expressConnectMiddleware }",
-    run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/frameworks.md",
-    language: "ts",
-    start: "import { ConnectGateway,",
-    run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/frameworks.md",
-    language: "ts",
-    start: "import { fastifyConnectPlugin }",
-    run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/grpc-handlers.md",
-    section: "NestJS",
-    run: { by: "protoport/test/suites/frameworks/documented-nest.test.ts" },
-  },
-  {
-    page: "protoport/docs/explanation/architecture.md",
-    language: "text",
-    run: { not: "a diagram; test/architecture.test.ts compares the imports with package.json" },
-  },
-  {
-    page: "protoport/gateway/src/engine/http1/README.md",
-    language: "text",
-    run: { by: "protoport/test/examples/documented-frames.test.ts" },
-  },
-  {
-    page: "protoport/gateway/src/engine/http2/README.md",
-    language: "text",
-    run: { by: "protoport/test/examples/documented-frames.test.ts" },
-  },
+  { page: "protoport/docs/how-to/openapi.md", section: "Lint and publish",
+    run: { by: "protoport/test/suites/openapi/documented-publishing.test.ts" } },
+  { page: "protoport/docs/how-to/openapi.md", language: "sh", start: "npx buf build -o definition.binpb",
+    run: { not: "openapi-command.test.ts of the proxy runs the command" } },
+  { page: "protoport/docs/how-to/openapi.md", language: "ts", start: "import { createBearerAuth } from",
+    run: { not: "security.test.ts of the gateway has the same options" } },
+  { page: "protoport/docs/how-to/review-changes.md", language: "ts",
+    run: { by: "protoport/test/suites/package/check.test.ts" } },
+  { page: "protoport/docs/how-to/review-changes.md",
+    run: { by: "protoport/test/suites/long/examples/documented-review.test.ts" } },
+  { page: "protoport/docs/how-to/openapi.md", language: "ts", start: "import swagger from",
+    run: { by: "protoport/test/suites/frameworks/documented-swagger.test.ts" } },
+  { page: "protoport/docs/how-to/frameworks.md", language: "ts", start: "import { expressConnectMiddleware }",
+    run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" } },
+  { page: "protoport/docs/how-to/frameworks.md", language: "ts", start: "import { ConnectGateway,",
+    run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" } },
+  { page: "protoport/docs/how-to/frameworks.md", language: "ts", start: "import { fastifyConnectPlugin }",
+    run: { by: "protoport/test/suites/frameworks/documented-mounting.test.ts" } },
+  { page: "protoport/docs/how-to/grpc-handlers.md", section: "NestJS",
+    run: { by: "protoport/test/suites/frameworks/documented-nest.test.ts" } },
+  { page: "protoport/docs/explanation/architecture.md", language: "text",
+    run: { not: "a diagram; test/architecture.test.ts compares the imports with package.json" } },
+  { page: "protoport/gateway/src/engine/http1/README.md", language: "text",
+    run: { by: "protoport/test/examples/documented-frames.test.ts" } },
+  { page: "protoport/gateway/src/engine/http2/README.md", language: "text",
+    run: { by: "protoport/test/examples/documented-frames.test.ts" } },
   { page: "protoport/docs/tutorials/first-service.md", run: { by: "protoport/test/suites/package/tutorial.test.ts" } },
-  {
-    page: "protoport/docs/how-to/proxy.md",
-    language: "go",
-    run: { not: "grpc-go only; the test of the other blocks uses another server of the same services" },
-  },
-  {
-    page: "protoport/docs/reference/proxy-configuration.md",
-    run: { by: "protoport/proxy/test/settings/read-proxy-configuration.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/proxy.md",
-    language: "sh",
-    run: { by: "protoport/proxy/test/suites/long/command/several-upstreams.test.ts" },
-  },
+  { page: "protoport/docs/how-to/proxy.md", language: "go",
+    run: { not: "grpc-go only; the test of the other blocks uses another server of the same services" } },
+  { page: "protoport/docs/reference/proxy-configuration.md",
+    run: { by: "protoport/proxy/test/settings/read-proxy-configuration.test.ts" } },
+  { page: "protoport/docs/how-to/proxy.md", language: "sh",
+    run: { by: "protoport/proxy/test/suites/long/command/several-upstreams.test.ts" } },
   { page: "protoport/docs/how-to/proxy.md", run: { by: "protoport/test/examples/documented-proxy.test.ts" } },
-  ...packagePages.map((page) => ({
-    page,
-    run: { by: "protoport/test/suites/package/readmes.test.ts" },
-  })),
-  {
-    page: "protoport/docs/how-to/mcp.md",
-    language: "yaml",
-    run: { by: "protoport/gateway/test/suites/mcp/sign-in.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    language: "yaml",
-    run: { by: "protoport/test/suites/package/annotations.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    language: "sh",
-    run: { by: "protoport/test/suites/package/annotations.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/migration.md",
-    language: "sh",
-    run: { by: "protoport/test/suites/package/check.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/packages.md",
-    run: { not: "the suite that installs the packages with each package manager has the same commands" },
-  },
-  {
-    page: "protoport/docs/how-to/runbooks/proxy.md",
-    run: { not: "the suite of the alerts runs the commands next to a Prometheus" },
-  },
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    language: "yaml",
-    run: { by: "protoport/test/examples/documented-definition.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/scopes.md",
-    language: "proto",
-    run: { by: "protoport/test/examples/documented-scopes.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    language: "proto",
-    run: { by: "protoport/test/examples/documented-definition.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/validation.md",
-    language: "proto",
-    run: { by: "protoport/test/examples/documented-validation.test.ts" },
-  },
-  {
-    page: "protoport/docs/how-to/validation.md",
-    language: "json",
-    run: { by: "protoport/test/examples/documented-validation.test.ts" },
-  },
-  {
-    page: "protoport/docs/reference/rest.md",
-    language: "http",
-    run: { by: "protoport/test/examples/documented-gateway.test.ts" },
-  },
-  {
-    page: "protoport/docs/reference/rest.md",
-    language: "text",
-    run: { by: "protoport/test/examples/documented-gateway.test.ts" },
-  },
-  {
-    page: "protoport/docs/reference/rest.md",
-    language: "proto",
-    run: { by: "protoport/test/examples/documented-gateway.test.ts" },
-  },
-  {
-    page: "protoport/docs/reference/streams.md",
-    language: "js",
-    run: { by: "protoport/test/suites/browser/rest-streams.test.ts" },
-  },
-  {
-    page: "protoport/docs/explanation/performance.md",
-    language: "",
-    run: { by: "protoport/test/examples/documented-bench.test.ts" },
-  },
+  ...packagePages.map((page) => ({ page, run: { by: "protoport/test/suites/package/readmes.test.ts" } })),
+  { page: "protoport/docs/how-to/mcp.md", language: "yaml",
+    run: { by: "protoport/gateway/test/suites/mcp/sign-in.test.ts" } },
+  { page: "protoport/docs/how-to/gateway.md", language: "yaml",
+    run: { by: "protoport/test/suites/package/annotations.test.ts" } },
+  { page: "protoport/docs/how-to/gateway.md", language: "sh",
+    run: { by: "protoport/test/suites/package/annotations.test.ts" } },
+  { page: "protoport/docs/how-to/migration.md", language: "sh",
+    run: { by: "protoport/test/suites/package/check.test.ts" } },
+  { page: "protoport/docs/how-to/packages.md",
+    run: { not: "the suite that installs the packages with each package manager has the same commands" } },
+  { page: "protoport/docs/how-to/runbooks/proxy.md",
+    run: { not: "the suite of the alerts runs the commands next to a Prometheus" } },
+  { page: "protoport/docs/how-to/openapi.md", language: "yaml",
+    run: { by: "protoport/test/examples/documented-definition.test.ts" } },
+  { page: "protoport/docs/how-to/scopes.md", language: "proto",
+    run: { by: "protoport/test/examples/documented-scopes.test.ts" } },
+  { page: "protoport/docs/how-to/openapi.md", language: "proto",
+    run: { by: "protoport/test/examples/documented-definition.test.ts" } },
+  { page: "protoport/docs/how-to/validation.md", language: "proto",
+    run: { by: "protoport/test/examples/documented-validation.test.ts" } },
+  { page: "protoport/docs/how-to/validation.md", language: "json",
+    run: { by: "protoport/test/examples/documented-validation.test.ts" } },
+  { page: "protoport/docs/reference/rest.md", language: "http",
+    run: { by: "protoport/test/examples/documented-gateway.test.ts" } },
+  { page: "protoport/docs/reference/rest.md", language: "text",
+    run: { by: "protoport/test/examples/documented-gateway.test.ts" } },
+  { page: "protoport/docs/reference/rest.md", language: "proto",
+    run: { by: "protoport/test/examples/documented-gateway.test.ts" } },
+  { page: "protoport/docs/reference/streams.md", language: "js",
+    run: { by: "protoport/test/suites/browser/rest-streams.test.ts" } },
+  { page: "protoport/docs/explanation/performance.md", language: "",
+    run: { by: "protoport/test/examples/documented-bench.test.ts" } },
   { language: "ts", run: { by: "protoport/test/suites/clients/documented-programs.test.ts" } },
 ];
 
@@ -228,9 +128,7 @@ export function pagesIn(folder: string): string[] {
 }
 
 /** Returns a page's text. */
-export function readPage(page: string): string {
-  return readFileSync(join(projectFolder, page), "utf8");
-}
+export const readPage = (page: string): string => readFileSync(join(projectFolder, page), "utf8");
 
 /** All fenced blocks on all pages. */
 export const pageBlocks: readonly PageBlock[] = pages.flatMap(blocksOf);

@@ -5,15 +5,10 @@ import { projectFolder } from "../../../testing/src/process/child-program.ts";
 // Table cells in the docs that refer to tests, such as [rest.test.ts](../test/rest.test.ts) "an id has one spelling".
 
 /** A test file that a cell refers to, with the titles that follow it. */
-export interface Reference {
-  readonly file: string;
-  readonly titles: readonly string[];
-}
+export type Reference = { readonly file: string; readonly titles: readonly string[] };
 
 /** A row's cells without the outer bars. */
-export function cellsOf(line: string): readonly string[] {
-  return line.slice(2, -2).split(" | ");
-}
+export const cellsOf = (line: string): readonly string[] => line.slice(2, -2).split(" | ");
 
 /** Returns the test files that a page's cell refers to, with the titles in quotes. */
 export function referencesIn(page: string, cell: string): readonly Reference[] {
@@ -36,9 +31,7 @@ export function missingTests(references: readonly Reference[]): readonly string[
   return references.flatMap(({ file, titles }) => titles.filter((title) => !hasTest(file, title)));
 }
 
-function read(file: string): string {
-  return readFileSync(join(projectFolder, file), "utf8");
-}
+const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
 
 /** Returns a test file and what it imports from `test/`, which may contain some test cases. */
 function sourcesOf(file: string): readonly string[] {

@@ -65,10 +65,7 @@ export async function startRegistry(own: RegExp = /protoport/): Promise<LocalReg
 }
 
 /** What npm prints while it publishes a package. */
-export interface PrintedPublication {
-  readonly id: string;
-  readonly printed: string;
-}
+export type PrintedPublication = { readonly id: string; readonly printed: string };
 
 /**
  * Publishes the built packages with the release commands, but without provenance, for which npm requires a supported

@@ -24,9 +24,7 @@ export type Tarballs = ReturnType<typeof tarballsIn>;
 export type PackageName = keyof Tarballs;
 
 /** Returns the tarballs that this suite's script has packed. */
-export function packed(): Tarballs {
-  return tarballsIn(join(projectFolder, "dist"));
-}
+export const packed = (): Tarballs => tarballsIn(join(projectFolder, "dist"));
 
 /** Returns the path of the tarball that a folder has for a package. */
 export function tarballOf(name: string, folder: string = join(projectFolder, "dist")): string {

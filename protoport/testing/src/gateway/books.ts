@@ -40,6 +40,4 @@ export function makeBook(n: number): Book {
 }
 
 /** Returns the first books. */
-export function makeBooks(count: number): Book[] {
-  return Array.from({ length: count }, (_, n) => makeBook(n));
-}
+export const makeBooks = (count: number): Book[] => Array.from({ length: count }, (_, n) => makeBook(n));

@@ -58,10 +58,7 @@ export function writeRandomJson(seed: number): Record<Outcome, number> {
   return outcomes;
 }
 
-interface Typed {
-  readonly desc: DescMessage;
-  readonly message: Message;
-}
+type Typed = { readonly desc: DescMessage; readonly message: Message };
 
 // Returns a random message from a type that may have extensions and Any.
 function rollOne(dice: Dice): Typed {

@@ -11,11 +11,7 @@ import { rollJsonText } from "./random-json.ts";
 import { randomMessageTypes, randomTypes, rollMessage } from "./random-message.ts";
 
 /** A reader's result for a text. */
-interface Outcome {
-  readonly message: unknown;
-  readonly ignored: readonly string[];
-  readonly error: string | undefined;
-}
+type Outcome = { readonly message: unknown; readonly ignored: readonly string[]; readonly error: string | undefined };
 
 /** A text that both readers have read. */
 export interface Reading {
@@ -46,10 +42,7 @@ export function readBothWays(dice: Dice): Reading {
   return { isAccepted: exact.error === undefined, problem };
 }
 
-interface BoundMessage {
-  readonly bound: BoundFields;
-  readonly make: () => Message;
-}
+type BoundMessage = { readonly bound: BoundFields; readonly make: () => Message };
 
 // A message in which the path has set one or two fields.
 function rollBound(dice: Dice, desc: DescMessage): BoundMessage {

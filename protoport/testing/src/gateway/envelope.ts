@@ -1,8 +1,5 @@
 /** A gRPC, gRPC-Web or Connect envelope, which is a flag byte, four bytes with the length, and the message. */
-export interface Envelope {
-  readonly flags: number;
-  readonly bytes: Buffer;
-}
+export type Envelope = { readonly flags: number; readonly bytes: Buffer };
 
 /** Encodes an envelope. @param length - the length field, which may be wrong */
 export function encodeEnvelope(flags: number, bytes: Uint8Array, length: number = bytes.byteLength): Buffer {

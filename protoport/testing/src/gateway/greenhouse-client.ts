@@ -47,6 +47,4 @@ export async function outcomeOf(call: Promise<unknown>): Promise<string> {
 }
 
 /** Calls `WaterBed`, and returns its outcome. */
-export function wateringOf({ greenhouse }: GreenhouseClient): Promise<string> {
-  return outcomeOf(greenhouse.waterBed({}));
-}
+export const wateringOf = ({ greenhouse }: GreenhouseClient): Promise<string> => outcomeOf(greenhouse.waterBed({}));

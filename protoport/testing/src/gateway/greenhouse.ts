@@ -93,27 +93,17 @@ export interface Calling {
   readonly transport: (address: Address) => Transport;
 }
 
-function baseUrl(address: Address): string {
-  return `http://${address.address}:${String(address.port)}`;
-}
+const baseUrl = (address: Address): string => `http://${address.address}:${String(address.port)}`;
 
 /** Covers every protocol, HTTP version and HTTP/2 server with Connect's client. */
+// oxfmt-ignore
 export const callings: readonly Calling[] = [
-  {
-    name: "Connect over HTTP/1.1",
-    listen: {},
-    transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "1.1" }),
-  },
-  {
-    name: "gRPC-Web over HTTP/2",
-    listen: {},
-    transport: (address) => createGrpcWebTransport({ baseUrl: baseUrl(address), httpVersion: "2" }),
-  },
-  {
-    name: "gRPC to a mounted handler",
-    listen: { http2: "mounted" },
-    transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }),
-  },
+  { name: "Connect over HTTP/1.1", listen: {},
+    transport: (address) => createConnectTransport({ baseUrl: baseUrl(address), httpVersion: "1.1" }) },
+  { name: "gRPC-Web over HTTP/2", listen: {},
+    transport: (address) => createGrpcWebTransport({ baseUrl: baseUrl(address), httpVersion: "2" }) },
+  { name: "gRPC to a mounted handler", listen: { http2: "mounted" },
+    transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }) },
   { name: "gRPC", listen: {}, transport: (address) => createGrpcTransport({ baseUrl: baseUrl(address) }) },
 ];
 

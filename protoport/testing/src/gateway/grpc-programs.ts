@@ -13,11 +13,7 @@ import { toolsFolder } from "../process/tools-folder.ts";
 import { descriptorSetOf } from "./descriptor-set.ts";
 
 /** A program, its arguments, and its working directory. */
-export interface GrpcProgram {
-  readonly file: string;
-  readonly args: readonly string[];
-  readonly folder: string;
-}
+export type GrpcProgram = { readonly file: string; readonly args: readonly string[]; readonly folder: string };
 
 /** A gRPC server in a separate process. Dispose of the server with `await using`. */
 export interface GrpcServerProcess extends AsyncDisposable {
@@ -59,12 +55,7 @@ export const echoServers: readonly EchoServer[] = [
     knownFailing: [],
     argsAt: (port) => ["-port", String(port), definitionsFile],
   },
-  {
-    name: "grpc-java",
-    build: () => buildJava(),
-    knownFailing: [],
-    argsAt: (port, args) => [...args, String(port)],
-  },
+  { name: "grpc-java", build: () => buildJava(), knownFailing: [], argsAt: (port, args) => [...args, String(port)] },
   { name: "grpcio", build: () => buildPython(), knownFailing: [] },
   // This server returns its request as null, because prost-reflect does not support NaN in JSON.
   { name: "tonic", build: () => buildRust(), knownFailing: ["type.wrapper.double"] },

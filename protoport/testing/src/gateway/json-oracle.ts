@@ -23,10 +23,7 @@ function anyToJson(typeUrl: string, desc: DescMessage, message: Message, options
 }
 
 /** A message type, split into the fields that protobuf-es writes and the fields that may contain a field mask. */
-interface Parts {
-  readonly plain: DescMessage;
-  readonly masked: readonly DescField[];
-}
+type Parts = { readonly plain: DescMessage; readonly masked: readonly DescField[] };
 
 function messageToJson(desc: DescMessage, message: Message, options: WriteJsonOptions): JsonValue {
   if (isMessage(message, FieldMaskSchema)) return printFieldMask(message.paths);

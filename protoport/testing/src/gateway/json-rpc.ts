@@ -134,11 +134,7 @@ function parse(body: Uint8Array): unknown {
   }
 }
 
-interface JsonRpcRequest {
-  readonly id: number;
-  readonly method: string;
-  readonly params: object;
-}
+type JsonRpcRequest = { readonly id: number; readonly method: string; readonly params: object };
 
 function isRequest(value: unknown): value is JsonRpcRequest {
   const { id, method, params } = (value ?? {}) as Partial<Record<keyof JsonRpcRequest, unknown>>;

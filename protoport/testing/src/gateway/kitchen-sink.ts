@@ -62,9 +62,7 @@ export const withoutMasks: Interceptor = (next) => async (request) => {
 
 type Echoed = { readonly rpc: string; readonly sink: Sink };
 
-function echo(sink: Sink, context: HandlerContext): Echoed {
-  return { rpc: context.method.name, sink };
-}
+const echo = (sink: Sink, context: HandlerContext): Echoed => ({ rpc: context.method.name, sink });
 
 const codeByNumber = new Map<number, Code>(
   Object.values(Code).flatMap((code) => (typeof code === "number" ? [[code, code]] : [])),

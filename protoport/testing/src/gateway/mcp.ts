@@ -13,9 +13,7 @@ export const statelessMeta: Readonly<Record<string, unknown>> = {
 };
 
 /** Returns a procedure's tool name. */
-export function toolNameOf(procedure: string): string {
-  return procedure.slice(1).replaceAll(/[./]/g, "_");
-}
+export const toolNameOf = (procedure: string): string => procedure.slice(1).replaceAll(/[./]/g, "_");
 
 /** Returns a POST with JSON to the MCP path. */
 export function postMcp(body: string | Uint8Array, header: readonly Field[] = []): HttpRequest {

@@ -14,20 +14,10 @@ import { parseHttpRules, type RestOptions } from "../../../gateway/src/index.ts"
 type FieldInit = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 
 /** JSON names with characters that are special in URLs, templates, shells or JSON. */
+// oxfmt-ignore
 export const specialNames: readonly string[] = [
-  "page.size",
-  "page",
-  "filter[name]",
-  "with-dash",
-  "with space",
-  "Upper",
-  "upper",
-  "ümlaut",
-  "a.b.c",
-  "x&y=z",
-  "{brace}",
-  "per%2Ecent",
-  'quo"te',
+  "page.size", "page", "filter[name]", "with-dash", "with space", "Upper", "upper", "ümlaut", "a.b.c", "x&y=z",
+  "{brace}", "per%2Ecent", 'quo"te',
 ];
 
 const text = { label: Label.OPTIONAL, type: Type.STRING };

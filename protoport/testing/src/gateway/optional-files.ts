@@ -88,19 +88,13 @@ export const wholeService: FileInit = {
 };
 
 /** The file {@link wholeService} with an additional service `a.Other`, which needs `options.B`. */
+// oxfmt-ignore
 export const withNeedingService: FileInit = {
   ...wholeService,
-  messageType: [
-    ...(wholeService.messageType ?? []),
-    {
-      name: "Typed",
-      field: [{ ...stringField("typed", 1), label: Label.OPTIONAL, type: Type.MESSAGE, typeName: ".options.B" }],
-    },
-  ],
-  service: [
-    ...(wholeService.service ?? []),
-    { name: "Other", method: [{ name: "Get", inputType: ".a.Typed", outputType: ".a.Typed" }] },
-  ],
+  messageType: [...(wholeService.messageType ?? []), { name: "Typed",
+      field: [{ ...stringField("typed", 1), label: Label.OPTIONAL, type: Type.MESSAGE, typeName: ".options.B" }] }],
+  service: [...(wholeService.service ?? []),
+    { name: "Other", method: [{ name: "Get", inputType: ".a.Typed", outputType: ".a.Typed" }] }],
 };
 
 /** Returns a binary google.protobuf.FileDescriptorSet with these files. */

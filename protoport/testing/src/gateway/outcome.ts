@@ -4,10 +4,7 @@ import { fieldValue, type Field, type HttpResponse } from "../http/exchange.ts";
 import type { WireFormat } from "./wire-format.ts";
 
 /** A call's outcome, for every protocol. Code 0 is OK, and any other code is a gRPC code. */
-export interface Outcome {
-  readonly code: number;
-  readonly message: string;
-}
+export type Outcome = { readonly code: number; readonly message: string };
 
 /** Returns the outcome in a response, as its protocol encodes it. Throws if the response is not valid. */
 export function readOutcome(format: WireFormat, response: HttpResponse): Outcome {

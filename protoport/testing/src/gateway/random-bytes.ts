@@ -2,10 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import type { Dice } from "../dice.ts";
 
 /** The frequency of invalid parts. The value n means that one in n parts is invalid. */
-interface Oddness {
-  readonly inField: number;
-  readonly inBytes: number;
-}
+type Oddness = { readonly inField: number; readonly inBytes: number };
 
 /** Returns random bytes that are mostly a valid message, and sometimes truncated, or with flipped bits or lengths. */
 export function randomBytes(desc: DescMessage, dice: Dice, { inField, inBytes }: Oddness): Buffer {
@@ -94,39 +91,16 @@ function delimited(bytes: readonly number[], dice: Dice): number[] {
   return [...varint(BigInt(bytes.length), dice), ...bytes];
 }
 
+// oxfmt-ignore
 const integers = [
-  0n,
-  1n,
-  -1n,
-  5n,
-  127n,
-  128n,
-  -128n,
-  300n,
-  2n ** 31n - 1n,
-  -(2n ** 31n),
-  2n ** 32n,
-  2n ** 53n + 1n,
-  2n ** 63n - 1n,
+  0n, 1n, -1n, 5n, 127n, 128n, -128n, 300n, 2n ** 31n - 1n, -(2n ** 31n), 2n ** 32n, 2n ** 53n + 1n, 2n ** 63n - 1n,
   -(2n ** 63n),
 ];
+// oxfmt-ignore
 const texts = [
-  "",
-  "a",
-  "id",
-  "__proto__",
-  "constructor",
-  "Grün",
-  "\u{1f33f}",
-  "\ufeffa",
-  "\ufffd",
-  "twelve bytes",
-  "thirteen byte",
+  "", "a", "id", "__proto__", "constructor", "Grün", "\u{1f33f}", "\ufeffa", "\ufffd", "twelve bytes", "thirteen byte",
   "a text that is longer than one of thirty-nine characters",
-  "ein längerer Text, der länger als neununddreißig Zeichen ist",
-  "true",
-  "-0",
-  "1",
+  "ein längerer Text, der länger als neununddreißig Zeichen ist", "true", "-0", "1",
 ];
 
 function scalar(type: ScalarType, dice: Dice): number[] {

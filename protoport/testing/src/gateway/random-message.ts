@@ -151,21 +151,9 @@ function rollScalar(dice: Dice, scalar: ScalarType | undefined): unknown {
   }
 }
 
+// oxfmt-ignore
 const pieces = [
-  "a",
-  "",
-  "é",
-  "\u2028",
-  '"',
-  "\\",
-  "\n",
-  "\u0000",
-  "🌱",
-  "\ud800",
-  "\udfff",
-  "__proto__",
-  "7",
-  "constructor",
+  "a", "", "é", "\u2028", '"', "\\", "\n", "\u0000", "🌱", "\ud800", "\udfff", "__proto__", "7", "constructor",
 ];
 
 function rollText(dice: Dice): string {

@@ -34,22 +34,10 @@ const imports = [
 /** Types from other files, each with special handling in protobuf-es. */
 const wellKnown = ["Timestamp", "Struct", "Value", "ListValue", "Int64Value", "StringValue", "BytesValue", "BoolValue"];
 
+// oxfmt-ignore
 const scalars = [
-  Type.DOUBLE,
-  Type.FLOAT,
-  Type.INT64,
-  Type.UINT64,
-  Type.INT32,
-  Type.FIXED64,
-  Type.FIXED32,
-  Type.BOOL,
-  Type.STRING,
-  Type.BYTES,
-  Type.UINT32,
-  Type.SFIXED32,
-  Type.SFIXED64,
-  Type.SINT32,
-  Type.SINT64,
+  Type.DOUBLE, Type.FLOAT, Type.INT64, Type.UINT64, Type.INT32, Type.FIXED64, Type.FIXED32, Type.BOOL, Type.STRING,
+  Type.BYTES, Type.UINT32, Type.SFIXED32, Type.SFIXED64, Type.SINT32, Type.SINT64,
 ];
 const mapKeys = scalars.filter((type) => ![Type.DOUBLE, Type.FLOAT, Type.BYTES].includes(type));
 const longs = [Type.INT64, Type.UINT64, Type.FIXED64, Type.SFIXED64, Type.SINT64];

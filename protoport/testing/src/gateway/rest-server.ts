@@ -37,11 +37,7 @@ export async function startRestServer(
       () => response.destroy(),
     );
   });
-  return {
-    ...(await startOnLoopback(server)),
-    seen,
-    open: () => open,
-  };
+  return { ...(await startOnLoopback(server)), seen, open: () => open };
 }
 
 /** Responds with JSON, or with any other body. */

@@ -2,11 +2,7 @@ import type { HttpVersion } from "../http/exchange.ts";
 import type { Http2Server } from "./listen-for-tests.ts";
 
 /** A transport over REST with separate code for bodies. */
-interface RestWay {
-  readonly name: string;
-  readonly version: HttpVersion | "fetch";
-  readonly http2: Http2Server;
-}
+type RestWay = { readonly name: string; readonly version: HttpVersion | "fetch"; readonly http2: Http2Server };
 
 /** The transports over REST that have separate code for bodies. */
 export const restWays: readonly RestWay[] = [

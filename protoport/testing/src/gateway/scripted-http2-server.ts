@@ -119,9 +119,7 @@ export const grpcHead: readonly Field[] = [
 ];
 
 /** Returns a message in an envelope. */
-export function envelope(message: Uint8Array, flags: number = 0): Buffer {
-  return encodeEnvelope(flags, message);
-}
+export const envelope = (message: Uint8Array, flags: number = 0): Buffer => encodeEnvelope(flags, message);
 
 /** Returns a gRPC response's frames, which are a header, DATA and a trailer. */
 export function grpcResponse(

@@ -7,11 +7,7 @@ import { openHttp2 } from "../http/http2-connection.ts";
 import { within } from "../deadline.ts";
 
 /** A response whose body is read while it is sent. */
-export interface StreamedResponse {
-  readonly header: readonly Field[];
-  readonly body: Readable;
-  [Symbol.dispose](): void;
-}
+export type StreamedResponse = { readonly header: readonly Field[]; readonly body: Readable; [Symbol.dispose](): void };
 
 /** Sends a GET on a separate connection, and waits for the response's header. Dispose of the result with `using`. */
 export async function openResponse(

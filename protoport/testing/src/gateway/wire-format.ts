@@ -43,34 +43,14 @@ const grpcTimeout = (timeoutMs: number): Field => ["grpc-timeout", `${String(tim
 const connectTimeout = (timeoutMs: number): Field => ["connect-timeout-ms", String(timeoutMs)];
 
 /** Every wire format in which a gateway without tools serves unary RPCs. */
+// oxfmt-ignore
 export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
-  rest: {
-    name: "rest",
-    protocol: "rest",
-    codec: "path",
-    httpVersions: ["1.1", "2"],
-    contentType: undefined,
-    header: [],
-    timeout: undefined,
-  },
-  "connect-json": {
-    name: "connect-json",
-    protocol: "connect",
-    codec: "json",
-    httpVersions: ["1.1", "2"],
-    contentType: "application/json",
-    header: connectHeader,
-    timeout: connectTimeout,
-  },
-  "connect-proto": {
-    name: "connect-proto",
-    protocol: "connect",
-    codec: "proto",
-    httpVersions: ["1.1", "2"],
-    contentType: "application/proto",
-    header: connectHeader,
-    timeout: connectTimeout,
-  },
+  rest: { name: "rest", protocol: "rest", codec: "path", httpVersions: ["1.1", "2"], contentType: undefined, header: [],
+    timeout: undefined },
+  "connect-json": { name: "connect-json", protocol: "connect", codec: "json", httpVersions: ["1.1", "2"],
+    contentType: "application/json", header: connectHeader, timeout: connectTimeout },
+  "connect-proto": { name: "connect-proto", protocol: "connect", codec: "proto", httpVersions: ["1.1", "2"],
+    contentType: "application/proto", header: connectHeader, timeout: connectTimeout },
   grpc: grpcFormat("grpc", "proto", "application/grpc+proto"),
   "grpc-json": grpcFormat("grpc-json", "json", "application/grpc+json"),
   "grpc-web": grpcWebFormat("grpc-web", "proto", "application/grpc-web+proto"),
@@ -90,11 +70,7 @@ export const mcpFormat: WireFormat = {
 };
 
 /** A wire format on one HTTP version, with a name for test titles. */
-export interface Wire {
-  readonly name: string;
-  readonly format: WireFormat;
-  readonly httpVersion: HttpVersion;
-}
+export type Wire = { readonly name: string; readonly format: WireFormat; readonly httpVersion: HttpVersion };
 
 /** Every wire format on every HTTP version that supports it. */
 export const wires: readonly Wire[] = Object.values(wireFormats).flatMap(wiresOfFormat);
@@ -116,9 +92,7 @@ function wiresOfFormat(format: WireFormat): readonly Wire[] {
 }
 
 /** Returns an empty message in the format's codec, without envelope. */
-export function emptyMessage(format: WireFormat): Buffer {
-  return encodeMessage(format, EmptySchema, {});
-}
+export const emptyMessage = (format: WireFormat): Buffer => encodeMessage(format, EmptySchema, {});
 
 /** Encodes any RPC's request message in the format's codec, without envelope. REST is not supported. */
 export function encodeMessage<Desc extends DescMessage>(

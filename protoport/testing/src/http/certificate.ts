@@ -1,10 +1,7 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
 /** A certificate and its key, both as PEM. */
-export interface Certificate {
-  readonly cert: string;
-  readonly key: string;
-}
+export type Certificate = { readonly cert: string; readonly key: string };
 
 // Object identifiers, in DER without tag and length.
 const ecdsaWithSha256 = Buffer.from("2a8648ce3d040302", "hex");

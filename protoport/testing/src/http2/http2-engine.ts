@@ -81,9 +81,7 @@ export function receiving(stream: Http2Stream, receiver: ReceiverParts = {}): St
 }
 
 /** A header section with only a status. */
-export function statusBlock(httpStatus: number): Uint8Array {
-  return encodeStatus(httpStatus);
-}
+export const statusBlock = (httpStatus: number): Uint8Array => encodeStatus(httpStatus);
 
 /** Responds with status 200 and a body. */
 export function answer(stream: Http2Stream, body: Uint8Array = new Uint8Array(0)): void {

@@ -25,14 +25,10 @@ export const getHeader: readonly Field[] = [
 export const getBlock: Buffer = headerBlock(getHeader);
 
 /** Returns the header for a request with a body. */
-export function postHeader(...more: readonly Field[]): Field[] {
-  return [[":method", "POST"], ...getHeader.slice(1), ...more];
-}
+export const postHeader = (...more: readonly Field[]): Field[] => [[":method", "POST"], ...getHeader.slice(1), ...more];
 
 /** Returns a complete request's frame. */
-export function whole(streamId: number): Frame {
-  return headersFrame(streamId, getHeader, frameFlag.endStream);
-}
+export const whole = (streamId: number): Frame => headersFrame(streamId, getHeader, frameFlag.endStream);
 
 /** Returns the header frame of a request whose body is pending. */
 export function begun(streamId: number, ...more: readonly Field[]): Frame {
@@ -57,14 +53,10 @@ export function windowUpdateFrame(streamId: number, increment: number): Frame {
 export const answered: StreamEnd = { kind: "responded", httpStatus: 200 };
 
 /** The stream was reset before a response. */
-export function resetWith(errorCode: ErrorCode): StreamEnd {
-  return { kind: "reset", httpStatus: 0, errorCode };
-}
+export const resetWith = (errorCode: ErrorCode): StreamEnd => ({ kind: "reset", httpStatus: 0, errorCode });
 
 /** The connection was closed with GOAWAY. */
-export function goAwayWith(errorCode: ErrorCode): StreamEnd {
-  return { kind: "go-away", httpStatus: 0, errorCode };
-}
+export const goAwayWith = (errorCode: ErrorCode): StreamEnd => ({ kind: "go-away", httpStatus: 0, errorCode });
 
 /** A field that makes {@link echoUnlessHeld} neither consume the body nor respond. */
 export const hold: Field = ["hold", "1"];

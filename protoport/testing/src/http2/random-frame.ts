@@ -51,14 +51,10 @@ const validResponses: typeof valid = [
 ];
 
 /** Returns a client frame's bytes. The frame is valid without other frames. One frame in twelve is corrupted. */
-export function randomFrame(dice: Dice): Buffer {
-  return corrupt(dice, dice.oneOf(streamIds), valid);
-}
+export const randomFrame = (dice: Dice): Buffer => corrupt(dice, dice.oneOf(streamIds), valid);
 
 /** Returns a server frame's bytes. One frame in twelve is corrupted. */
-export function randomResponseFrame(dice: Dice): Buffer {
-  return corrupt(dice, dice.oneOf(streamIds), validResponses);
-}
+export const randomResponseFrame = (dice: Dice): Buffer => corrupt(dice, dice.oneOf(streamIds), validResponses);
 
 function corrupt(dice: Dice, streamId: number, choices: typeof valid): Buffer {
   const made = dice.oneOf(choices)(dice, streamId);

@@ -15,11 +15,7 @@ export const compileCache: Readonly<Record<string, string>> = {
 };
 
 /** A program result. */
-export interface ProgramResult {
-  readonly exitCode: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+export type ProgramResult = { readonly exitCode: number | null; readonly stdout: string; readonly stderr: string };
 
 /** A program's working directory, environment and timeout. */
 export interface ProgramOptions {

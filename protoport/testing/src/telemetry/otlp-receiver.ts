@@ -88,13 +88,9 @@ function numberAt(bytes: Uint8Array, no: number): bigint {
   return typeof found === "bigint" ? found : 0n;
 }
 
-function hexAt(bytes: Uint8Array, no: number): string {
-  return Buffer.from(all(bytes, no)[0] ?? []).toString("hex");
-}
+const hexAt = (bytes: Uint8Array, no: number): string => Buffer.from(all(bytes, no)[0] ?? []).toString("hex");
 
-function textAt(bytes: Uint8Array, no: number): string {
-  return Buffer.from(all(bytes, no)[0] ?? []).toString();
-}
+const textAt = (bytes: Uint8Array, no: number): string => Buffer.from(all(bytes, no)[0] ?? []).toString();
 
 /** KeyValue has the fields key 1 and value 2. AnyValue has the fields string 1, bool 2 and int 3. */
 function attributesAt(bytes: Uint8Array, no: number): Record<string, unknown> {

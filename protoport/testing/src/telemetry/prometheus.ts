@@ -14,15 +14,10 @@ export interface QueryResponse {
   readonly data: { readonly result: readonly { readonly value: readonly [number, string] }[] };
 }
 
-interface AlertsResponse {
-  readonly data: { readonly alerts: readonly Alert[] };
-}
+type AlertsResponse = { readonly data: { readonly alerts: readonly Alert[] } };
 
 /** A pending or firing alert. */
-export interface Alert {
-  readonly state: string;
-  readonly labels: Readonly<Record<string, string>>;
-}
+export type Alert = { readonly state: string; readonly labels: Readonly<Record<string, string>> };
 
 /** A running Prometheus. */
 export interface Prometheus extends AsyncDisposable {
@@ -34,9 +29,7 @@ export interface Prometheus extends AsyncDisposable {
 }
 
 /** Shortens the rules' time ranges to seconds. */
-export function withShortTimes(rules: string): string {
-  return rules.replaceAll("for: 5m", "for: 2s").replaceAll("5m", "10s");
-}
+export const withShortTimes = (rules: string): string => rules.replaceAll("for: 5m", "for: 2s").replaceAll("5m", "10s");
 
 /** Starts a Prometheus that scrapes every second. @param change - modifies the deploy/prometheus rules */
 export async function startPrometheus(

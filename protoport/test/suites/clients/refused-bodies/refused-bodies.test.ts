@@ -22,23 +22,16 @@ interface Client {
 const built = toolsFolder("refused-bodies");
 const source = (name: string): string => join(import.meta.dirname, name);
 
+// oxfmt-ignore
 const clients: readonly Client[] = [
   { name: "Python's http.client", needs: ["python3"], command: ["python3", source("http_client.py")] },
   { name: "fetch", needs: [], command: [process.execPath, source("fetch.ts")] },
-  {
-    name: "Go's net/http",
-    needs: ["go"],
-    build: ["go", "build", "-o", join(built, "net-http"), source("net_http.go")],
-    command: [join(built, "net-http")],
-  },
+  { name: "Go's net/http", needs: ["go"], build: ["go", "build", "-o", join(built, "net-http"), source("net_http.go")],
+    command: [join(built, "net-http")] },
   { name: "curl", needs: ["curl"], command: ["sh", source("curl.sh")] },
   { name: "curl without Expect", needs: ["curl"], command: ["sh", source("curl.sh"), "-H", "Expect:"] },
-  {
-    name: "Java's HttpClient",
-    needs: ["java", "javac"],
-    build: ["javac", "-d", built, source("JavaHttpClient.java")],
-    command: ["java", "-cp", built, "JavaHttpClient"],
-  },
+  { name: "Java's HttpClient", needs: ["java", "javac"], build: ["javac", "-d", built, source("JavaHttpClient.java")],
+    command: ["java", "-cp", built, "JavaHttpClient"] },
 ];
 
 const mebibyte = 1024 * 1024;
@@ -51,20 +44,15 @@ const tooLarge = {
   admitted: true,
   httpStatus: 413,
 };
+// oxfmt-ignore
 const rows = [
   { ...tooLarge, mebibytes: 5 },
   { ...tooLarge, mebibytes: 8 },
   { ...tooLarge, mebibytes: 32 },
   { ...tooLarge, what: "a body without a credential", mebibytes: 8, admitted: false, httpStatus: 401 },
   { ...tooLarge, what: "a body with a wrong method", mebibytes: 8, method: "PUT", httpStatus: 405 },
-  {
-    ...tooLarge,
-    what: "a body with a wrong content type",
-    mebibytes: 8,
-    path: waterBedProcedure,
-    type: "text/plain",
-    httpStatus: 415,
-  },
+  { ...tooLarge, what: "a body with a wrong content type", mebibytes: 8, path: waterBedProcedure, type: "text/plain",
+    httpStatus: 415 },
 ];
 
 const times = 8;

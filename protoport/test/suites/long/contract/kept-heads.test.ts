@@ -112,15 +112,9 @@ function withoutDate(response: string): string {
 }
 
 /** Returns whether the connection stays open after a response. */
-function staysOpen(response: string): boolean {
-  return !response.includes("\r\nconnection: close\r\n");
-}
+const staysOpen = (response: string): boolean => !response.includes("\r\nconnection: close\r\n");
 
-interface Difference {
-  readonly request: string;
-  readonly got: string;
-  readonly want: string;
-}
+type Difference = { readonly request: string; readonly got: string; readonly want: string };
 
 /** Sends requests one after another, sometimes pipelined or split, and returns the unexpected responses. */
 async function exchangeRequests(dice: Dice, count: number): Promise<Difference[]> {
