@@ -20,9 +20,7 @@ const functions = {
 
 const command = "only the command has it";
 
-function toKebab(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-}
+const toKebab = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** Plant store variables whose name differs from that of their setting in code, each with the reason. */
 const variableDifferences: Readonly<Record<string, string>> = {

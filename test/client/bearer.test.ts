@@ -32,15 +32,15 @@ test.each(["", "secret-token\n"])("bearer refuses the invalid token %j without q
 
 const unavailable = new ConnectError("the provider is unavailable", Code.Unavailable);
 
-test.each<{ name: string; token: () => string | Promise<string> }>([
-  {
-    name: "throws",
-    token: () => {
+test.each<[name: string, token: () => string | Promise<string>]>([
+  [
+    "throws",
+    () => {
       throw unavailable;
     },
-  },
-  { name: "rejects", token: () => Promise.reject(unavailable) },
-])("a token function that $name makes the call fail with its error", async ({ token }) => {
+  ],
+  ["rejects", () => Promise.reject(unavailable)],
+])("a token function that %s makes the call fail with its error", async (_name, token) => {
   await expect(deletePlant(1n, token)).rejects.toBe(unavailable);
 });
 

@@ -97,12 +97,7 @@ function failing(code: Code): PlantStore {
 }
 
 test.each([
-  {
-    store: openMemoryStore(),
-    token: tokens.unknown,
-    code: "UNAUTHENTICATED",
-    want: "the token is not valid",
-  },
+  { store: openMemoryStore(), token: tokens.unknown, code: "UNAUTHENTICATED", want: "the token is not valid" },
   {
     store: openMemoryStore(),
     token: tokens.narrow,

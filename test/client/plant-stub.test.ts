@@ -40,59 +40,41 @@ test("a call with an unknown token fails with UNAUTHENTICATED", async () => {
   expect(await deletePlant(tokens.unknown, 1n)).toBe(status.UNAUTHENTICATED);
 });
 
-test.each<{ name: string; token: () => string | Promise<string> }>([
-  {
-    name: "throws",
-    token: () => {
+test.each<[name: string, token: () => string | Promise<string>]>([
+  [
+    "throws",
+    () => {
       throw new Error("the provider is unavailable");
     },
-  },
-  { name: "rejects", token: () => Promise.reject(new Error("the provider is unavailable")) },
-  { name: "returns an invalid token", token: () => "token\n" },
-  { name: "resolves with an invalid token", token: () => Promise.resolve("token\n") },
-])("if the token function $name, the call fails without a request", async ({ token }) => {
+  ],
+  ["rejects", () => Promise.reject(new Error("the provider is unavailable"))],
+  ["returns an invalid token", () => "token\n"],
+  ["resolves with an invalid token", () => Promise.resolve("token\n")],
+])("if the token function %s, the call fails without a request", async (_name, token) => {
   const { store, attempts } = countingStore(() => Promise.resolve(true));
   const code = await deletePlant(token, 1n, store);
   expect({ code, attempts: attempts() }).toEqual({ code: status.UNAUTHENTICATED, attempts: 0 });
 });
 
-test.each<{ name: string; respond: (attempt: number) => Promise<boolean>; want: { code: status; attempts: number } }>([
-  {
-    name: "the client retries while the store is unavailable",
-    respond: (attempt) => (attempt < 3 ? Promise.reject(unavailable()) : Promise.resolve(true)),
-    want: { code: status.OK, attempts: 3 },
-  },
-  {
-    name: "the client stops after four attempts with an unavailable store",
-    respond: () => Promise.reject(unavailable()),
-    want: { code: status.UNAVAILABLE, attempts: 4 },
-  },
-  {
-    name: "the client does not retry NOT_FOUND",
-    respond: () => Promise.resolve(false),
-    want: { code: status.NOT_FOUND, attempts: 1 },
-  },
-  {
-    name: "the client retries while the queue of the store is full",
-    respond: (attempt) => (attempt < 3 ? Promise.reject(full()) : Promise.resolve(true)),
-    want: { code: status.OK, attempts: 3 },
-  },
-  {
-    name: "the client stops after four attempts with a full queue",
-    respond: () => Promise.reject(full()),
-    want: { code: status.RESOURCE_EXHAUSTED, attempts: 4 },
-  },
-  {
-    name: "the client does not retry when the server's pushback forbids it",
-    respond: () => Promise.reject(full("-1")),
-    want: { code: status.RESOURCE_EXHAUSTED, attempts: 1 },
-  },
-  {
-    name: "the client does not retry INTERNAL",
-    respond: () => Promise.reject(new Error("a bug")),
-    want: { code: status.INTERNAL, attempts: 1 },
-  },
-])("$name", async ({ respond, want }) => {
+test.each<[name: string, respond: (attempt: number) => Promise<boolean>, want: { code: status; attempts: number }]>(
+  // oxfmt-ignore
+  [
+    ["the client retries while the store is unavailable",
+      (attempt) => (attempt < 3 ? Promise.reject(unavailable()) : Promise.resolve(true)),
+      { code: status.OK, attempts: 3 }],
+    ["the client stops after four attempts with an unavailable store", () => Promise.reject(unavailable()),
+      { code: status.UNAVAILABLE, attempts: 4 }],
+    ["the client does not retry NOT_FOUND", () => Promise.resolve(false), { code: status.NOT_FOUND, attempts: 1 }],
+    ["the client retries while the queue of the store is full",
+      (attempt) => (attempt < 3 ? Promise.reject(full()) : Promise.resolve(true)), { code: status.OK, attempts: 3 }],
+    ["the client stops after four attempts with a full queue", () => Promise.reject(full()),
+      { code: status.RESOURCE_EXHAUSTED, attempts: 4 }],
+    ["the client does not retry when the server's pushback forbids it", () => Promise.reject(full("-1")),
+      { code: status.RESOURCE_EXHAUSTED, attempts: 1 }],
+    ["the client does not retry INTERNAL", () => Promise.reject(new Error("a bug")),
+      { code: status.INTERNAL, attempts: 1 }],
+  ],
+)("%s", async (_name, respond, want) => {
   const { store, attempts } = countingStore(respond);
   expect({ code: await deletePlant(tokens.good, 1n, store), attempts: attempts() }).toEqual(want);
 });
@@ -135,10 +117,7 @@ test("the client retries a call with the same idempotency key", async () => {
   expect(first).toMatch(/^:[0-9a-f-]{36}$/);
 });
 
-interface CountingStore {
-  readonly store: PlantStore;
-  readonly attempts: () => number;
-}
+type CountingStore = { readonly store: PlantStore; readonly attempts: () => number };
 
 function countingStore(respond: (attempt: number) => Promise<boolean>): CountingStore {
   let attempts = 0;

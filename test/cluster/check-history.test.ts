@@ -11,9 +11,7 @@ function call(name: string, outcome: Outcome, startedMs: number = 0, endedMs: nu
   return { name, plant: 1, outcome, startedMs, endedMs };
 }
 
-function history(...calls: readonly Call[]): History {
-  return { created: new Set([1]), perhapsCreated: new Set(), calls };
-}
+const history = (...calls: readonly Call[]): History => ({ created: new Set([1]), perhapsCreated: new Set(), calls });
 
 const kept: FinalTables = { plants: new Set([1]), records: [] };
 
@@ -31,28 +29,23 @@ test.each<[name: string, calls: Call[], tables: FinalTables]>([
   expect(checkHistory(history(...calls), tables)).toEqual({ lost: [], doubled: [], wrong: [] });
 });
 
-test.each<[name: string, calls: Call[], tables: FinalTables, kind: "lost" | "doubled" | "wrong"]>([
-  ["a deleted plant exists again", [call("a", "deleted")], kept, "lost"],
-  ["a missing plant has no record", [], deletedBy(), "lost"],
+test.each<[name: string, calls: Call[], tables: FinalTables, kind: "lost" | "doubled" | "wrong"]>(
+  // oxfmt-ignore
   [
-    "a plant with a deletion record exists",
-    [call("a", "deleted")],
-    { ...deletedBy("a"), plants: new Set([1]) },
-    "lost",
+    ["a deleted plant exists again", [call("a", "deleted")], kept, "lost"],
+    ["a missing plant has no record", [], deletedBy(), "lost"],
+    ["a plant with a deletion record exists", [call("a", "deleted")], { ...deletedBy("a"), plants: new Set([1]) },
+      "lost"],
+    ["a plant has two records", [call("a", "deleted"), call("b", "unknown")], deletedBy("a", "b"), "doubled"],
+    ["a record names an unknown call", [], deletedBy("x"), "doubled"],
+    ["two calls report a deletion", [call("a", "deleted"), call("b", "deleted", 5)], deletedBy("a"), "wrong"],
+    ["an existing plant is reported as missing", [call("a", "not found")], kept, "wrong"],
+    ["a plant is reported as missing before its deletion", [call("a", "not found"), call("b", "deleted", 5)],
+      deletedBy("b"), "wrong"],
+    ["a call deletes the plant but reports it as missing", [call("a", "not found")], deletedBy("a"), "wrong"],
+    ["a refused call deletes the plant", [call("a", "refused")], deletedBy("a"), "wrong"],
   ],
-  ["a plant has two records", [call("a", "deleted"), call("b", "unknown")], deletedBy("a", "b"), "doubled"],
-  ["a record names an unknown call", [], deletedBy("x"), "doubled"],
-  ["two calls report a deletion", [call("a", "deleted"), call("b", "deleted", 5)], deletedBy("a"), "wrong"],
-  ["an existing plant is reported as missing", [call("a", "not found")], kept, "wrong"],
-  [
-    "a plant is reported as missing before its deletion",
-    [call("a", "not found"), call("b", "deleted", 5)],
-    deletedBy("b"),
-    "wrong",
-  ],
-  ["a call deletes the plant but reports it as missing", [call("a", "not found")], deletedBy("a"), "wrong"],
-  ["a refused call deletes the plant", [call("a", "refused")], deletedBy("a"), "wrong"],
-])("if %s, checkHistory reports a violation", (_, calls, tables, kind) => {
+)("if %s, checkHistory reports a violation", (_, calls, tables, kind) => {
   expect(checkHistory(history(...calls), tables)).toMatchObject({ [kind]: [expect.any(String)] });
 });
 

@@ -39,10 +39,7 @@ const incompleteCalls: readonly { readonly name: string; readonly frames: readon
   { name: "half a prefix", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 3))] },
   { name: "its prefix", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 5))] },
   { name: "half a message", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant).subarray(0, 6))] },
-  {
-    name: "a message without END_STREAM",
-    frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant))],
-  },
+  { name: "a message without END_STREAM", frames: [headersFrame(1, header), dataFrame(1, envelopeOf(slowPlant))] },
 ];
 
 describe("a cancelled call", () => {

@@ -243,13 +243,9 @@ describe("a hostile credential", () => {
   );
 
   test.each([
-    { name: "the query", path: (token: string) => `/plants/7?access_token=${token}`, body: undefined },
-    {
-      name: "a form in the body",
-      path: () => "/plants/7",
-      body: (token: string) => Buffer.from(`access_token=${token}`),
-    },
-  ])("in $name is ignored, even if it is a valid token (RFC 6750 §2.2, §2.3)", async ({ path, body }) => {
+    ["the query", (token: string) => `/plants/7?access_token=${token}`, undefined],
+    ["a form in the body", () => "/plants/7", (token: string) => Buffer.from(`access_token=${token}`)],
+  ])("in %s is ignored, even if it is a valid token (RFC 6750 §2.2, §2.3)", async (_name, path, body) => {
     const token = await provider.sign();
     const contentType: Field = ["content-type", "application/x-www-form-urlencoded"];
     const request = {
@@ -274,10 +270,7 @@ const insufficient: Want = {
   },
 };
 
-interface ClientTransport {
-  readonly protocol: string;
-  readonly openTransport: (baseUrl: string) => Transport;
-}
+type ClientTransport = { readonly protocol: string; readonly openTransport: (baseUrl: string) => Transport };
 
 const transports: readonly ClientTransport[] = [
   { protocol: "gRPC", openTransport: (baseUrl) => createGrpcTransport({ baseUrl }) },
@@ -326,11 +319,7 @@ describe.each(["admit", "interceptor"] as const)("a hostile credential checked o
         code: error.code,
         message: error.rawMessage,
         challenge: error.metadata.get("www-authenticate"),
-      }).toEqual({
-        code: Code.Unauthenticated,
-        message: want.message,
-        challenge: want.fields?.["www-authenticate"],
-      });
+      }).toEqual({ code: Code.Unauthenticated, message: want.message, challenge: want.fields?.["www-authenticate"] });
     },
   );
 

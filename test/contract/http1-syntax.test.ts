@@ -8,11 +8,7 @@ import { expectedRecord, actualResponse } from "./expected-response.ts";
 import { heldRows, usesHandler } from "../../protoport/testing/src/gateway/test-gateway.ts";
 
 /** A refusal with the error record. */
-interface Refusal {
-  readonly httpStatus: number;
-  readonly error: number;
-  readonly message: string;
-}
+type Refusal = { readonly httpStatus: number; readonly error: number; readonly message: string };
 
 interface TestCase {
   readonly name: string;
@@ -266,23 +262,13 @@ const fieldCases: readonly TestCase[] = [
 ];
 
 /** Requests that a server of node accepts, never responds to, or keeps the connection open after. */
+// oxfmt-ignore
 const differentOnNode: readonly string[] = [
-  "two spaces before the target",
-  "a line feed before the method",
-  "17 empty lines before the request",
-  "CONNECT",
-  "a later minor version",
-  "the latest minor version",
-  "HTTP/0.9",
-  "HTTP/2.0 as text",
-  "HTTP/1.0 with connection: keep-alive",
-  "an incomplete URL over the limit",
-  "a field over the limit",
-  "an unknown expectation",
-  "a chunk with a size of 14 digits",
-  "a chunk with an extension without a value",
-  "several chunk extensions over the limit in total",
-  "a trailer section over the limit",
+  "two spaces before the target", "a line feed before the method", "17 empty lines before the request", "CONNECT",
+  "a later minor version", "the latest minor version", "HTTP/0.9", "HTTP/2.0 as text",
+  "HTTP/1.0 with connection: keep-alive", "an incomplete URL over the limit", "a field over the limit",
+  "an unknown expectation", "a chunk with a size of 14 digits", "a chunk with an extension without a value",
+  "several chunk extensions over the limit in total", "a trailer section over the limit",
   "an incomplete trailer section over the limit",
 ];
 const testCases = heldRows([...targetCases, ...hostCases, ...bodyCases, ...fieldCases], differentOnNode);

@@ -5,11 +5,7 @@ import { frameFlag, headersFrame, openFrames, type StreamEnd } from "../../proto
 import { heldRows } from "../../protoport/testing/src/gateway/test-gateway.ts";
 import { authorized, startPlantServer } from "../support/server/plant-server.ts";
 
-interface TestCase {
-  readonly name: string;
-  readonly header: readonly Field[];
-  readonly want: StreamEnd;
-}
+type TestCase = { readonly name: string; readonly header: readonly Field[]; readonly want: StreamEnd };
 
 const deleted: StreamEnd = { kind: "responded", httpStatus: 204 };
 const refused: StreamEnd = { kind: "responded", httpStatus: 400 };
@@ -23,6 +19,7 @@ function header(changed: Readonly<Record<string, string | undefined>>, ...more: 
   return [...fields, authorized, ...more];
 }
 
+// oxfmt-ignore
 const testCases: readonly TestCase[] = [
   { name: "only valid fields", header: header({}), want: deleted },
   { name: "Host instead of :authority", header: header({ ":authority": undefined }, ["host", "x"]), want: deleted },
@@ -32,11 +29,8 @@ const testCases: readonly TestCase[] = [
   { name: "an authority with a truncated IPv6 address", header: header({ ":authority": "[::1" }), want: refused },
   { name: "a fragment in the path", header: header({ ":path": "/plants/7#x" }), want: refused },
   { name: "UTF-8 in the path", header: header({ ":path": "/plants/\xd9\xa7" }), want: refused },
-  {
-    name: "the method CONNECT",
-    header: header({ ":method": "CONNECT", ":path": undefined, ":scheme": undefined }),
-    want: refused,
-  },
+  { name: "the method CONNECT", header: header({ ":method": "CONNECT", ":path": undefined, ":scheme": undefined }),
+    want: refused },
 
   { name: "neither :authority nor Host", header: header({ ":authority": undefined }), want: malformed },
   { name: "an empty authority", header: header({ ":authority": "" }), want: malformed },
@@ -53,11 +47,8 @@ const testCases: readonly TestCase[] = [
   { name: "no method", header: header({ ":method": undefined }), want: malformed },
   { name: "a method with a space", header: header({ ":method": "DELETE NOW" }), want: malformed },
   { name: "two paths", header: [[":path", "/plants/8"], ...header({})], want: malformed },
-  {
-    name: "a pseudo-header field after the others",
-    header: [...header({ ":scheme": undefined }), [":scheme", "http"]],
-    want: malformed,
-  },
+  { name: "a pseudo-header field after the others", header: [...header({ ":scheme": undefined }), [":scheme", "http"]],
+    want: malformed },
   { name: "an unknown pseudo-header field", header: header({ ":plant": "7" }), want: malformed },
   { name: "the pseudo-header field :status", header: header({ ":status": "200" }), want: malformed },
   { name: "a field in upper case", header: header({}, ["X-Plant", "7"]), want: malformed },

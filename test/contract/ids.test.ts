@@ -8,16 +8,9 @@ import { wiresWithTools } from "../../protoport/testing/src/gateway/wire-format.
 import { deletePlantRequest } from "../support/plants/delete-plant.ts";
 
 /** Ids that would change if they were converted to an inexact number. */
+// oxfmt-ignore
 const exactIds = [
-  0n,
-  -1n,
-  1n,
-  2n ** 53n - 1n,
-  2n ** 53n,
-  2n ** 53n + 1n,
-  -(2n ** 53n) - 1n,
-  2n ** 63n - 1n,
-  -(2n ** 63n),
+  0n, -1n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n),
 ];
 
 const testCases = wiresWithTools.flatMap((wire) =>

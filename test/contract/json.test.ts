@@ -51,28 +51,17 @@ const fieldCases: readonly TestCase[] = [
   { name: "__proto__", text: '{"__proto__":{"id":"7"}}', want: 'unknown field "__proto__"' },
 ];
 
+// oxfmt-ignore
 const syntaxCases: readonly TestCase[] = [
   { name: "a repeated id", text: '{"id":"7","id":"8"}', want: "id: is set more than once" },
-  {
-    name: "an empty body",
-    text: "",
-    want: "not valid JSON: expected an object, got the end of the text at character 1",
-  },
-  {
-    name: "a byte order mark",
-    text: '\ufeff{"id":"7"}',
-    want: 'not valid JSON: expected an object, got "\ufeff" at character 1',
-  },
-  {
-    name: "a second object",
-    text: '{"id":"7"}{"id":"8"}',
-    want: 'not valid JSON: expected the end of the text, got "{" at character 11',
-  },
-  {
-    name: "a lone surrogate",
-    text: '{"id":"\\ud800"}',
-    want: "id: not valid JSON: lone surrogate in a string at character 8",
-  },
+  { name: "an empty body", text: "",
+    want: "not valid JSON: expected an object, got the end of the text at character 1" },
+  { name: "a byte order mark", text: '\ufeff{"id":"7"}',
+    want: 'not valid JSON: expected an object, got "\ufeff" at character 1' },
+  { name: "a second object", text: '{"id":"7"}{"id":"8"}',
+    want: 'not valid JSON: expected the end of the text, got "{" at character 11' },
+  { name: "a lone surrogate", text: '{"id":"\\ud800"}',
+    want: "id: not valid JSON: lone surrogate in a string at character 8" },
   { name: "bytes that are not UTF-8", text: Buffer.from('{"id":"7\xff"}', "latin1"), want: notUtf8 },
   { name: "deeply nested objects", text: '{"x":'.repeat(10_000), want: "nested deeper than 100 levels" },
 ];

@@ -60,6 +60,7 @@ const post = (path: string, header: readonly Field[], body: Uint8Array = message
 });
 
 /** Paths without an operation. */
+// oxfmt-ignore
 const unknownPathCases: readonly NoCallTestCase[] = [
   ...["application/grpc", "application/grpc+proto", "application/grpc+json"].map((contentType): NoCallTestCase => ({
     name: `an unknown RPC is unimplemented for ${contentType}`,
@@ -86,30 +87,16 @@ const unknownPathCases: readonly NoCallTestCase[] = [
     request: post(path, [type(contentType)]),
     want: trailersOnly("application/grpc", 12, nothingHere),
   })),
-  {
-    name: "an unknown RPC is unimplemented for Connect",
-    caller: "connect-json",
+  { name: "an unknown RPC is unimplemented for Connect", caller: "connect-json",
     request: post(noProcedure, [type("application/json"), connectVersion], Buffer.from("{}")),
-    want: connectError(404, "unimplemented", nothingHere),
-  },
-  {
-    name: "a Connect stream without a version is not treated as REST",
-    caller: "connect-json",
+    want: connectError(404, "unimplemented", nothingHere) },
+  { name: "a Connect stream without a version is not treated as REST", caller: "connect-json",
     request: post(noProcedure, [type("application/connect+json")]),
-    want: connectError(404, "unimplemented", nothingHere),
-  },
-  {
-    name: "JSON without a Connect version is treated as REST",
-    caller: "rest",
-    request: post(noProcedure, [type("application/json")], Buffer.from("{}")),
-    want: record(404, 5, nothingHere),
-  },
-  {
-    name: "an unknown path gets the error record for any body",
-    caller: "rest",
-    request: post("/forest", [type("text/html")], Buffer.from("<p>")),
-    want: record(404, 5, nothingHere),
-  },
+    want: connectError(404, "unimplemented", nothingHere) },
+  { name: "JSON without a Connect version is treated as REST", caller: "rest",
+    request: post(noProcedure, [type("application/json")], Buffer.from("{}")), want: record(404, 5, nothingHere) },
+  { name: "an unknown path gets the error record for any body", caller: "rest",
+    request: post("/forest", [type("text/html")], Buffer.from("<p>")), want: record(404, 5, nothingHere) },
 ];
 
 /** Methods other than DELETE on the operation's path. */
@@ -130,6 +117,7 @@ const plantMethodCases: readonly NoCallTestCase[] = [
 }));
 
 /** An unknown method, on paths with and without other methods. */
+// oxfmt-ignore
 const unknownMethodCases: readonly NoCallTestCase[] = [
   ...["/plants/7", "/forest", deletePlantProcedure].map((path): NoCallTestCase => ({
     name: `PURGE ${path} is not implemented`,
@@ -137,18 +125,12 @@ const unknownMethodCases: readonly NoCallTestCase[] = [
     request: { httpMethod: "PURGE", path, header: [] },
     want: record(501, 12, "PURGE is not supported by this server"),
   })),
-  {
-    name: "PURGE is not implemented over Connect",
-    caller: "connect-json",
+  { name: "PURGE is not implemented over Connect", caller: "connect-json",
     request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [connectVersion] },
-    want: connectError(501, "unimplemented", "PURGE is not supported by this server"),
-  },
-  {
-    name: "PURGE is not implemented over gRPC",
-    caller: "grpc",
+    want: connectError(501, "unimplemented", "PURGE is not supported by this server") },
+  { name: "PURGE is not implemented over gRPC", caller: "grpc",
     request: { httpMethod: "PURGE", path: deletePlantProcedure, header: [type("application/grpc")] },
-    want: record(501, 12, "PURGE is not supported by this server"),
-  },
+    want: record(501, 12, "PURGE is not supported by this server") },
 ];
 
 /** Methods other than POST on the RPC's path. */
@@ -181,6 +163,7 @@ const methodCases: readonly NoCallTestCase[] = ["GET", "PUT", "DELETE", "PATCH",
 );
 
 /** Content types that the RPC does not support. */
+// oxfmt-ignore
 const contentTypeCases: readonly NoCallTestCase[] = [
   ...["text/plain", "application/xml", "application/protobuf", "json"].map((contentType): NoCallTestCase => ({
     name: `${contentType} is not a supported content type`,
@@ -188,52 +171,28 @@ const contentTypeCases: readonly NoCallTestCase[] = [
     request: post(deletePlantProcedure, [type(contentType)]),
     want: record(400, 3, unsupported(contentType)),
   })),
-  {
-    name: "the form content type of curl -d is refused with a hint to --json",
-    caller: "rest",
+  { name: "the form content type of curl -d is refused with a hint to --json", caller: "rest",
     request: post(deletePlantProcedure, [type("application/x-www-form-urlencoded")]),
-    want: record(400, 3, `${unsupported("application/x-www-form-urlencoded")}; with curl, use --json to send JSON`),
-  },
-  {
-    name: "JSON in another charset than UTF-8 is refused",
-    caller: "rest",
-    request: post(
+    want: record(400, 3, `${unsupported("application/x-www-form-urlencoded")}; with curl, use --json to send JSON`) },
+  { name: "JSON in another charset than UTF-8 is refused", caller: "rest", request: post(
       deletePlantProcedure,
       [type("application/json; charset=utf-16")],
       Buffer.from('{"id":"7"}', "utf16le"),
-    ),
-    want: record(400, 3, unsupported("application/json; charset=utf-16")),
-  },
-  {
-    name: "a missing content type is refused",
-    caller: "rest",
-    request: post(deletePlantProcedure, []),
-    want: record(400, 3, "the content type is missing"),
-  },
-  {
-    name: "Connect refuses text",
-    caller: "connect-json",
+    ), want: record(400, 3, unsupported("application/json; charset=utf-16")) },
+  { name: "a missing content type is refused", caller: "rest", request: post(deletePlantProcedure, []),
+    want: record(400, 3, "the content type is missing") },
+  { name: "Connect refuses text", caller: "connect-json",
     request: post(deletePlantProcedure, [type("text/plain"), connectVersion]),
-    want: connectError(415, "invalid_argument", unsupported("text/plain")),
-  },
-  {
-    name: "a unary RPC refuses the content type of Connect streams",
-    caller: "connect-json",
+    want: connectError(415, "invalid_argument", unsupported("text/plain")) },
+  { name: "a unary RPC refuses the content type of Connect streams", caller: "connect-json",
     request: post(deletePlantProcedure, [type("application/connect+proto"), connectVersion]),
-    want: connectError(415, "invalid_argument", unsupported("application/connect+proto")),
-  },
-  {
-    name: "gRPC refuses an unknown codec",
-    caller: "grpc",
+    want: connectError(415, "invalid_argument", unsupported("application/connect+proto")) },
+  { name: "gRPC refuses an unknown codec", caller: "grpc",
     request: post(deletePlantProcedure, [type("application/grpc+unheard-of")]),
-    want: trailersOnly("application/grpc", 3, unsupported("application/grpc+unheard-of")),
-  },
-  {
-    name: "gRPC-Web refuses an unknown codec",
-    caller: "grpc-web",
+    want: trailersOnly("application/grpc", 3, unsupported("application/grpc+unheard-of")) },
+  { name: "gRPC-Web refuses an unknown codec", caller: "grpc-web",
     request: post(deletePlantProcedure, [type("application/grpc-web+unheard-of")]),
-    want: webTrailers("application/grpc-web", 3, unsupported("application/grpc-web+unheard-of")),
-  },
+    want: webTrailers("application/grpc-web", 3, unsupported("application/grpc-web+unheard-of")) },
 ];
 
 /**

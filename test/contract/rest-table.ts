@@ -10,11 +10,7 @@ export interface RestTestCase {
 }
 
 /** A DELETE with only a credential in the header by default. */
-export interface RestRequest {
-  readonly path: string;
-  readonly header?: readonly Field[];
-  readonly body?: string;
-}
+export type RestRequest = { readonly path: string; readonly header?: readonly Field[]; readonly body?: string };
 
 /** The HTTP status, and the error record if there is one. */
 export interface RestWant {
@@ -42,6 +38,7 @@ const noBody = invalid("this operation does not accept a body");
 // protoport/conformance/cases/ cover the spellings.
 
 /** Path spellings. */
+// oxfmt-ignore
 export const pathCases: readonly RestTestCase[] = [
   { name: "a canonical id is accepted", request: { path: "/plants/7" }, want: deleted },
   { name: "an escaped digit is decoded", request: { path: "/plants/%37" }, want: deleted },
@@ -55,28 +52,15 @@ export const pathCases: readonly RestTestCase[] = [
   { name: "a zero byte does not terminate the id", request: { path: "/plants/7%00" }, want: badId("7\u0000") },
   { name: "an id has no plus sign", request: { path: "/plants/+7" }, want: badId("+7") },
   { name: "minus zero is not canonical", request: { path: "/plants/-0" }, want: badId("-0") },
-  {
-    name: "a negative id is accepted",
-    request: { path: "/plants/-7" },
-    want: { httpStatus: 400, record: { error: 5, message: "plant -7 not found" } },
-  },
+  { name: "a negative id is accepted", request: { path: "/plants/-7" },
+    want: { httpStatus: 400, record: { error: 5, message: "plant -7 not found" } } },
   { name: "a word is not an id", request: { path: "/plants/abc" }, want: badId("abc") },
   { name: "2^63 is too large", request: { path: "/plants/9223372036854775808" }, want: badId("9223372036854775808") },
-  {
-    name: "2^64 + 7 does not wrap around to 7",
-    request: { path: "/plants/18446744073709551623" },
-    want: badId("18446744073709551623"),
-  },
-  {
-    name: "a thousand digits are not an id",
-    request: { path: `/plants/${"7".repeat(1_000)}` },
-    want: badId(`${"7".repeat(64)}…`),
-  },
-  {
-    name: "an unknown verb is part of the id",
-    request: { path: "/plants/7:undelete" },
-    want: badId("7:undelete"),
-  },
+  { name: "2^64 + 7 does not wrap around to 7", request: { path: "/plants/18446744073709551623" },
+    want: badId("18446744073709551623") },
+  { name: "a thousand digits are not an id", request: { path: `/plants/${"7".repeat(1_000)}` },
+    want: badId(`${"7".repeat(64)}…`) },
+  { name: "an unknown verb is part of the id", request: { path: "/plants/7:undelete" }, want: badId("7:undelete") },
   { name: "an escaped slash does not end the segment", request: { path: "/plants/7%2F8" }, want: badId("7/8") },
   { name: "an escape is decoded once", request: { path: "/plants/%2537" }, want: badId("%37") },
 
@@ -94,78 +78,47 @@ export const pathCases: readonly RestTestCase[] = [
   { name: "a path with a trailing slash is not found", request: { path: "/plants/7/" }, want: nothingHere },
   { name: "a path with another segment is not found", request: { path: "/plants/7/8" }, want: nothingHere },
   { name: "a path with an empty first segment is not found", request: { path: "//plants/7" }, want: nothingHere },
-  {
-    name: "a path with an empty segment in the middle is not found",
-    request: { path: "/plants//7" },
-    want: nothingHere,
-  },
+  { name: "a path with an empty segment in the middle is not found", request: { path: "/plants//7" },
+    want: nothingHere },
   { name: "a path is case-sensitive", request: { path: "/Plants/7" }, want: nothingHere },
   { name: "a path with a segment of one dot is not found", request: { path: "/plants/./7" }, want: nothingHere },
   { name: "a path with a segment of two dots is not found", request: { path: "/x/../plants/7" }, want: nothingHere },
-  {
-    name: "a path with an escaped segment of two dots is not found",
-    request: { path: "/x/%2e%2E/plants/7" },
-    want: nothingHere,
-  },
+  { name: "a path with an escaped segment of two dots is not found", request: { path: "/x/%2e%2E/plants/7" },
+    want: nothingHere },
   { name: "a path with a backslash is not found", request: { path: "/plants\\7" }, want: nothingHere },
   { name: "the path of another service is not found", request: { path: "/trees/7" }, want: nothingHere },
 ];
 
 /** Queries and bodies in addition to the path. */
+// oxfmt-ignore
 export const extraCases: readonly RestTestCase[] = [
   { name: "a query does not override the path", request: { path: "/plants/7?id=8" }, want: pathBound },
   { name: "a query that repeats the path is refused", request: { path: "/plants/7?id=7" }, want: pathBound },
-  {
-    name: "a query with an invalid value for the field of the path is refused",
-    request: { path: "/plants/7?id=abc" },
-    want: pathBound,
-  },
+  { name: "a query with an invalid value for the field of the path is refused", request: { path: "/plants/7?id=abc" },
+    want: pathBound },
   { name: "an unknown query parameter is refused", request: { path: "/plants/7?x=1" }, want: unknown("x") },
-  {
-    name: "several unknown query parameters are all named",
-    request: { path: "/plants/7?x=1&y&%7A=2" },
-    want: unknown("x", "y", "z"),
-  },
+  { name: "several unknown query parameters are all named", request: { path: "/plants/7?x=1&y&%7A=2" },
+    want: unknown("x", "y", "z") },
   { name: "a Google system parameter is refused", request: { path: "/plants/7?$alt=json" }, want: unknown("$alt") },
-  {
-    name: "a bad escape in the query is refused",
-    request: { path: "/plants/7?x=%zz" },
-    want: invalid('query parameter "x=%zz" is malformed'),
-  },
+  { name: "a bad escape in the query is refused", request: { path: "/plants/7?x=%zz" },
+    want: invalid('query parameter "x=%zz" is malformed') },
   { name: "a query parameter without a name is refused", request: { path: "/plants/7?=1" }, want: unknown("") },
-  {
-    name: "the query parameter __proto__ is refused",
-    request: { path: "/plants/7?__proto__=1" },
-    want: unknown("__proto__"),
-  },
+  { name: "the query parameter __proto__ is refused", request: { path: "/plants/7?__proto__=1" },
+    want: unknown("__proto__") },
 
-  {
-    name: "a body does not override the path",
-    request: { path: "/plants/7", header: [["content-type", "application/json"]], body: '{"id":"9"}' },
-    want: noBody,
-  },
-  {
-    name: "an empty JSON object is refused",
-    request: { path: "/plants/7", header: [["content-type", "application/json"]], body: "{}" },
-    want: noBody,
-  },
-  {
-    name: "a text body is refused",
-    request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "7" },
-    want: noBody,
-  },
+  { name: "a body does not override the path",
+    request: { path: "/plants/7", header: [["content-type", "application/json"]], body: '{"id":"9"}' }, want: noBody },
+  { name: "an empty JSON object is refused",
+    request: { path: "/plants/7", header: [["content-type", "application/json"]], body: "{}" }, want: noBody },
+  { name: "a text body is refused", request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "7" },
+    want: noBody },
   { name: "a body without a content type is refused", request: { path: "/plants/7", body: "7" }, want: noBody },
   { name: "a body of one space is refused", request: { path: "/plants/7", body: " " }, want: noBody },
-  {
-    name: "an invalid compressed body is refused",
+  { name: "an invalid compressed body is refused",
     request: { path: "/plants/7", header: [["content-encoding", "gzip"]], body: "\x1f\x8b" },
-    want: invalid("the message is not valid gzip"),
-  },
-  {
-    name: "an empty body with any content type is accepted",
-    request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "" },
-    want: deleted,
-  },
+    want: invalid("the message is not valid gzip") },
+  { name: "an empty body with any content type is accepted",
+    request: { path: "/plants/7", header: [["content-type", "text/plain"]], body: "" }, want: deleted },
 ];
 
 /** Returns the HTTP request. */

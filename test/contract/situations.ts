@@ -75,15 +75,9 @@ export const credentialMissing: Want = {
   errorCode: "ERR_CREDENTIAL_MISSING",
   fields: { "www-authenticate": challenge },
 };
+// oxfmt-ignore
 const rpcFormats = [
-  "connect-json",
-  "connect-proto",
-  "grpc",
-  "grpc-json",
-  "grpc-web",
-  "grpc-web-json",
-  "grpc-web-text",
-  "mcp",
+  "connect-json", "connect-proto", "grpc", "grpc-json", "grpc-web", "grpc-web-json", "grpc-web-text", "mcp",
 ] as const;
 const jsonFormats = ["connect-json", "grpc-json", "grpc-web-json", "mcp"] as const;
 
@@ -155,11 +149,7 @@ const credentialSituations: readonly DeleteSituation[] = [
       fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token has expired"` },
     },
   },
-  {
-    name: "refuses a token without the scope",
-    header: [bearer(tokens.narrow)],
-    want: scopeMissing("plants:delete"),
-  },
+  { name: "refuses a token without the scope", header: [bearer(tokens.narrow)], want: scopeMissing("plants:delete") },
   {
     name: "responds UNAVAILABLE when the token cannot be verified",
     header: [bearer(tokens.uncheckable)],
@@ -172,66 +162,31 @@ const credentialSituations: readonly DeleteSituation[] = [
   },
 ];
 
+// oxfmt-ignore
 const storeSituations: readonly DeleteSituation[] = [
   { name: "deletes the plant", want: { code: "ok" } },
-  {
-    name: "responds NOT_FOUND when the plant does not exist",
-    id: absent,
-    want: { code: "not_found", message: `plant ${String(absent)} not found`, errorCode: "ERR_PLANT_NOT_FOUND" },
-  },
-  {
-    name: "hides the cause of an internal error",
-    id: ids.fault,
-    want: handlerFailed,
-  },
-  {
-    name: "sends Retry-After while the store is unavailable",
-    id: ids.away,
-    want: storeAway,
-  },
-  {
-    name: "responds FAILED_PRECONDITION when the database protects the plant",
-    id: ids.kept,
-    want: {
-      code: "failed_precondition",
-      message: "the database does not allow deleting plant -409",
-      errorCode: "ERR_PLANT_PROTECTED",
-    },
-  },
-  {
-    name: "sends Retry-After while the queue is full",
-    id: ids.full,
-    want: {
-      code: "resource_exhausted",
-      message: "too many deletions are queued",
-      errorCode: "ERR_QUEUE_FULL",
-      fields: { "retry-after": "1" },
-    },
-  },
+  { name: "responds NOT_FOUND when the plant does not exist", id: absent,
+    want: { code: "not_found", message: `plant ${String(absent)} not found`, errorCode: "ERR_PLANT_NOT_FOUND" } },
+  { name: "hides the cause of an internal error", id: ids.fault, want: handlerFailed },
+  { name: "sends Retry-After while the store is unavailable", id: ids.away, want: storeAway },
+  { name: "responds FAILED_PRECONDITION when the database protects the plant", id: ids.kept,
+    want: { code: "failed_precondition", message: "the database does not allow deleting plant -409",
+      errorCode: "ERR_PLANT_PROTECTED" } },
+  { name: "sends Retry-After while the queue is full", id: ids.full,
+    want: { code: "resource_exhausted", message: "too many deletions are queued", errorCode: "ERR_QUEUE_FULL",
+      fields: { "retry-after": "1" } } },
 ];
 
+// oxfmt-ignore
 const keySituations: readonly DeleteSituation[] = [
-  {
-    name: "refuses an idempotency key that belongs to another plant",
-    header: [authorized, takenKeyField],
-    want: keyReusedWant,
-  },
-  {
-    name: "refuses an idempotency key that belongs to another subject",
-    id: ids.keyTaken,
-    header: [authorized, takenKeyField],
-    want: keyReusedWant,
-  },
-  {
-    name: "refuses an idempotency key without quotes",
-    header: [authorized, ["idempotency-key", takenKey]],
-    want: keyMalformedWant,
-  },
-  {
-    name: "refuses two idempotency keys, even if they are equal",
-    header: [authorized, ["idempotency-key", '"a"'], ["idempotency-key", '"a"']],
-    want: keyMalformedWant,
-  },
+  { name: "refuses an idempotency key that belongs to another plant", header: [authorized, takenKeyField],
+    want: keyReusedWant },
+  { name: "refuses an idempotency key that belongs to another subject", id: ids.keyTaken,
+    header: [authorized, takenKeyField], want: keyReusedWant },
+  { name: "refuses an idempotency key without quotes", header: [authorized, ["idempotency-key", takenKey]],
+    want: keyMalformedWant },
+  { name: "refuses two idempotency keys, even if they are equal",
+    header: [authorized, ["idempotency-key", '"a"'], ["idempotency-key", '"a"']], want: keyMalformedWant },
 ];
 
 /** Each RPC's situations, which docs/reference/errors.md explains. An RPC without any does not compile. */

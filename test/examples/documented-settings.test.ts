@@ -35,9 +35,7 @@ function readVariables(block: string): Record<string, string> {
   );
 }
 
-function pathOf(url: string | undefined): string {
-  return url === undefined ? "" : new URL(url).pathname;
-}
+const pathOf = (url: string | undefined): string => (url === undefined ? "" : new URL(url).pathname);
 
 /** Returns a provider's paths for a recipe. */
 async function startProvider(variables: Readonly<Record<string, string>>): Promise<IdentityProvider> {

@@ -11,10 +11,7 @@ import {
 
 // The tests of each requirement in docs/reference/specification.md exist.
 
-interface Row {
-  readonly requirement: string;
-  readonly tests: readonly Reference[];
-}
+type Row = { readonly requirement: string; readonly tests: readonly Reference[] };
 
 const name = "docs/reference/specification.md";
 const page = readPage(name);

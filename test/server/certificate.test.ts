@@ -22,9 +22,7 @@ function serve(folder: TempFolder): Promise<ConfiguredServer> {
   });
 }
 
-function messagesOf(server: ConfiguredServer): readonly unknown[] {
-  return server.lines().map(({ msg }) => msg);
-}
+const messagesOf = (server: ConfiguredServer): readonly unknown[] => server.lines().map(({ msg }) => msg);
 
 /** Opens a TLS connection that trusts only `ca`. */
 async function connectTls(
@@ -74,34 +72,24 @@ test("new connections get a renewed certificate, and open connections continue",
 const dayMs = 86_400_000;
 const past = new Date("2021-01-01T00:00:00Z");
 
-test.each<{ name: string; spoil: (folder: TempFolder) => void; problem: RegExp }>([
-  {
-    name: "another certificate's key",
-    spoil: (folder) => writeFileSync(folder.file("key.pem"), createCertificate("other").key),
-    problem: /^the private key does not belong to the certificate$/,
-  },
-  {
-    name: "a truncated certificate",
-    spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT"),
-    problem: /^the files must be a PEM certificate and its PEM private key, in this order \(/,
-  },
-  {
-    name: "a file of more than 1 MiB",
-    spoil: (folder) => appendFileSync(folder.file("cert.pem"), "\n".repeat(1_048_576)),
-    problem: /1048576 bytes/,
-  },
-  { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), ""), problem: /PEM private key/ },
-  {
-    name: "an expired certificate",
-    spoil: (folder) => put(folder, createCertificate("renewed", past)),
-    problem: /^the certificate expired at 2021-01-01T00:00:00\.000Z$/,
-  },
-  {
-    name: "a certificate that is not valid yet",
-    spoil: (folder) => put(folder, createCertificate("renewed", undefined, new Date("2098-01-01T00:00:00Z"))),
-    problem: /^the certificate is not valid before 2098-01-01T00:00:00\.000Z$/,
-  },
-])("a reload that finds $name keeps the old certificate", async ({ spoil, problem }) => {
+test.each<{ name: string; spoil: (folder: TempFolder) => void; problem: RegExp }>(
+  // oxfmt-ignore
+  [
+    { name: "another certificate's key",
+      spoil: (folder) => writeFileSync(folder.file("key.pem"), createCertificate("other").key),
+      problem: /^the private key does not belong to the certificate$/ },
+    { name: "a truncated certificate", spoil: (folder) => writeFileSync(folder.file("cert.pem"), "-----BEGIN CERT"),
+      problem: /^the files must be a PEM certificate and its PEM private key, in this order \(/ },
+    { name: "a file of more than 1 MiB",
+      spoil: (folder) => appendFileSync(folder.file("cert.pem"), "\n".repeat(1_048_576)), problem: /1048576 bytes/ },
+    { name: "an empty key", spoil: (folder) => writeFileSync(folder.file("key.pem"), ""), problem: /PEM private key/ },
+    { name: "an expired certificate", spoil: (folder) => put(folder, createCertificate("renewed", past)),
+      problem: /^the certificate expired at 2021-01-01T00:00:00\.000Z$/ },
+    { name: "a certificate that is not valid yet",
+      spoil: (folder) => put(folder, createCertificate("renewed", undefined, new Date("2098-01-01T00:00:00Z"))),
+      problem: /^the certificate is not valid before 2098-01-01T00:00:00\.000Z$/ },
+  ],
+)("a reload that finds $name keeps the old certificate", async ({ spoil, problem }) => {
   using folder = createTempFolder();
   const certificate = createCertificate("plants");
   put(folder, certificate);
@@ -126,28 +114,11 @@ test("an expired certificate is replaced even by another expired certificate", a
 });
 
 test.each([
-  {
-    name: "a server does not warn about a certificate with more than 14 days left",
-    days: 14 + 1 / 24,
-    want: undefined,
-  },
-  {
-    name: "a server warns at the start and daily in a certificate's last 14 days",
-    days: 14,
-    want: "certificate expires soon",
-  },
-  {
-    name: "a server warns at the start and daily about an expired certificate",
-    days: -1,
-    want: "certificate has expired",
-  },
-  {
-    name: "a server warns at the start and daily about a future certificate",
-    days: 60,
-    fromDays: 30,
-    want: "certificate is not valid yet",
-  },
-])("$name", async ({ days, fromDays = -60, want }) => {
+  ["a server does not warn about a certificate with more than 14 days left", 14 + 1 / 24, undefined, undefined],
+  ["a server warns at the start and daily in a certificate's last 14 days", 14, "certificate expires soon", undefined],
+  ["a server warns at the start and daily about an expired certificate", -1, "certificate has expired", undefined],
+  ["a server warns at the start and daily about a future certificate", 60, "certificate is not valid yet", 30],
+])("%s", async (_name, days, want, fromDays = -60) => {
   using folder = createTempFolder();
   const startMs = Math.trunc(Date.now() / 1_000) * 1_000;
   const [notBefore, notAfter] = [new Date(startMs + fromDays * dayMs), new Date(startMs + days * dayMs)];

@@ -115,50 +115,32 @@ test("readConfiguration returns the defaults", () => {
   });
 });
 
-test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags?: Texts]>([
-  ["an environment variable is read", { PORT: "9000" }, { port: 9000 }],
-  ["a flag overrides the variable", { PORT: "9000" }, { port: 9001 }, { port: "9001" }],
-  ["a flag overrides an invalid variable", { PORT: "x" }, { port: 9001 }, { port: "9001" }],
-  ["an empty variable counts as not set", { PORT: "" }, { port: 8080 }],
-  ["port 0 is accepted", { PORT: "0" }, { port: 0 }],
+test.each<[name: string, environment: Texts, want: Partial<Configuration>, flags?: Texts]>(
+  // oxfmt-ignore
   [
-    "an SQLite path is not changed",
-    { DATABASE_URL: "sqlite:/var/lib/p l.db" },
-    { database: { kind: "sqlite", path: "/var/lib/p l.db" } },
+    ["an environment variable is read", { PORT: "9000" }, { port: 9000 }],
+    ["a flag overrides the variable", { PORT: "9000" }, { port: 9001 }, { port: "9001" }],
+    ["a flag overrides an invalid variable", { PORT: "x" }, { port: 9001 }, { port: "9001" }],
+    ["an empty variable counts as not set", { PORT: "" }, { port: 8080 }],
+    ["port 0 is accepted", { PORT: "0" }, { port: 0 }],
+    ["an SQLite path is not changed", { DATABASE_URL: "sqlite:/var/lib/p l.db" },
+      { database: { kind: "sqlite", path: "/var/lib/p l.db" } }],
+    ["an SQLite path may look like a URL", { DATABASE_URL: "sqlite:postgres://plants.db" },
+      { database: { kind: "sqlite", path: "postgres://plants.db" } }],
+    ["a readable token file is accepted", { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, { tokenHashesFile: someFile }],
+    ["HOST may be an IPv6 address", { HOST: "::1" }, { host: "::1" }],
+    ["HOST may be the path of a Unix socket", { HOST: "unix:/run/p l/http.sock", PLANTSTORE_SOCKET_MODE: "600" },
+      { host: "unix:/run/p l/http.sock", socketMode: "600" }],
+    ["a Unix socket has mode 660 by default, and does not require credentials",
+      { HOST: "unix:s", DATABASE_URL: "memory:" }, { host: "unix:s", socketMode: "660", database: { kind: "memory" } }],
+    ["the public URL may have a path", { PLANTSTORE_PUBLIC_URL: "https://x.example/api" },
+      { publicUrl: new URL("https://x.example/api") }],
+    ["deletion records can be kept for a century", { PLANTSTORE_DELETIONS_KEPT_HOURS: "876000" },
+      { deletionsKeptHours: 876_000 }],
+    ["a rate may be one call per second", { PLANTSTORE_RATE_PER_PRINCIPAL: "1", PLANTSTORE_RATE_PER_ADDRESS: "1" },
+      { ratePerPrincipal: 1, ratePerAddress: 1 }],
   ],
-  [
-    "an SQLite path may look like a URL",
-    { DATABASE_URL: "sqlite:postgres://plants.db" },
-    { database: { kind: "sqlite", path: "postgres://plants.db" } },
-  ],
-  ["a readable token file is accepted", { PLANTSTORE_TOKEN_HASHES_FILE: someFile }, { tokenHashesFile: someFile }],
-  ["HOST may be an IPv6 address", { HOST: "::1" }, { host: "::1" }],
-  [
-    "HOST may be the path of a Unix socket",
-    { HOST: "unix:/run/p l/http.sock", PLANTSTORE_SOCKET_MODE: "600" },
-    { host: "unix:/run/p l/http.sock", socketMode: "600" },
-  ],
-  [
-    "a Unix socket has mode 660 by default, and does not require credentials",
-    { HOST: "unix:s", DATABASE_URL: "memory:" },
-    { host: "unix:s", socketMode: "660", database: { kind: "memory" } },
-  ],
-  [
-    "the public URL may have a path",
-    { PLANTSTORE_PUBLIC_URL: "https://x.example/api" },
-    { publicUrl: new URL("https://x.example/api") },
-  ],
-  [
-    "deletion records can be kept for a century",
-    { PLANTSTORE_DELETIONS_KEPT_HOURS: "876000" },
-    { deletionsKeptHours: 876_000 },
-  ],
-  [
-    "a rate may be one call per second",
-    { PLANTSTORE_RATE_PER_PRINCIPAL: "1", PLANTSTORE_RATE_PER_ADDRESS: "1" },
-    { ratePerPrincipal: 1, ratePerAddress: 1 },
-  ],
-])("%s", (_, environment, want, flags) => {
+)("%s", (_, environment, want, flags) => {
   expect(configurationOf({ ...minimal, ...environment }, flags)).toMatchObject(want);
 });
 
@@ -256,11 +238,7 @@ test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
   ],
   [
     "a JWKS URL with a password",
-    {
-      PLANTSTORE_JWT_ISSUERS: "a",
-      PLANTSTORE_JWT_AUDIENCES: "b",
-      PLANTSTORE_JWT_KEYS_URLS: "https://u:pw@x/keys",
-    },
+    { PLANTSTORE_JWT_ISSUERS: "a", PLANTSTORE_JWT_AUDIENCES: "b", PLANTSTORE_JWT_KEYS_URLS: "https://u:pw@x/keys" },
     'PLANTSTORE_JWT_KEYS_URLS must be a comma-separated list of https URLs, or http URLs of a loopback address, got "https://…@x/keys"',
   ],
   [

@@ -78,9 +78,7 @@ test.each([
   expect(await statusOf(server.baseUrl + path, method)).toBe(want);
 });
 
-function watered(): { httpStatus: number; body: string } {
-  return { httpStatus: 200, body: "watered" };
-}
+const watered = (): { httpStatus: number; body: string } => ({ httpStatus: 200, body: "watered" });
 
 test("a custom endpoint requires a credential unless it is open", async () => {
   await using server = await serve({

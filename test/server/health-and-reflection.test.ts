@@ -26,28 +26,19 @@ async function servicesListed(server: TestPlantServer, token: string): Promise<r
 }
 
 test.each([
-  { name: "SERVING for the server", store: {}, service: "", want: Status.SERVING },
-  { name: "SERVING for PlantService", store: {}, service: "plantstore.v1.PlantService", want: Status.SERVING },
-  {
-    name: "NOT_SERVING while the store is unavailable",
-    store: { problem: "disk full" },
-    service: "",
-    want: Status.NOT_SERVING,
-  },
-])("a health check gets $name and needs no credential", async ({ store, service, want }) => {
+  ["SERVING for the server", {}, "", Status.SERVING],
+  ["SERVING for PlantService", {}, "plantstore.v1.PlantService", Status.SERVING],
+  ["NOT_SERVING while the store is unavailable", { problem: "disk full" }, "", Status.NOT_SERVING],
+])("a health check gets %s and needs no credential", async (_name, store, service, want) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { status } = await createClient(Health, transportTo(server)).check({ service });
   expect(status).toBe(want);
 });
 
 test.each([
-  { name: "the store is unavailable", store: { problem: "the disk is full" }, obstacles: ["store"] },
-  {
-    name: "the store checks its file",
-    store: { problem: "it is checked", isChecking: true },
-    obstacles: ["store-check"],
-  },
-])("while $name, /readyz responds 503 with the reason", async ({ store, obstacles }) => {
+  ["the store is unavailable", { problem: "the disk is full" }, ["store"]],
+  ["the store checks its file", { problem: "it is checked", isChecking: true }, ["store-check"]],
+])("while %s, /readyz responds 503 with the reason", async (_name, store, obstacles) => {
   await using server = await startPlantServer({ store: fakeStore(store) });
   const { address, port } = server.address;
   const response = await fetch(`http://${address}:${port}/readyz`);

@@ -88,72 +88,40 @@ const http = "http_server_request_duration_seconds_count";
 const method = "plantstore.v1.PlantService/DeletePlant";
 
 describe("metrics", () => {
-  test.each<{ name: string; version: HttpVersion; request: HttpRequest; labels: object }>([
-    {
-      name: "a successful gRPC call",
-      version: "2",
-      request: deletePlantRequest(wireFormats.grpc, 1n, good),
-      labels: { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "OK" },
-    },
-    {
-      name: "a gRPC-Web call for an unknown plant",
-      version: "1.1",
-      request: deletePlantRequest(wireFormats["grpc-web"], 1000n, good),
-      labels: { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "NOT_FOUND" },
-    },
-    {
-      name: "a successful Connect call",
-      version: "1.1",
-      request: deletePlantRequest(wireFormats["connect-json"], 2n, good),
-      labels: { rpc_system_name: "connectrpc", rpc_method: method },
-    },
-    {
-      name: "a Connect call without a credential",
-      version: "2",
-      request: deletePlantRequest(wireFormats["connect-proto"], 3n, []),
-      labels: { rpc_system_name: "connectrpc", rpc_method: method, rpc_response_status_code: "unauthenticated" },
-    },
-    {
-      name: "a gRPC call to an unknown method",
-      version: "2",
-      request: rpcRequest(wireFormats.grpc, new Uint8Array(0), good, "/plantstore.v1.PlantService/Water9"),
-      labels: {
-        rpc_system_name: "grpc",
-        rpc_method: "_OTHER",
-        rpc_response_status_code: "UNIMPLEMENTED",
-        error_type: "UNIMPLEMENTED",
-      },
-    },
-  ])("count $name with its labels", async ({ version, request, labels }) => {
+  test.each<[name: string, version: HttpVersion, request: HttpRequest, labels: object]>(
+    // oxfmt-ignore
+    [
+      ["a successful gRPC call", "2", deletePlantRequest(wireFormats.grpc, 1n, good),
+        { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "OK" }],
+      ["a gRPC-Web call for an unknown plant", "1.1", deletePlantRequest(wireFormats["grpc-web"], 1000n, good),
+        { rpc_system_name: "grpc", rpc_method: method, rpc_response_status_code: "NOT_FOUND" }],
+      ["a successful Connect call", "1.1", deletePlantRequest(wireFormats["connect-json"], 2n, good),
+        { rpc_system_name: "connectrpc", rpc_method: method }],
+      ["a Connect call without a credential", "2", deletePlantRequest(wireFormats["connect-proto"], 3n, []),
+        { rpc_system_name: "connectrpc", rpc_method: method, rpc_response_status_code: "unauthenticated" }],
+      ["a gRPC call to an unknown method", "2",
+        rpcRequest(wireFormats.grpc, new Uint8Array(0), good, "/plantstore.v1.PlantService/Water9"),
+        { rpc_system_name: "grpc", rpc_method: "_OTHER", rpc_response_status_code: "UNIMPLEMENTED",
+          error_type: "UNIMPLEMENTED" }],
+    ],
+  )("count %s with its labels", async (_name, version, request, labels) => {
     expect(await added(rpc, version, request)).toEqual([{ name: rpc, labels, value: 1 }]);
   });
 
   const plants = { http_route: "/plants/{id}", http_request_method: "DELETE" };
-  test.each<[name: string, version: HttpVersion, request: HttpRequest, status: string, labels: object]>([
-    ["a successful REST request", "1.1", deletePlantRequest(wireFormats.rest, 4n, good), "204", plants],
-    ["a REST request over HTTP/2", "2", deletePlantRequest(wireFormats.rest, 1000n, good), "400", plants],
+  test.each<[name: string, version: HttpVersion, request: HttpRequest, status: string, labels: object]>(
+    // oxfmt-ignore
     [
-      "a liveness probe",
-      "1.1",
-      { httpMethod: "GET", path: "/livez?token=1", header: [] },
-      "200",
-      { http_route: "/livez", http_request_method: "GET" },
+      ["a successful REST request", "1.1", deletePlantRequest(wireFormats.rest, 4n, good), "204", plants],
+      ["a REST request over HTTP/2", "2", deletePlantRequest(wireFormats.rest, 1000n, good), "400", plants],
+      ["a liveness probe", "1.1", { httpMethod: "GET", path: "/livez?token=1", header: [] }, "200",
+        { http_route: "/livez", http_request_method: "GET" }],
+      ["a readiness probe", "1.1", { httpMethod: "GET", path: "/readyz", header: [] }, "200",
+        { http_route: "/readyz", http_request_method: "GET" }],
+      ["a request with an unknown method and path", "2", { httpMethod: "WATER", path: "/secret/42", header: good },
+        "501", { http_request_method: "_OTHER" }],
     ],
-    [
-      "a readiness probe",
-      "1.1",
-      { httpMethod: "GET", path: "/readyz", header: [] },
-      "200",
-      { http_route: "/readyz", http_request_method: "GET" },
-    ],
-    [
-      "a request with an unknown method and path",
-      "2",
-      { httpMethod: "WATER", path: "/secret/42", header: good },
-      "501",
-      { http_request_method: "_OTHER" },
-    ],
-  ])("count %s with its status", async (_, version, request, status, labels) => {
+  )("count %s with its status", async (_, version, request, status, labels) => {
     const response = { http_response_status_code: status, network_protocol_version: version, url_scheme: "http" };
     expect(await added(http, version, request)).toEqual([{ name: http, labels: { ...labels, ...response }, value: 1 }]);
   });
@@ -178,23 +146,11 @@ describe("metrics", () => {
   });
 });
 
-test.each<{ name: string; error: ConnectError; kinds: readonly string[] }>([
-  {
-    name: "metrics do not count a client's early disconnect as a refusal",
-    error: new ConnectError("", Code.Canceled),
-    kinds: [],
-  },
-  {
-    name: "metrics count a protected plant as a refusal",
-    error: plantProtected(1n),
-    kinds: ["plant_protected"],
-  },
-  {
-    name: "metrics do not count every failed precondition as a refusal",
-    error: new ConnectError("", Code.FailedPrecondition),
-    kinds: [],
-  },
-])("$name", ({ error, kinds }) => {
+test.each<[name: string, error: ConnectError, kinds: readonly string[]]>([
+  ["metrics do not count a client's early disconnect as a refusal", new ConnectError("", Code.Canceled), []],
+  ["metrics count a protected plant as a refusal", plantProtected(1n), ["plant_protected"]],
+  ["metrics do not count every failed precondition as a refusal", new ConnectError("", Code.FailedPrecondition), []],
+])("%s", (_name, error, kinds) => {
   using metrics = new PlantMetrics("sqlite");
   metrics.onResponse({
     procedure: undefined,
@@ -214,27 +170,12 @@ test.each<{ name: string; error: ConnectError; kinds: readonly string[] }>([
   expect(points?.map(({ attributes }) => attributes["kind"])).toEqual(kinds);
 });
 
-test.each<{ name: string; version: HttpVersion; request: HttpRequest; status: string }>([
-  {
-    name: "a URL that is too long",
-    version: "1.1",
-    request: { ...probe, path: `/${"x".repeat(20_000)}` },
-    status: "414",
-  },
-  {
-    name: "a URL that is too long over HTTP/2",
-    version: "2",
-    request: { ...probe, path: `/${"x".repeat(9_000)}` },
-    status: "414",
-  },
-  { name: "an invalid Host", version: "1.1", request: { ...probe, header: [["host", "a b"]] }, status: "400" },
-  {
-    name: "a header that is too large",
-    version: "1.1",
-    request: { ...probe, header: [["x", "y".repeat(20_000)]] },
-    status: "431",
-  },
-])("metrics count a request with $name as a bad request", async ({ version, request, status }) => {
+test.each<[name: string, version: HttpVersion, request: HttpRequest, status: string]>([
+  ["a URL that is too long", "1.1", { ...probe, path: `/${"x".repeat(20_000)}` }, "414"],
+  ["a URL that is too long over HTTP/2", "2", { ...probe, path: `/${"x".repeat(9_000)}` }, "414"],
+  ["an invalid Host", "1.1", { ...probe, header: [["host", "a b"]] }, "400"],
+  ["a header that is too large", "1.1", { ...probe, header: [["x", "y".repeat(20_000)]] }, "431"],
+])("metrics count a request with %s as a bad request", async (_name, version, request, status) => {
   const name = "gateway_bad_requests_total";
   const labels = { http_response_status_code: status };
   expect(await added(name, version, request)).toEqual([{ name, labels, value: 1 }]);
@@ -456,22 +397,15 @@ test("both pages about metrics have exactly the metrics, with their kinds and la
   const documented = rows.map(([, name, kind]) => `${name} ${kind}`);
   const described = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name, kind]) => `${name} ${kind}`);
   // Metrics in other configurations and in the proxy.
+  // oxfmt-ignore
   const others = [
-    "plantstore_workers gauge",
-    "plantstore_build_info gauge",
-    "gateway_upstream_connections gauge",
-    "gateway_upstream_requests_active gauge",
-    "gateway_upstream_requests_waiting gauge",
-    "gateway_upstream_refusals_total counter",
-    "gateway_upstream_retries_total counter",
-    "gateway_upstream_queue_duration_seconds histogram",
-    "rpc_client_call_duration_seconds histogram",
-    "gateway_descriptors_conflicts gauge",
-    "gateway_descriptors_reloads_total counter",
-    "gateway_descriptors_reload_successful gauge",
-    "gateway_descriptors_reload_last_success_seconds gauge",
-    "gateway_file_reload_successful gauge",
-    "gateway_file_reload_last_success_seconds gauge",
+    "plantstore_workers gauge", "plantstore_build_info gauge", "gateway_upstream_connections gauge",
+    "gateway_upstream_requests_active gauge", "gateway_upstream_requests_waiting gauge",
+    "gateway_upstream_refusals_total counter", "gateway_upstream_retries_total counter",
+    "gateway_upstream_queue_duration_seconds histogram", "rpc_client_call_duration_seconds histogram",
+    "gateway_descriptors_conflicts gauge", "gateway_descriptors_reloads_total counter",
+    "gateway_descriptors_reload_successful gauge", "gateway_descriptors_reload_last_success_seconds gauge",
+    "gateway_file_reload_successful gauge", "gateway_file_reload_last_success_seconds gauge",
   ];
   expect([...described, ...others].toSorted()).toEqual(documented.toSorted());
 });

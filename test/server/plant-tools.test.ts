@@ -40,13 +40,9 @@ function deletePlant(id: unknown, token: string = tokens.good, meta: object = {}
   return statelessRequest("tools/call", { name: tool, arguments: { id }, _meta: meta }, [bearer(token)]);
 }
 
-function succeeded(): object {
-  return { result: { structuredContent: {}, content: [{ type: "text", text: "{}" }] } };
-}
+const succeeded = (): object => ({ result: { structuredContent: {}, content: [{ type: "text", text: "{}" }] } });
 
-function failed(text: string): object {
-  return { result: { isError: true, content: [{ type: "text", text }] } };
-}
+const failed = (text: string): object => ({ result: { isError: true, content: [{ type: "text", text }] } });
 
 describe("the tool DeletePlant", () => {
   test("is named in the OpenAPI document", async () => {
@@ -82,19 +78,15 @@ describe("the tool DeletePlant", () => {
   });
 
   test.each([
-    { name: "an existing plant's id", request: deletePlant("1"), want: succeeded() },
-    { name: "a missing plant's id", request: deletePlant("77"), want: failed("NOT_FOUND: plant 77 not found") },
-    {
-      name: "an id that is not a number",
-      request: deletePlant("rose"),
-      want: failed('INVALID_ARGUMENT: id: "rose" is not an int64'),
-    },
-    {
-      name: "an unknown argument",
-      request: statelessRequest("tools/call", { name: tool, arguments: { plant: "1" } }, [bearer(tokens.good)]),
-      want: failed('INVALID_ARGUMENT: unknown field "plant"'),
-    },
-  ])("called with $name returns the RPC's outcome", async ({ request, want }) => {
+    ["an existing plant's id", deletePlant("1"), succeeded()],
+    ["a missing plant's id", deletePlant("77"), failed("NOT_FOUND: plant 77 not found")],
+    ["an id that is not a number", deletePlant("rose"), failed('INVALID_ARGUMENT: id: "rose" is not an int64')],
+    [
+      "an unknown argument",
+      statelessRequest("tools/call", { name: tool, arguments: { plant: "1" } }, [bearer(tokens.good)]),
+      failed('INVALID_ARGUMENT: unknown field "plant"'),
+    ],
+  ])("called with %s returns the RPC's outcome", async (_name, request, want) => {
     const { httpStatus, body } = await send(request);
     expect({ httpStatus, body }).toMatchObject({ httpStatus: 200, body: want });
   });

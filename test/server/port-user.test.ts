@@ -59,16 +59,13 @@ const tls = {
   TLS_KEY_FILE: folder.write("key.pem", certificate.key),
 };
 
-test.each<{ name: string; environment: Readonly<Record<string, string>> }>([
-  { name: "without other settings", environment: {} },
-  { name: "with TLS", environment: tls },
-  { name: "with a path prefix", environment: { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" } },
-  {
-    name: "that expects the PROXY protocol",
-    environment: { PLANTSTORE_PROXY_PROTOCOL: "on", PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" },
-  },
-  { name: "whose documents need a credential", environment: { PLANTSTORE_DOCS: "closed" } },
-])("a running plant store $name is not another program", async ({ environment }) => {
+test.each<[name: string, environment: Readonly<Record<string, string>>]>([
+  ["without other settings", {}],
+  ["with TLS", tls],
+  ["with a path prefix", { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" }],
+  ["that expects the PROXY protocol", { PLANTSTORE_PROXY_PROTOCOL: "on", PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" }],
+  ["whose documents need a credential", { PLANTSTORE_DOCS: "closed" }],
+])("a running plant store %s is not another program", async (_name, environment) => {
   await using server = await startConfigured(environment);
   expect(await describePort(server.port)).toBeUndefined();
 });

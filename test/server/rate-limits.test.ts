@@ -99,17 +99,13 @@ async function codeOf(server: TestPlantServer, header: readonly Field[]): Promis
 }
 
 test.each([
-  {
-    name: "the rate limit of an address does not apply to another address",
-    header: from("203.0.113.2"),
-    want: "unauthenticated",
-  },
-  {
-    name: "the rate limit per address ignores a forged address before the client's",
-    header: from("198.51.100.1, 203.0.113.1"),
-    want: "resource_exhausted",
-  },
-])("$name", async ({ header, want }) => {
+  ["the rate limit of an address does not apply to another address", from("203.0.113.2"), "unauthenticated"],
+  [
+    "the rate limit per address ignores a forged address before the client's",
+    from("198.51.100.1, 203.0.113.1"),
+    "resource_exhausted",
+  ],
+])("%s", async (_name, header, want) => {
   await using server = await startPlantServer({ ratePerAddress: rate, trustedProxies });
   await codeOf(server, [from("203.0.113.1")]);
   expect(await codeOf(server, [header])).toBe(want);

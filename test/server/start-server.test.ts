@@ -140,10 +140,7 @@ describe("a server with an identity provider", () => {
 
   test("requires the scope with PLANTSTORE_PROVIDER_SCOPES=enforced", async () => {
     using provider = await startProvider();
-    await using server = await start({
-      ...trusting(provider),
-      PLANTSTORE_PROVIDER_SCOPES: "enforced",
-    });
+    await using server = await start({ ...trusting(provider), PLANTSTORE_PROVIDER_SCOPES: "enforced" });
     expect(await request(server, "DELETE", "/plants/1", await provider.sign())).toMatchObject({
       httpStatus: 400,
       body: { error: 7 },
@@ -306,10 +303,7 @@ describe("the protected resource metadata (RFC 9728)", () => {
 
   test("lists no scopes when the providers' scopes are ignored", async () => {
     using provider = await startProvider();
-    await using server = await start({
-      ...trusting(provider),
-      PLANTSTORE_PUBLIC_URL: "https://plants.example/",
-    });
+    await using server = await start({ ...trusting(provider), PLANTSTORE_PUBLIC_URL: "https://plants.example/" });
     const { body } = await request(server, "GET", "/.well-known/oauth-protected-resource");
     expect(body).not.toHaveProperty("scopes_supported");
   });

@@ -37,15 +37,10 @@ describe("the peer of a request on a Unix socket", () => {
   const forwarded: Field = ["x-forwarded-for", "203.0.113.7"];
 
   test.each([
-    { name: 'is "unix:" if the proxy is not trusted', trusted: ["127.0.0.1"], header: [forwarded], want: "unix:" },
-    {
-      name: "is the client that a trusted proxy forwards",
-      trusted: ["unix:"],
-      header: [forwarded],
-      want: "203.0.113.7",
-    },
-    { name: 'is "unix:" without forwarded fields', trusted: ["unix:"], header: [], want: "unix:" },
-  ])("$name", async ({ trusted, header, want }) => {
+    ['is "unix:" if the proxy is not trusted', ["127.0.0.1"], [forwarded], "unix:"],
+    ["is the client that a trusted proxy forwards", ["unix:"], [forwarded], "203.0.113.7"],
+    ['is "unix:" without forwarded fields', ["unix:"], [], "unix:"],
+  ])("%s", async (_name, trusted, header, want) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");
     await using server = await startPlantServer({ path: folder.file("s"), log, trustedProxies: trusted });
@@ -54,13 +49,9 @@ describe("the peer of a request on a Unix socket", () => {
   });
 
   test.each([
-    {
-      name: "is the client in a PROXY header",
-      line: "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n",
-      want: "203.0.113.7",
-    },
-    { name: 'is "unix:" after a PROXY header without an address', line: "PROXY UNKNOWN\r\n", want: "unix:" },
-  ])("$name", async ({ line, want }) => {
+    ["is the client in a PROXY header", "PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n", "203.0.113.7"],
+    ['is "unix:" after a PROXY header without an address', "PROXY UNKNOWN\r\n", "unix:"],
+  ])("%s", async (_name, line, want) => {
     using folder = createTempFolder();
     const { log, lines } = openLogLines("info");
     const trustedProxies = ["unix:"];

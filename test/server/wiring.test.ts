@@ -81,9 +81,7 @@ const peerEndpoint: Partial<PlantServerOptions> = {
 };
 const forwarded = { "x-forwarded-for": "203.0.113.7", forwarded: "for=203.0.113.8" };
 
-async function bodyOf(response: Promise<Response>): Promise<string> {
-  return await (await response).text();
-}
+const bodyOf = async (response: Promise<Response>): Promise<string> => await (await response).text();
 
 async function statusOf(response: Promise<Response>): Promise<number> {
   const { status, body } = await response;
@@ -174,10 +172,7 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
     },
     drainDelayMs: ["server/setting-effects.test.ts", "the setting %s has an effect"],
     drainTimeoutMs: ["server/setting-effects.test.ts", "the setting %s has an effect"],
-    limits: {
-      on: { limits: { urlBytes: 32 } },
-      observe: (server) => statusOf(server.get(`/livez?${"x".repeat(64)}`)),
-    },
+    limits: { on: { limits: { urlBytes: 32 } }, observe: (server) => statusOf(server.get(`/livez?${"x".repeat(64)}`)) },
     tools: {
       on: { tools: createPlantTools() },
       observe: async (server) => (await server.get("/mcp", Object.fromEntries([authorized]))).headers.get("allow"),

@@ -74,27 +74,16 @@ test("the interceptor refuses a principal that loses its scope after admit", asy
 });
 
 // In JSON-RPC, the body names the RPC.
+// oxfmt-ignore
 const jsonRpcCalls = [
-  {
-    name: "deletes the plant when the token has the scope",
-    token: tokens.good,
-    want: { httpStatus: 200, response: { id: 7, result: {} }, remaining: [] },
-  },
-  {
-    name: "is refused when the token lacks the scope",
-    token: tokens.narrow,
-    want: {
-      httpStatus: 200,
-      response: { id: 7, error: { message: "the token lacks the scope plants:delete" } },
-      remaining: [1n],
-    },
-  },
-  {
-    name: "is refused before its body is read when the token is unknown",
-    token: tokens.unknown,
+  { name: "deletes the plant when the token has the scope", token: tokens.good,
+    want: { httpStatus: 200, response: { id: 7, result: {} }, remaining: [] } },
+  { name: "is refused when the token lacks the scope", token: tokens.narrow,
+    want: { httpStatus: 200, response: { id: 7, error: { message: "the token lacks the scope plants:delete" } },
+      remaining: [1n] } },
+  { name: "is refused before its body is read when the token is unknown", token: tokens.unknown,
     want: { httpStatus: 401, response: { id: null, error: { message: "the token is not valid" } }, remaining: [1n] },
-    guards: ["both", "admit"],
-  },
+    guards: ["both", "admit"] },
 ];
 
 const guarded = jsonRpcCalls.flatMap(({ guards = ["both", "admit", "interceptors"], ...row }) =>

@@ -51,10 +51,7 @@ const { log, lines } = openLogLines("info");
 const toError = createSafeErrors({ log });
 const interceptors = [createErrorInterceptor(toError), failing];
 
-interface Server {
-  readonly baseUrl: string;
-  close(): Promise<unknown>;
-}
+type Server = { readonly baseUrl: string; close(): Promise<unknown> };
 
 const servers: readonly { readonly name: string; readonly start: () => Promise<Server> }[] = [
   {

@@ -15,32 +15,14 @@ test.each([
 });
 
 // RFC 9651 §4.2.5.
-test.each([
-  "",
-  '""',
-  "key",
-  "'key'",
-  '"key',
-  'key"',
-  '"a", "b"',
-  '"a""b"',
-  '"a";b=1',
-  '("a")',
-  ":a2V5:",
-  "1",
-  "?1",
-  String.raw`"a\b"`,
-  String.raw`"a\"`,
-  '"a\tb"',
-  '"a\u007f"',
-  '"grün"',
-  '"a\u0000b"',
-  '"a\n"',
-  `"${"k".repeat(129)}"`,
-  `"${String.raw`\\`.repeat(129)}"`,
-  `"${" ".repeat(100_000)}`,
-  `${" ".repeat(100_000)}x`,
-])("the field value %j is refused by readIdempotencyKey", (field) => {
+test.each(
+  // oxfmt-ignore
+  [
+    "", '""', "key", "'key'", '"key', 'key"', '"a", "b"', '"a""b"', '"a";b=1', '("a")', ":a2V5:", "1", "?1",
+    String.raw`"a\b"`, String.raw`"a\"`, '"a\tb"', '"a\u007f"', '"grün"', '"a\u0000b"', '"a\n"', `"${"k".repeat(129)}"`,
+    `"${String.raw`\\`.repeat(129)}"`, `"${" ".repeat(100_000)}`, `${" ".repeat(100_000)}x`,
+  ],
+)("the field value %j is refused by readIdempotencyKey", (field) => {
   expect(() => readIdempotencyKey(field)).toThrow(
     expect.objectContaining({
       code: Code.InvalidArgument,

@@ -7,9 +7,7 @@ import { policyOf } from "../../src/service/rpc-policy.ts";
 
 const rpcs = PlantService.methods.map(({ name }) => ({ name, policy: policyOf(`/${PlantService.typeName}/${name}`) }));
 
-function read(page: string): string {
-  return readFileSync(join(projectFolder, "docs/how-to", page), "utf8");
-}
+const read = (page: string): string => readFileSync(join(projectFolder, "docs/how-to", page), "utf8");
 
 test("authentication.md lists each RPC's scope", () => {
   const [, table = ""] = read("authentication.md").split("| RPC | scope |\n|---|---|\n");

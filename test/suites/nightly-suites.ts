@@ -114,7 +114,8 @@ export const nightlySuites: readonly Suite[] = [
   {
     kind: "files",
     name: "upgrade",
-    about: "two servers under load are upgraded to a release with another schema and go back (docs/how-to/operations.md)",
+    about:
+      "two servers under load are upgraded to a release with another schema and go back (docs/how-to/operations.md)",
     occasion: "nightly",
     whySeparate: "takes three minutes",
     blocks: true,

@@ -3,29 +3,19 @@ import { expect, test } from "vitest";
 import { projectFolder, runProgram } from "../../protoport/testing/src/process/child-program.ts";
 import { createTempFolder } from "../../protoport/testing/src/process/temp-folder.ts";
 
-test.each([
-  {
-    name: "an unexpectedly skipped test counts as failed",
-    file: `${projectFolder}test/plants.test.ts`,
-    tests: [{ status: "passed" }, { status: "skipped", fullName: "the disk is synced" }],
-    want: ["1 1 0", "skipped, but not in .ci/expected-skips: test/plants.test.ts the disk is synced"],
-  },
-  {
-    name: "a failed test is printed with the first line of its error",
-    file: `${projectFolder}test/plants.test.ts`,
-    tests: [
-      { status: "failed", fullName: "a plant is deleted", failureMessages: ["\x1b[31mError: no\x1b[39m\n  at x"] },
-    ],
-    want: ["0 1 0", "test/plants.test.ts a plant is deleted: Error: no"],
-  },
-  {
-    name: "a file whose clean-up failed is printed",
-    file: "/tmp/tmp.X/protoport/gateway/test/fuzz.test.ts",
-    tests: [{ status: "passed" }],
-    message: "a timer\nis left",
-    want: ["1 0 0", "protoport/gateway/test/fuzz.test.ts: a timer"],
-  },
-])("$name", async ({ file, tests, message, want }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    ["an unexpectedly skipped test counts as failed", `${projectFolder}test/plants.test.ts`,
+      [{ status: "passed" }, { status: "skipped", fullName: "the disk is synced" }],
+      ["1 1 0", "skipped, but not in .ci/expected-skips: test/plants.test.ts the disk is synced"], undefined],
+    ["a failed test is printed with the first line of its error", `${projectFolder}test/plants.test.ts`,
+      [{ status: "failed", fullName: "a plant is deleted", failureMessages: ["\x1b[31mError: no\x1b[39m\n  at x"] }],
+      ["0 1 0", "test/plants.test.ts a plant is deleted: Error: no"], undefined],
+    ["a file whose clean-up failed is printed", "/tmp/tmp.X/protoport/gateway/test/fuzz.test.ts",
+      [{ status: "passed" }], ["1 0 0", "protoport/gateway/test/fuzz.test.ts: a timer"], "a timer\nis left"],
+  ],
+)("%s", async (_name, file, tests, want, message) => {
   using folder = createTempFolder();
   const report = folder.file("report.json");
   const assertionResults = tests.map((each) => ({ fullName: "a row", ...each }));

@@ -6,9 +6,7 @@ import { methodPieces, pieces } from "../suites/recipe/get-plant.ts";
 
 // The suite `recipe` adds code at these places each night. A rewritten comment can remove one.
 
-function read(path: string): string {
-  return readFileSync(join(projectFolder, path), "utf8");
-}
+const read = (path: string): string => readFileSync(join(projectFolder, path), "utf8");
 
 test.each(Object.keys(pieces))("%s has a place where the recipe adds an RPC", (path) => {
   expect(read(path)).toMatch(/\n(?= +(?:async )?deletePlant\b)/);

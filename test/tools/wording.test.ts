@@ -8,20 +8,16 @@ function textsOfKind(kind: TextKind, source: string, isTest: boolean = false): s
 
 describe("textsOf", () => {
   test.each([
-    { name: "a string of three words", source: 'fail("cannot open it");', texts: ["1 cannot open it"] },
-    {
-      name: "a template without its values",
-      source: "throw new Error(\n  `PORT is not ${port} but\n   more`,\n);",
-      texts: ["2 PORT is not ${} but more"],
-    },
-    { name: "no string of two words", source: 'fail("cannot open");', texts: [] },
-    { name: "no SQL", source: 'query("SELECT id FROM plants"); query(" AND a FROM b WHERE c");', texts: [] },
-    {
-      name: "no code",
-      source: "emit(`const a = ${b};`); emit(`if (a) return b;`); emit(`} else if (a) {`);",
-      texts: [],
-    },
-  ])("finds $name as a message", ({ source, texts }) => {
+    ["a string of three words", 'fail("cannot open it");', ["1 cannot open it"]],
+    [
+      "a template without its values",
+      "throw new Error(\n  `PORT is not ${port} but\n   more`,\n);",
+      ["2 PORT is not ${} but more"],
+    ],
+    ["no string of two words", 'fail("cannot open");', []],
+    ["no SQL", 'query("SELECT id FROM plants"); query(" AND a FROM b WHERE c");', []],
+    ["no code", "emit(`const a = ${b};`); emit(`if (a) return b;`); emit(`} else if (a) {`);", []],
+  ])("finds %s as a message", (_name, source, texts) => {
     expect(textsOfKind("message", source)).toEqual(texts);
   });
 

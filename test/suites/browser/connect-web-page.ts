@@ -4,10 +4,7 @@ import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/conn
 import { PlantService } from "../../../src/gen/es/plantstore/v1/plant_service_pb.ts";
 
 /** The page's client options. */
-export interface Client {
-  readonly protocol: "connect" | "grpc-web";
-  readonly binary: boolean;
-}
+export type Client = { readonly protocol: "connect" | "grpc-web"; readonly binary: boolean };
 
 /** A call to delete a plant. */
 export interface Call {

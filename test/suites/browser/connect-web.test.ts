@@ -69,23 +69,19 @@ describe.each(callers)("connect-web in a page of another origin, $name", (caller
   });
 
   test.each([
-    { name: "without a token", call: { id: 9n }, want: "ConnectError: [unauthenticated] a bearer token is required" },
-    {
-      name: "with a wrong token",
-      call: { id: 9n, token: tokens.unknown },
-      want: "ConnectError: [unauthenticated] the token is not valid",
-    },
-    {
-      name: "with an id beyond a double's precision",
-      call: { id: longId, token },
-      want: `ConnectError: [not_found] plant ${longId} not found`,
-    },
-    {
-      name: "after its deadline",
-      call: { id: situations.slow, token, timeoutMs: 300 },
-      want: expect.stringMatching(/^ConnectError: \[deadline_exceeded\]/),
-    },
-  ])("a call $name gets the server's error", async ({ call, want }) => {
+    ["without a token", { id: 9n }, "ConnectError: [unauthenticated] a bearer token is required"],
+    ["with a wrong token", { id: 9n, token: tokens.unknown }, "ConnectError: [unauthenticated] the token is not valid"],
+    [
+      "with an id beyond a double's precision",
+      { id: longId, token },
+      `ConnectError: [not_found] plant ${longId} not found`,
+    ],
+    [
+      "after its deadline",
+      { id: situations.slow, token, timeoutMs: 300 },
+      expect.stringMatching(/^ConnectError: \[deadline_exceeded\]/),
+    ],
+  ])("a call %s gets the server's error", async (_name, call, want) => {
     expect(await deletePlant(caller, call)).toEqual(want);
   });
 });

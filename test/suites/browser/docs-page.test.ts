@@ -281,21 +281,16 @@ test("the page shows that the server cannot be reached", async () => {
   expect(await page.locator(".details").innerText()).toBe("");
 });
 
+// oxfmt-ignore
 const appearances: readonly { readonly name: string; readonly options: BrowserContextOptions }[] = [
   { name: "in light colors on a desktop", options: { colorScheme: "light", viewport: { width: 1200, height: 900 } } },
   { name: "in dark colors on a desktop", options: { colorScheme: "dark", viewport: { width: 1200, height: 900 } } },
-  {
-    name: "in light colors on a phone",
-    options: { colorScheme: "light", viewport: { width: 320, height: 640 }, isMobile: true },
-  },
-  {
-    name: "in dark colors on a phone",
-    options: { colorScheme: "dark", viewport: { width: 320, height: 640 }, isMobile: true },
-  },
-  {
-    name: "in light forced colors",
-    options: { colorScheme: "light", forcedColors: "active", viewport: { width: 1200, height: 900 } },
-  },
+  { name: "in light colors on a phone",
+    options: { colorScheme: "light", viewport: { width: 320, height: 640 }, isMobile: true } },
+  { name: "in dark colors on a phone",
+    options: { colorScheme: "dark", viewport: { width: 320, height: 640 }, isMobile: true } },
+  { name: "in light forced colors",
+    options: { colorScheme: "light", forcedColors: "active", viewport: { width: 1200, height: 900 } } },
 ];
 
 describe.each(appearances)("the page $name", ({ name, options }) => {

@@ -15,9 +15,7 @@ const root = join(toolsFolder("citus"), version);
 export const programsFolder: string = join("usr/lib/postgresql", postgres, "bin");
 
 /** The build's folder, or `undefined` if it does not exist. */
-export function citusBuild(): string | undefined {
-  return existsSync(join(root, programsFolder)) ? root : undefined;
-}
+export const citusBuild = (): string | undefined => (existsSync(join(root, programsFolder)) ? root : undefined);
 
 function build(): void {
   const making = `${root}-making`;

@@ -29,9 +29,7 @@ async function growPlants(): Promise<void> {
   await runSql(url, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[]) ON CONFLICT DO NOTHING`);
 }
 
-function openSession(): ReturnType<typeof openCitusSession> {
-  return openCitusSession(url);
-}
+const openSession = (): ReturnType<typeof openCitusSession> => openCitusSession(url);
 
 /** Each worker's plants, in the cluster's order. */
 async function plantsByWorker(among = ids): Promise<readonly (readonly bigint[])[]> {

@@ -37,9 +37,7 @@ async function makeTables(url: string): Promise<void> {
 }
 
 /** Adds a trigger to a table's shards, on the workers. */
-function addTrigger(url: string, trigger: Trigger): Promise<void> {
-  return addTriggerOn(cluster, url, trigger);
-}
+const addTrigger = (url: string, trigger: Trigger): Promise<void> => addTriggerOn(cluster, url, trigger);
 
 /** Adds deletion records in 2020, one per second, for plants from 1 on. */
 async function addOldRecords(url: string, count: number): Promise<void> {

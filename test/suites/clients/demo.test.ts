@@ -11,16 +11,10 @@ import { createTempFolder } from "../../../protoport/testing/src/process/temp-fo
 // and compares its output with the page. Replaces the address, the token and its file by this run's.
 
 /** One command in a session, and the output that the page shows. */
-interface Step {
-  readonly command: string;
-  readonly shown: string;
-}
+type Step = { readonly command: string; readonly shown: string };
 
 /** A page's demo. */
-interface Session {
-  readonly page: string;
-  readonly steps: readonly Step[];
-}
+type Session = { readonly page: string; readonly steps: readonly Step[] };
 
 const sessions: readonly Session[] = blocksRunBy("test/suites/clients/demo.test.ts").map(({ page, text }) => ({
   page,

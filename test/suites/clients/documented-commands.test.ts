@@ -18,10 +18,7 @@ import { createTempFolder } from "../../../protoport/testing/src/process/temp-fo
 // itself, gets a deletion with the token that the block created.
 
 /** One command, and its documented output. */
-interface Step {
-  readonly command: string;
-  readonly shown: string | undefined;
-}
+type Step = { readonly command: string; readonly shown: string | undefined };
 
 const token = /\bplantstore_[0-9a-z]{57}\b/;
 const tokenHash = /\bsha256:[0-9a-f]{64}\b/g;

@@ -23,9 +23,7 @@ const definitions = [
   },
 ];
 
-function bearer(token: string): string[] {
-  return ["-H", `Authorization: Bearer ${token}`];
-}
+const bearer = (token: string): string[] => ["-H", `Authorization: Bearer ${token}`];
 
 describe.runIf(hasProgram("grpcurl")).each(definitions)("grpcurl $name", ({ flags }) => {
   let server: TestPlantServer;

@@ -26,9 +26,7 @@ export function databaseUrl(
 }
 
 /** Returns the SQL that creates a role with the password in {@link databaseUrl}. */
-export function createRoleSql(user: string): string {
-  return `CREATE ROLE ${user} LOGIN PASSWORD '${password}'`;
-}
+export const createRoleSql = (user: string): string => `CREATE ROLE ${user} LOGIN PASSWORD '${password}'`;
 
 /** The settings with which Patroni runs the Citus coordinator, which connects to its workers with the password. */
 const citusEnvironment = { PATRONI_CITUS_DATABASE: "plantstore", PATRONI_CITUS_GROUP: "0", PGPASSWORD: password };

@@ -87,107 +87,52 @@ function moveStateIn(folder: string): string {
 
 const database = (folder: string): readonly string[] => ["--database-url", `sqlite:${fileIn(folder)}`];
 
+// oxfmt-ignore
 const changes: readonly Change[] = [
-  {
-    name: "migrate",
-    fill: () => undefined,
-    words: (folder) => ["migrate", ...database(folder)],
-    read: (folder) => storeIn(fileIn(folder)),
-    before: undefined,
-    after: [],
-  },
-  {
-    name: "import",
-    fill: (folder) => {
+  { name: "migrate", fill: () => undefined, words: (folder) => ["migrate", ...database(folder)],
+    read: (folder) => storeIn(fileIn(folder)), before: undefined, after: [] },
+  { name: "import", fill: (folder) => {
       createMissingStore(fileIn(folder));
       writeFileSync(join(folder, "ids"), "7\n8\n");
-    },
-    words: (folder) => ["import", join(folder, "ids"), ...database(folder)],
-    read: (folder) => storeIn(fileIn(folder)),
-    before: [],
-    after: [7n, 8n],
-  },
-  {
-    name: "move",
-    fill: (folder) => {
+    }, words: (folder) => ["import", join(folder, "ids"), ...database(folder)],
+    read: (folder) => storeIn(fileIn(folder)), before: [], after: [7n, 8n] },
+  { name: "move", fill: (folder) => {
       fillStore(folder, 1n, 3n);
       createMissingStore(join(folder, "to.db"));
-    },
-    words: (folder) => ["move", `sqlite:${fileIn(folder)}`, `sqlite:${join(folder, "to.db")}`],
-    read: moveStateIn,
-    before: "not moved",
-    after: "moved",
-  },
-  {
-    name: "backup",
-    fill: (folder) => fillStore(folder, 1n, 3n),
+    }, words: (folder) => ["move", `sqlite:${fileIn(folder)}`, `sqlite:${join(folder, "to.db")}`], read: moveStateIn,
+    before: "not moved", after: "moved" },
+  { name: "backup", fill: (folder) => fillStore(folder, 1n, 3n),
     words: (folder) => ["backup", join(folder, "copy.db"), ...database(folder)],
     read: (folder) => (existsSync(join(folder, "copy.db")) ? plantsIn(join(folder, "copy.db")) : undefined),
-    before: undefined,
-    after: [1n, 2n, 3n],
-  },
-  {
-    name: "a restore without a store",
-    fill: fillBackup,
+    before: undefined, after: [1n, 2n, 3n] },
+  { name: "a restore without a store", fill: fillBackup,
     words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
-    read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined),
-    before: undefined,
-    after: [1n, 2n, 3n],
-  },
-  {
-    name: "a restore over a store with a crash's log",
-    fill: fillCrashed,
+    read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined), before: undefined,
+    after: [1n, 2n, 3n] },
+  { name: "a restore over a store with a crash's log", fill: fillCrashed,
     words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
-    read: (folder) => plantsIn(fileIn(folder)),
-    before: [7n, 9n],
-    after: [1n, 2n, 3n],
-  },
-  {
-    name: "a restore over a log without a database file",
-    fill: (folder) => {
+    read: (folder) => plantsIn(fileIn(folder)), before: [7n, 9n], after: [1n, 2n, 3n] },
+  { name: "a restore over a log without a database file", fill: (folder) => {
       fillCrashed(folder);
       rmSync(fileIn(folder));
-    },
-    words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
-    read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined),
-    before: undefined,
-    after: [1n, 2n, 3n],
-  },
-  {
-    name: "a restore over a damaged file with a log",
-    fill: (folder) => {
+    }, words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
+    read: (folder) => (existsSync(fileIn(folder)) ? plantsIn(fileIn(folder)) : undefined), before: undefined,
+    after: [1n, 2n, 3n] },
+  { name: "a restore over a damaged file with a log", fill: (folder) => {
       fillBackup(folder);
       leaveTruncatedFile(fileIn(folder));
-    },
-    words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
-    read: (folder) => plantsUnlessDamaged(fileIn(folder)),
-    before: "gone or damaged",
-    after: [1n, 2n, 3n],
-  },
-  {
-    name: "token create without a token file",
-    fill: () => undefined,
-    words: (folder) => ["token", "create", "bob", "--file", join(folder, "tokens")],
-    read: tokensIn,
-    before: undefined,
-    after: ["bob"],
-  },
-  {
-    name: "token create",
-    fill: fillTokens,
-    words: (folder) => ["token", "create", "bob", "--file", join(folder, "tokens")],
-    read: tokensIn,
-    before: ["ann"],
-    after: ["ann", "bob"],
-  },
-  {
-    name: "token revoke",
+    }, words: (folder) => ["restore", join(folder, "backup.db"), ...database(folder)],
+    read: (folder) => plantsUnlessDamaged(fileIn(folder)), before: "gone or damaged", after: [1n, 2n, 3n] },
+  { name: "token create without a token file", fill: () => undefined,
+    words: (folder) => ["token", "create", "bob", "--file", join(folder, "tokens")], read: tokensIn, before: undefined,
+    after: ["bob"] },
+  { name: "token create", fill: fillTokens,
+    words: (folder) => ["token", "create", "bob", "--file", join(folder, "tokens")], read: tokensIn, before: ["ann"],
+    after: ["ann", "bob"] },
+  { name: "token revoke",
     fill: (folder) => writeFileSync(join(folder, "tokens"), `${tokenLine}sha256:${"b".repeat(64)} bob - -\n`),
-    words: (folder) => ["token", "revoke", "bob", "--file", join(folder, "tokens")],
-    read: tokensIn,
-    before: ["ann", "bob"],
-    after: ["ann"],
-  },
+    words: (folder) => ["token", "revoke", "bob", "--file", join(folder, "tokens")], read: tokensIn,
+    before: ["ann", "bob"], after: ["ann"] },
 ];
 
 /**

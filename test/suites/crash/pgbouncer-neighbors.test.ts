@@ -92,12 +92,7 @@ describe.each([
     async (ids) => {
       const store = await openLeftBehind();
       await runSql(direct, `INSERT INTO plants SELECT unnest('{${ids.join()}}'::bigint[])`);
-      return {
-        store,
-        plants: () => readPlants(direct),
-        reopen: open,
-        [Symbol.asyncDispose]: () => store.close(),
-      };
+      return { store, plants: () => readPlants(direct), reopen: open, [Symbol.asyncDispose]: () => store.close() };
     },
     { lacks: factsOfOwnDatabase },
   );

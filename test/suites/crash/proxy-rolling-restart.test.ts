@@ -59,10 +59,7 @@ const grpcCalls: GrpcCalls = {
 };
 
 /** The ports on which a proxy listens. They do not change between starts. */
-interface Ports {
-  readonly calls: number;
-  readonly admin: number;
-}
+type Ports = { readonly calls: number; readonly admin: number };
 
 function start({ calls, admin }: Ports): Promise<ProxyProcess> {
   const ports = ["--port", String(calls), "--admin-port", String(admin)];
@@ -70,11 +67,7 @@ function start({ calls, admin }: Ports): Promise<ProxyProcess> {
 }
 
 /** HAProxy's ports for REST, for gRPC, and for its statistics. */
-interface BalancerPorts {
-  readonly rest: number;
-  readonly grpc: number;
-  readonly status: number;
-}
+type BalancerPorts = { readonly rest: number; readonly grpc: number; readonly status: number };
 
 // HAProxy checks each second, and takes a server out after two failures.
 function configOf(mode: "http" | "tcp", at: BalancerPorts, proxies: readonly Ports[]): string {
@@ -117,9 +110,7 @@ async function isComplete(statusPort: number): Promise<boolean> {
   return servers.length === 4 && servers.every((row) => row[names.indexOf("status")] === "UP");
 }
 
-function onLoopback(port: number): Address {
-  return { address: "127.0.0.1", port };
-}
+const onLoopback = (port: number): Address => ({ address: "127.0.0.1", port });
 
 function paced(caller: Caller): Caller {
   return {

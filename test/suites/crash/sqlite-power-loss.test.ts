@@ -65,30 +65,22 @@ function allBut(gone: readonly number[]): number[] {
 }
 
 // Each runs in a new process, which is killed once it has printed its result. Plant 4 is the one in doubt.
+// oxfmt-ignore
 const questions: readonly { name: string; args: readonly string[]; answer: unknown; gone?: readonly number[] }[] = [
   { name: "a retry with a key", args: [deleting, "FILE", "4", "4", "with keys"], answer: true },
   { name: "a retry without a key", args: [deleting, "FILE", "4"], answer: false },
   { name: "another plant's deletion", args: [deleting, "FILE", "20"], answer: true, gone: [20] },
-  {
-    name: "an export",
+  { name: "an export",
     args: onDatabase(`for await (const ids of database.exportPlants()) writeSync(1, String(ids.length));`),
-    answer: plants - 4,
-  },
-  {
-    name: "a list of deletions",
+    answer: plants - 4 },
+  { name: "a list of deletions",
     args: onDatabase(`for await (const deletions of database.listDeletions()) writeSync(1, String(deletions.length));`),
-    answer: 4,
-  },
-  {
-    name: "an import",
+    answer: 4 },
+  { name: "an import",
     args: onDatabase(`writeSync(1, JSON.stringify(await (await database.startImport()).add([4n])));`),
-    answer: { added: 0, present: 0, deleted: 1 },
-  },
-  {
-    name: "a backup",
-    args: asking("backup.ts", "backUp", 'backUp(file, `${file}.copy`); writeSync(1, "true");'),
-    answer: true,
-  },
+    answer: { added: 0, present: 0, deleted: 1 } },
+  { name: "a backup", args: asking("backup.ts", "backUp", 'backUp(file, `${file}.copy`); writeSync(1, "true");'),
+    answer: true },
 ];
 
 // After the sync for the log's header, the fourth deletion is the fifth sync.

@@ -22,12 +22,7 @@ interface BuiltImage {
   readonly command: readonly string[];
 }
 
-interface Stage {
-  readonly root: string;
-  folder: string;
-  readonly environment: Record<string, string>;
-  command: string[];
-}
+type Stage = { readonly root: string; folder: string; readonly environment: Record<string, string>; command: string[] };
 
 /**
  * Runs a Dockerfile's steps without a container, and returns its stages. The last stage is named "last". Each stage is

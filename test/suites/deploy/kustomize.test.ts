@@ -24,9 +24,7 @@ function kindsOf(documents: readonly string[]): string[] {
     .toSorted((one, other) => one.localeCompare(other));
 }
 
-function secretsIn(text: string): string[] {
-  return text.match(/plantstore-[0-9a-z]{10}\b/g) ?? [];
-}
+const secretsIn = (text: string): string[] => text.match(/plantstore-[0-9a-z]{10}\b/g) ?? [];
 
 test("the overlay sets image, namespace, replicas and settings, and migrates first", async () => {
   const documents = (await render("postgres://a@b/c")).split(/^---$/m);

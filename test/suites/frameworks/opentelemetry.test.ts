@@ -57,38 +57,28 @@ const server = 2;
 const internal = 1;
 const query = "pg.query:SELECT (3) < handler (1)";
 
-test.each<{ name: string; at: "own" | "mounted"; version: HttpVersion; request: HttpRequest; want: string }>([
-  { name: "REST", at: "own", version: "1.1", request: rest, want: `GET (${server}) < caller` },
-  { name: "REST over HTTP/2", at: "own", version: "2", request: rest, want: `GET (${server}) < caller` },
-  ...(["connect-proto", "grpc", "grpc-web"] as const).map((format) => ({
-    name: format,
-    at: "own" as const,
-    version: format === "grpc" ? ("2" as const) : ("1.1" as const),
-    request: rpcRequest(wireFormats[format], noMessage, header, getReadingProcedure),
-    want: `${getReading} (${server}) < caller`,
-  })),
-  {
-    name: "a gRPC stream",
-    at: "own",
-    version: "2",
-    request: rpcRequest(wireFormats.grpc, noMessage, header, `/${watchReadings}`),
-    want: `${watchReadings} (${server}) < caller`,
-  },
-  {
-    name: "REST in an instrumented node:http server",
-    at: "mounted",
-    version: "1.1",
-    request: rest,
-    want: `GET (${internal}) < GET (${server}) < caller`,
-  },
-  {
-    name: "Connect in an instrumented node:http server",
-    at: "mounted",
-    version: "1.1",
-    request: rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, getReadingProcedure),
-    want: `${getReading} (${internal}) < POST (${server}) < caller`,
-  },
-])("over $name, a pg query's span descends from handler, gateway and caller", async (row) => {
+test.each<{ name: string; at: "own" | "mounted"; version: HttpVersion; request: HttpRequest; want: string }>(
+  // oxfmt-ignore
+  [
+    { name: "REST", at: "own", version: "1.1", request: rest, want: `GET (${server}) < caller` },
+    { name: "REST over HTTP/2", at: "own", version: "2", request: rest, want: `GET (${server}) < caller` },
+    ...(["connect-proto", "grpc", "grpc-web"] as const).map((format) => ({
+      name: format,
+      at: "own" as const,
+      version: format === "grpc" ? ("2" as const) : ("1.1" as const),
+      request: rpcRequest(wireFormats[format], noMessage, header, getReadingProcedure),
+      want: `${getReading} (${server}) < caller`,
+    })),
+    { name: "a gRPC stream", at: "own", version: "2",
+      request: rpcRequest(wireFormats.grpc, noMessage, header, `/${watchReadings}`),
+      want: `${watchReadings} (${server}) < caller` },
+    { name: "REST in an instrumented node:http server", at: "mounted", version: "1.1", request: rest,
+      want: `GET (${internal}) < GET (${server}) < caller` },
+    { name: "Connect in an instrumented node:http server", at: "mounted", version: "1.1",
+      request: rpcRequest(wireFormats["connect-json"], Buffer.from("{}"), header, getReadingProcedure),
+      want: `${getReading} (${internal}) < POST (${server}) < caller` },
+  ],
+)("over $name, a pg query's span descends from handler, gateway and caller", async (row) => {
   collector.spans.length = 0;
   await exchange({ address: "127.0.0.1", port: ports[row.at] }, row.version, row.request);
   await expect.poll(() => waysUp(collector.spans)).toEqual([`${query} < ${row.want}`]);

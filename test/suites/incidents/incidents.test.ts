@@ -165,41 +165,26 @@ const holdLock = `node -e '
   setInterval(() => {}, 1000);' &
 OTHER=$!`;
 
+// oxfmt-ignore
 const onSqlite: readonly Incident[] = [
-  {
-    name: "another program holds the lock on the file",
-    alert: "PlantstoreNotReady",
-    begin: ({ run }) => run(holdLock),
+  { name: "another program holds the lock on the file", alert: "PlantstoreNotReady", begin: ({ run }) => run(holdLock),
     prints: /"problem":"[^"]*another process holds the lock on the file[^]*another process holds the lock/,
     repair: async ({ run, read }) => {
       expect(await read("fuser -v plants.db")).toContain((await read("echo $OTHER")).trim());
       await run('kill "$OTHER"\nwait "$OTHER" || true');
-    },
-  },
-  {
-    name: "the file is moved",
-    alert: "PlantstoreNotReady",
-    begin: ({ run }) => run("mv plants.db lost.db"),
+    } },
+  { name: "the file is moved", alert: "PlantstoreNotReady", begin: ({ run }) => run("mv plants.db lost.db"),
     prints: /"problem":"[^"]*the file was moved, replaced or deleted[^]*file not found/,
-    repair: ({ run }) => run(`mv lost.db plants.db\n${stop}\nplantstore check\n${startAgain}`),
-  },
-  {
-    name: "the file gets a second name",
-    alert: "PlantstoreSecondName",
-    begin: ({ run }) => run("ln plants.db backup.db"),
-    prints: /the file has 2 names/,
-    repair: ({ run }) => run("rm backup.db"),
-  },
-  {
-    name: "the write-ahead log is truncated",
-    alert: "PlantstoreNotReady",
+    repair: ({ run }) => run(`mv lost.db plants.db\n${stop}\nplantstore check\n${startAgain}`) },
+  { name: "the file gets a second name", alert: "PlantstoreSecondName",
+    begin: ({ run }) => run("ln plants.db backup.db"), prints: /the file has 2 names/,
+    repair: ({ run }) => run("rm backup.db") },
+  { name: "the write-ahead log is truncated", alert: "PlantstoreNotReady",
     begin: ({ run }) => run("truncate --size=0 plants.db-wal"),
-    prints: /"problem":"[^"]*its write-ahead log was truncated/,
-    repair: async ({ run }) => {
+    prints: /"problem":"[^"]*its write-ahead log was truncated/, repair: async ({ run }) => {
       await run(`${stop}\nplantstore check\n${startAgain}`);
       for (const { text } of blocks.get("Repeat undone deletions") ?? []) await run(text);
-    },
-  },
+    } },
 ];
 
 describe.each([

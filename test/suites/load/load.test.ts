@@ -22,10 +22,7 @@ import { startPlantServer, type TestPlantServerOptions, tokens } from "../../sup
 // Clients with their default options under full load, where clients behave differently than for single calls. For
 // example, clients measure the bandwidth, or send as much as the flow-control windows allow.
 
-interface Row {
-  readonly name: string;
-  readonly build: () => Promise<ClientProgram>;
-}
+type Row = { readonly name: string; readonly build: () => Promise<ClientProgram> };
 
 const typescript = async (program: string): Promise<ClientProgram> => ({
   command: [process.execPath, join(recipeFolder("typescript"), program)],
@@ -51,10 +48,7 @@ const plantCount = 500_000;
 const callSeconds = 2;
 
 /** How many messages a stream has, and how many bytes their content has. */
-interface StreamSize {
-  readonly pieces: number;
-  readonly bytes: number;
-}
+type StreamSize = { readonly pieces: number; readonly bytes: number };
 
 /** Bytes of content in each counted message. */
 const countedBytes = 16;
@@ -134,10 +128,7 @@ async function* countTo(pieces: number): AsyncGenerator<{ number: number; conten
 }
 
 /** How many connections this process's servers have accepted. Dispose it with `using`. */
-interface ConnectionCount {
-  readonly count: number;
-  [Symbol.dispose](): void;
-}
+type ConnectionCount = { readonly count: number; [Symbol.dispose](): void };
 
 /** Starts to count connections. */
 function countConnections(): ConnectionCount {

@@ -81,11 +81,7 @@ test.each<{ name: string; plant: string; call: Call }>([
     plant: "2",
     call: async (plant) => await deleteWith(await connect1(server.url, `Bearer ${token}`), plant),
   },
-  {
-    name: "the Python client without initialize",
-    plant: "3",
-    call: (plant) => deleteFromPython("2026-07-28", plant),
-  },
+  { name: "the Python client without initialize", plant: "3", call: (plant) => deleteFromPython("2026-07-28", plant) },
   { name: "the Python client with initialize", plant: "4", call: (plant) => deleteFromPython("legacy", plant) },
 ])("$name deletes a plant, and receives the errors of failed calls", async ({ plant, call }) => {
   expect(await call(plant)).toEqual(expectedFor(plant));

@@ -177,12 +177,7 @@ async function startProxy(): Promise<Served> {
           state: "waits",
           request: (number) => ({ httpMethod: "GET", path: `/sensors/${number}/reading`, header: {} }),
         },
-        {
-          name: "streams over gRPC-Web",
-          version,
-          state: "writes",
-          request: () => post(watch, grpcWeb, watched),
-        },
+        { name: "streams over gRPC-Web", version, state: "writes", request: () => post(watch, grpcWeb, watched) },
       ]),
       {
         name: "calls over gRPC",

@@ -106,36 +106,26 @@ describe("a store", () => {
   });
 
   // One store gets calls. The other one only runs health checks, at most five seconds apart.
-  test.each<{ name: string; during: Situation; message: string; expected: RegExp }>([
-    {
-      name: "its synchronous standby is gone",
-      during: (url, _, work) => withoutStandby(url, work),
-      message: unknown,
-      expected: /: committed, but not confirmed by its synchronous standbys$/,
-    },
-    {
-      name: "its table is locked",
-      during: async (url, _, work) => {
-        const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
-        try {
+  test.each<{ name: string; during: Situation; message: string; expected: RegExp }>(
+    // oxfmt-ignore
+    [
+      { name: "its synchronous standby is gone", during: (url, _, work) => withoutStandby(url, work), message: unknown,
+        expected: /: committed, but not confirmed by its synchronous standbys$/ },
+      { name: "its table is locked", during: async (url, _, work) => {
+          const locking = await openClient(url, "BEGIN; LOCK TABLE plants");
+          try {
+            await work();
+          } finally {
+            await locking.end();
+          }
+        }, message: "the plant store cannot process the request at the moment",
+        expected: /: another transaction holds a lock on a table or its rows: / },
+      { name: "the network drops packets", during: async (_, proxy, work) => {
+          proxy.freeze();
           await work();
-        } finally {
-          await locking.end();
-        }
-      },
-      message: "the plant store cannot process the request at the moment",
-      expected: /: another transaction holds a lock on a table or its rows: /,
-    },
-    {
-      name: "the network drops packets",
-      during: async (_, proxy, work) => {
-        proxy.freeze();
-        await work();
-      },
-      message: unknown,
-      expected: /: (?:the server does not respond, .*|\S+ did not respond in time)$/,
-    },
-  ])("if $name, rejects calls within ten seconds and reports the cause", { timeout }, async (row) => {
+        }, message: unknown, expected: /: (?:the server does not respond, .*|\S+ did not respond in time)$/ },
+    ],
+  )("if $name, rejects calls within ten seconds and reports the cause", { timeout }, async (row) => {
     const url = await server.createPlants([1n]);
     await using proxy = await startCuttingProxy(server.socketFolder);
     const stores = await Promise.all(

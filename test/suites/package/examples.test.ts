@@ -50,11 +50,7 @@ beforeAll(() => {
 afterAll(() => rmSync(user.path, { recursive: true }));
 
 /** The commands in an example's comment, which start it and call it. */
-interface Header {
-  readonly file: string;
-  readonly start: string;
-  readonly asks: readonly string[];
-}
+type Header = { readonly file: string; readonly start: string; readonly asks: readonly string[] };
 
 const headers: readonly Header[] = folders
   .flatMap((folder) =>

@@ -34,9 +34,7 @@ const peers = { "@bufbuild/protobuf": "2.17.0", "@connectrpc/connect": "2.3.0" }
 const folders: string[] = [];
 let tarballs: HouseTarballs;
 
-function dependencyOn(name: keyof HouseTarballs): Record<string, string> {
-  return { [name]: `file:${tarballs[name]}` };
-}
+const dependencyOn = (name: keyof HouseTarballs): Record<string, string> => ({ [name]: `file:${tarballs[name]}` });
 
 function ownPackages(): Record<string, string> {
   return Object.fromEntries(Object.entries(tarballs).map(([name, tarball]) => [name, `file:${tarball}`]));
@@ -68,33 +66,25 @@ function packageRows(): string[] {
 }
 
 /** How each package manager installs packages, and tarballs that are not in a registry. */
+// oxfmt-ignore
 const managers: readonly { name: string; install: (project: UserProject, documented: string) => void }[] = [
-  {
-    name: "npm",
-    install: (project, documented) => {
+  { name: "npm", install: (project, documented) => {
       for (const tarball of Object.values(tarballs)) copyFileSync(tarball, join(project.path, basename(tarball)));
       project.run("bash", "-c", documented);
-    },
-  },
-  {
-    name: "pnpm",
-    install: (project) => {
+    } },
+  { name: "pnpm", install: (project) => {
       const overrides = Object.entries(tarballs).map(([name, tarball]) => `  "${name}": file:${tarball}\n`);
       project.write("pnpm-workspace.yaml", `overrides:\n${overrides.join("")}`);
       project.run("npx", "--yes", "pnpm@12.21.0", "install");
-    },
-  },
-  {
-    name: "yarn",
-    install: (project) => {
+    } },
+  { name: "yarn", install: (project) => {
       project.write(".yarnrc.yml", "nodeLinker: node-modules\nenableImmutableInstalls: false\n");
       project.write("yarn.lock", "");
       const manifest = JSON.parse(project.run("cat", "package.json"));
       const resolutions = ownPackages();
       project.write("package.json", JSON.stringify({ ...manifest, resolutions }));
       project.run("npx", "--yes", "@yarnpkg/cli-dist@4.18.1", "install");
-    },
-  },
+    } },
 ];
 
 const main = `

@@ -29,64 +29,30 @@ function exportsOf(subpath: string): string[] {
 const texts = ["package.json", "README.md", "LICENSE"];
 const everywhere = [...texts, "lib/index.js", "lib/index.d.ts"];
 
-describe.each([
-  {
-    name: "@protoport/gateway",
-    has: [
-      ...everywhere,
-      "lib/health/index.js",
-      "lib/health/index.d.ts",
-      "lib/engine/http2-client/index.js",
-      "lib/engine/http2-client/index.d.ts",
-      "proto/google/api/annotations.proto",
-      "proto/google/api/field_behavior.proto",
-      "proto/google/api/http.proto",
-      "proto/google/api/httpbody.proto",
-    ],
-  },
-  {
-    name: "@protoport/docs-page",
-    has: [...everywhere, "lib/files/page.html", "lib/files/page.js", "lib/files/LICENSE-marked"],
-  },
-  { name: "@protoport/command-line", has: [...everywhere, "lib/settings/index.js", "lib/settings/index.d.ts"] },
-  { name: "@protoport/rest-client", has: everywhere },
-  { name: "@protoport/auth", has: [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"] },
-  { name: "@protoport/telemetry", has: [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"] },
-  {
-    name: "@protoport/frameworks",
-    has: [
-      ...texts,
-      "lib/express.js",
-      "lib/express.d.ts",
-      "lib/fastify.js",
-      "lib/fastify.d.ts",
-      "lib/nestjs.js",
-      "lib/nestjs.d.ts",
-    ],
-  },
-  {
-    name: "@protoport/grpc-handlers",
-    has: ["grpc-js", "nestjs", "nice-grpc"].flatMap((name) => [`lib/${name}.js`, `lib/${name}.d.ts`]).concat(texts),
-  },
-  {
-    name: "@protoport/proxy",
-    has: [...texts, "lib/create-proxy.js", "lib/create-proxy.d.ts", "node/command/main.js"],
-  },
-  {
-    name: "plantstore",
-    has: [
-      ...everywhere,
-      "lib/stores/sqlite/worker.js",
-      "bin/NOTICE",
-      "bin/LICENSE-Apache-2.0",
-      "man/plantstore.1",
-      "openapi.json",
-      "proto/plantstore/v1/plant_service.proto",
-      "proto/google/api/annotations.proto",
-      "proto/google/api/httpbody.proto",
-    ],
-  },
-])("the package $name", ({ name, has }) => {
+describe.each(
+  // oxfmt-ignore
+  [
+    ["@protoport/gateway",
+      [...everywhere, "lib/health/index.js", "lib/health/index.d.ts", "lib/engine/http2-client/index.js",
+        "lib/engine/http2-client/index.d.ts", "proto/google/api/annotations.proto",
+        "proto/google/api/field_behavior.proto", "proto/google/api/http.proto", "proto/google/api/httpbody.proto"]],
+    ["@protoport/docs-page", [...everywhere, "lib/files/page.html", "lib/files/page.js", "lib/files/LICENSE-marked"]],
+    ["@protoport/command-line", [...everywhere, "lib/settings/index.js", "lib/settings/index.d.ts"]],
+    ["@protoport/rest-client", everywhere],
+    ["@protoport/auth", [...everywhere, "lib/inputs/index.js", "lib/inputs/index.d.ts"]],
+    ["@protoport/telemetry", [...texts, "lib/logs/index.js", "lib/logs/index.d.ts"]],
+    ["@protoport/frameworks",
+      [...texts, "lib/express.js", "lib/express.d.ts", "lib/fastify.js", "lib/fastify.d.ts", "lib/nestjs.js",
+        "lib/nestjs.d.ts"]],
+    ["@protoport/grpc-handlers",
+      ["grpc-js", "nestjs", "nice-grpc"].flatMap((name) => [`lib/${name}.js`, `lib/${name}.d.ts`]).concat(texts)],
+    ["@protoport/proxy", [...texts, "lib/create-proxy.js", "lib/create-proxy.d.ts", "node/command/main.js"]],
+    ["plantstore",
+      [...everywhere, "lib/stores/sqlite/worker.js", "bin/NOTICE", "bin/LICENSE-Apache-2.0", "man/plantstore.1",
+        "openapi.json", "proto/plantstore/v1/plant_service.proto", "proto/google/api/annotations.proto",
+        "proto/google/api/httpbody.proto"]],
+  ],
+)("the package %s", (name, has) => {
   test.each(has)("contains %s in its installed folder", (file) => {
     expect(existsSync(join(user.path, "node_modules", name, file))).toBe(true);
   });

@@ -30,9 +30,7 @@ afterAll(() => {
 });
 
 /** Queries the registry for a package before it is published. */
-function find({ find: words }: Publication): Promise<string> {
-  return npm(words.join(" "), projectFolder);
-}
+const find = ({ find: words }: Publication): Promise<string> => npm(words.join(" "), projectFolder);
 
 test.each([...protoportPackages, "plantstore"])("npm publish --dry-run accepts dist/%s", async (name) => {
   const printed = await npm(`npm publish --dry-run --access public ./dist/${name}`, projectFolder);

@@ -53,15 +53,11 @@ beforeAll(() => {
 
 describe("npm run release", () => {
   test.each([
-    {
-      name: "without a version",
-      words: [],
-      says: 'version must be a semantic version such as 0.2.0 or 0.2.0-rc.1, got ""',
-    },
-    { name: "with a version of two numbers", words: ["1.0"], says: 'got "1.0"' },
-    { name: "with a tag instead of a version", words: ["v1.0.0"], says: 'got "v1.0.0"' },
-    { name: "with an unknown option", words: ["1.0.0", "--skip-check"], says: "Unknown option '--skip-check'" },
-  ])("$name exits with the usage error code", async ({ words, says }) => {
+    ["without a version", [], 'version must be a semantic version such as 0.2.0 or 0.2.0-rc.1, got ""'],
+    ["with a version of two numbers", ["1.0"], 'got "1.0"'],
+    ["with a tag instead of a version", ["v1.0.0"], 'got "v1.0.0"'],
+    ["with an unknown option", ["1.0.0", "--skip-check"], "Unknown option '--skip-check'"],
+  ])("%s exits with the usage error code", async (_name, words, says) => {
     const { exitCode, stderr } = await release(...words);
     expect({ exitCode, stderr }).toEqual({ exitCode: 2, stderr: expect.stringContaining(says) });
   });
@@ -181,22 +177,17 @@ interface Publication {
   readonly sent: readonly string[];
 }
 
-test.each<Publication>([
-  { name: "publishes each tarball with provenance, after its dependencies", exitCode: 0, sent: names },
-  {
-    name: "stops after a package that npm refuses",
-    refused: "publish*docs-page",
-    exitCode: 1,
-    sent: names.slice(0, names.indexOf("protoport-docs-page") + 1),
-  },
-  {
-    name: "skips packages that npm already has in this version",
-    existing: ids.slice(0, 2),
-    exitCode: 0,
-    sent: names.slice(2),
-  },
-  { name: "publishes nothing when npm has all packages", existing: ids, exitCode: 0, sent: [] },
-])("--publish $name", async ({ existing = [], refused = "none", exitCode, sent }) => {
+test.each<Publication>(
+  // oxfmt-ignore
+  [
+    { name: "publishes each tarball with provenance, after its dependencies", exitCode: 0, sent: names },
+    { name: "stops after a package that npm refuses", refused: "publish*docs-page", exitCode: 1,
+      sent: names.slice(0, names.indexOf("protoport-docs-page") + 1) },
+    { name: "skips packages that npm already has in this version", existing: ids.slice(0, 2), exitCode: 0,
+      sent: names.slice(2) },
+    { name: "publishes nothing when npm has all packages", existing: ids, exitCode: 0, sent: [] },
+  ],
+)("--publish $name", async ({ existing = [], refused = "none", exitCode, sent }) => {
   using programs = createTempFolder();
   const views = existing.map((id) => `"view ${id} version") echo ${current} ;;`);
   const script = `#!/bin/sh

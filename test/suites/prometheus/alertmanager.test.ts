@@ -69,48 +69,25 @@ describe("an outage", () => {
     folder[Symbol.dispose]();
   });
 
-  test.each<{ name: string; fires: readonly string[]; notified: readonly string[] }>([
-    {
-      name: "of a server",
-      fires: ["PlantstoreDown", "PlantstoreErrors", "PlantstoreCertificateExpires"],
-      notified: ["PlantstoreDown"],
-    },
-    {
-      name: "of the database",
-      fires: ["PlantstoreNotReady", "PlantstoreErrors", "PlantstoreSlow", "PlantstoreQueueFilling"],
-      notified: ["PlantstoreNotReady"],
-    },
-    {
-      name: "of some plants",
-      fires: ["PlantstoreErrors", "PlantstoreSlow", "PlantstoreOverloaded"],
-      notified: ["PlantstoreErrors"],
-    },
-    {
-      name: "with some calls refused as overload",
-      fires: ["PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate", "PlantstoreSlow"],
-      notified: ["PlantstoreOverloaded"],
-    },
-    {
-      name: "with overload until calls reach their deadlines",
-      fires: ["PlantstoreErrors", "PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate"],
-      notified: ["PlantstoreErrors"],
-    },
-    {
-      name: "of an upstream",
-      fires: ["GatewayNotReady", "GatewayUpstreamUnavailable", "GatewayUpstreamBusy", "GatewayUpstreamQueued"],
-      notified: ["GatewayNotReady"],
-    },
-    {
-      name: "that affects part of an upstream",
-      fires: ["GatewayUpstreamUnavailable", "GatewayUpstreamBusy", "GatewayUpstreamQueued"],
-      notified: ["GatewayUpstreamUnavailable"],
-    },
-    {
-      name: "with two causes",
-      fires: ["PlantstoreErrors", "PlantstoreCertificateExpires", "PlantstoreReloadRefused"],
-      notified: ["PlantstoreCertificateExpires", "PlantstoreErrors", "PlantstoreReloadRefused"],
-    },
-  ])("$name sends notifications only for its causes ($notified)", async ({ name, fires, notified }) => {
+  test.each<[name: string, notified: readonly string[], fires: readonly string[]]>(
+    // oxfmt-ignore
+    [
+      ["of a server", ["PlantstoreDown"], ["PlantstoreDown", "PlantstoreErrors", "PlantstoreCertificateExpires"]],
+      ["of the database", ["PlantstoreNotReady"],
+        ["PlantstoreNotReady", "PlantstoreErrors", "PlantstoreSlow", "PlantstoreQueueFilling"]],
+      ["of some plants", ["PlantstoreErrors"], ["PlantstoreErrors", "PlantstoreSlow", "PlantstoreOverloaded"]],
+      ["with some calls refused as overload", ["PlantstoreOverloaded"],
+        ["PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate", "PlantstoreSlow"]],
+      ["with overload until calls reach their deadlines", ["PlantstoreErrors"],
+        ["PlantstoreErrors", "PlantstoreOverloaded", "PlantstoreQueueFilling", "PlantstoreEventLoopLate"]],
+      ["of an upstream", ["GatewayNotReady"],
+        ["GatewayNotReady", "GatewayUpstreamUnavailable", "GatewayUpstreamBusy", "GatewayUpstreamQueued"]],
+      ["that affects part of an upstream", ["GatewayUpstreamUnavailable"],
+        ["GatewayUpstreamUnavailable", "GatewayUpstreamBusy", "GatewayUpstreamQueued"]],
+      ["with two causes", ["PlantstoreCertificateExpires", "PlantstoreErrors", "PlantstoreReloadRefused"],
+        ["PlantstoreErrors", "PlantstoreCertificateExpires", "PlantstoreReloadRefused"]],
+    ],
+  )("$0 sends notifications only for its causes ($1)", async (name, notified, fires) => {
     // Sets labels that only some alerts have. Another server without an outage has a separate alert.
     const instance = `instance=${name}`;
     const add = (alert: string, server: string): Promise<string> =>

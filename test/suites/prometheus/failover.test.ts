@@ -38,11 +38,7 @@ test('the commands under "Fail over" promote the standby with all deletions', { 
   // The address that a load balancer or a service would have, which leads to the primary.
   const address = folder.file("primary");
   symlinkSync(primary.socketFolder, address);
-  const settings = {
-    PORT: "0",
-    PLANTSTORE_TOKENS: token,
-    DATABASE_URL: url.replaceAll(primary.socketFolder, address),
-  };
+  const settings = { PORT: "0", PLANTSTORE_TOKENS: token, DATABASE_URL: url.replaceAll(primary.socketFolder, address) };
   const urlOf = ({ socketFolder }: PostgresServer): string =>
     url.replaceAll(primary.socketFolder, socketFolder).replace(/&options.*/, "");
   const [urlA, urlB] = [urlOf(standbyA), urlOf(standbyB)];

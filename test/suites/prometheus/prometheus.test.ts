@@ -30,9 +30,7 @@ interface RulesAnswer {
   };
 }
 
-interface Dashboard {
-  readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[];
-}
+type Dashboard = { readonly panels: readonly { readonly targets: readonly { readonly expr: string }[] }[] };
 
 async function promtool(...args: readonly string[]): Promise<{ code: number | null; output: string }> {
   await using tool = startProgram("promtool", args, import.meta.dirname);

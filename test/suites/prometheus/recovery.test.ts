@@ -27,9 +27,7 @@ function shellOfPostgres({ socketFolder }: Production["postgres"], port: string,
   writeFileSync(
     join(tools, "cp"),
     '#!/bin/sh\ncase $1 in */wal/*) [ ! -f "$1" ] || sleep 0.5 ;; esac\nexec /bin/cp "$@"\n',
-    {
-      mode: 0o755,
-    },
+    { mode: 0o755 },
   );
   const environment = {
     PATH: [tools, postgresBinaries(), process.env["PATH"]].join(delimiter),

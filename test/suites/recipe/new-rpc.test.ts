@@ -34,9 +34,7 @@ beforeAll(() => {
 });
 afterAll(() => copy[Symbol.dispose]());
 
-function read(path: string): string {
-  return readFileSync(join(copy.folder, path), "utf8");
-}
+const read = (path: string): string => readFileSync(join(copy.folder, path), "utf8");
 
 /** Runs a command from the recipe in the copy. */
 async function run(command: string): Promise<ProgramResult> {
@@ -121,45 +119,26 @@ test("a new RPC is served once the recipe's files implement it", { timeout: buil
   expect(await failedTests(tests)).toEqual([]);
 });
 
-test.each([
-  {
-    forgotten: "the scope in authentication.md",
-    file: pathOf("authentication.md"),
-    code: "| `GetPlant` | `plants:read` |\n",
-    runs: pathOf("rpc-policy.test.ts"),
-    fails: "authentication.md lists each RPC's scope",
-  },
-  {
-    forgotten: "the client's retries and advice",
-    file: pathOf("create-plant-client.ts"),
-    code: "getPlant: undefined",
-    instead: "getPlant: PlantServiceService.getPlant.path",
-    runs: pathOf("every-rpc.test.ts"),
-    fails: "the client sends GetPlant four times to an unavailable server",
-  },
-  {
-    forgotten: "a situation",
-    file: pathOf("situations.ts"),
-    code: `      getPlant("returns no plant after a fault", ids.fault, handlerFailed),\n`,
-    runs: pathOf("delete-plant.test.ts"),
-    fails: "the outcome handler failed for getPlant has a test case",
-  },
-  {
-    forgotten: "the refusal of a closed store",
-    file: pathOf("queued-store.ts"),
-    code: "if (isClosed || problem !== undefined) throw storeUnavailable(problem);",
-    runs: "test/stores/contract/memory-store.test.ts",
-    fails: "makes has calls fail while closing and afterwards",
-  },
-  {
-    forgotten: "the error of an unavailable PostgreSQL",
-    file: "src/stores/postgres/postgres-store.ts",
-    code: "throw storeUnavailable(problemOf(fault).text);",
-    instead: "throw fault;",
-    runs: "test/stores/contract/postgres-store.test.ts",
-    fails: "hides the database's error from has calls",
-  },
-])("if a new RPC lacks $forgotten, a test fails", { timeout: buildLimitMs }, async (row) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { forgotten: "the scope in authentication.md", file: pathOf("authentication.md"),
+      code: "| `GetPlant` | `plants:read` |\n", runs: pathOf("rpc-policy.test.ts"),
+      fails: "authentication.md lists each RPC's scope" },
+    { forgotten: "the client's retries and advice", file: pathOf("create-plant-client.ts"), code: "getPlant: undefined",
+      instead: "getPlant: PlantServiceService.getPlant.path", runs: pathOf("every-rpc.test.ts"),
+      fails: "the client sends GetPlant four times to an unavailable server" },
+    { forgotten: "a situation", file: pathOf("situations.ts"),
+      code: `      getPlant("returns no plant after a fault", ids.fault, handlerFailed),\n`,
+      runs: pathOf("delete-plant.test.ts"), fails: "the outcome handler failed for getPlant has a test case" },
+    { forgotten: "the refusal of a closed store", file: pathOf("queued-store.ts"),
+      code: "if (isClosed || problem !== undefined) throw storeUnavailable(problem);",
+      runs: "test/stores/contract/memory-store.test.ts", fails: "makes has calls fail while closing and afterwards" },
+    { forgotten: "the error of an unavailable PostgreSQL", file: "src/stores/postgres/postgres-store.ts",
+      code: "throw storeUnavailable(problemOf(fault).text);", instead: "throw fault;",
+      runs: "test/stores/contract/postgres-store.test.ts", fails: "hides the database's error from has calls" },
+  ],
+)("if a new RPC lacks $forgotten, a test fails", { timeout: buildLimitMs }, async (row) => {
   const { file, code, instead = "", runs, fails } = row;
   expect(read(file).split(code), `${file} has ${code} once`).toHaveLength(2);
   using _ = copy.replace(

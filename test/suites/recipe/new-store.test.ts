@@ -42,10 +42,7 @@ const rows: Readonly<Record<string, { readonly row: string; readonly before: str
   `,
     before: "memory: {\n    form:",
   },
-  [commands]: {
-    row: 'herbarium: () => Promise.reject(new Error("no sheet")),\n  ',
-    before: "sqlite: async () => {",
-  },
+  [commands]: { row: 'herbarium: () => Promise.reject(new Error("no sheet")),\n  ', before: "sqlite: async () => {" },
 };
 
 let copy: ProjectCopy;

@@ -19,10 +19,7 @@ const stopLimitMs = 60_000;
 const cannotStart = 1;
 
 /** A process's memory and open files. */
-export interface Usage {
-  readonly residentMiB: number;
-  readonly openFiles: number;
-}
+export type Usage = { readonly residentMiB: number; readonly openFiles: number };
 
 /** How to run a {@link Service}. */
 export interface ServiceOptions {

@@ -28,14 +28,10 @@ export interface StoreDatabase extends AsyncDisposable {
 }
 
 /** Sleeps between 0.1 s and a maximum. */
-export function sleepUpTo(maxMs: number, dice: Dice): Promise<void> {
-  return sleep(100 + dice.roll(maxMs - 100));
-}
+export const sleepUpTo = (maxMs: number, dice: Dice): Promise<void> => sleep(100 + dice.roll(maxMs - 100));
 
 /** Something that can be frozen. */
-interface Freezable {
-  signal(name: NodeJS.Signals): void;
-}
+type Freezable = { signal(name: NodeJS.Signals): void };
 
 /** Freezes a program for up to `maxMs`; by default for less time than callers wait. */
 export async function freeze(program: Freezable, dice: Dice, maxMs: number = 6_000): Promise<void> {

@@ -15,10 +15,7 @@ beforeAll(async () => {
 afterAll(() => postgres[Symbol.asyncDispose]());
 
 /** A store, and how to change its schema's version. */
-interface Store {
-  readonly url: string;
-  readonly setVersion: (version: number) => Promise<void>;
-}
+type Store = { readonly url: string; readonly setVersion: (version: number) => Promise<void> };
 
 const stores: readonly { name: string; create: (folder: TempFolder) => Promise<Store> }[] = [
   {

@@ -13,10 +13,7 @@ export interface HttpBalancer extends AsyncDisposable {
 }
 
 /** The loopback ports for each version, both without TLS; HTTP/2 with prior knowledge. */
-interface HttpPorts {
-  readonly "1.1": number;
-  readonly "2": number;
-}
+type HttpPorts = { readonly "1.1": number; readonly "2": number };
 
 /** The tested load balancers, in the versions that `.ci/install-tools` and pip install. */
 export const httpBalancers: readonly {
@@ -82,9 +79,7 @@ function nginx(ports: HttpPorts, serverPort: number): Program {
     }`);
 }
 
-function loopback(port: number): object {
-  return { socket_address: { address: "127.0.0.1", port_value: port } };
-}
+const loopback = (port: number): object => ({ socket_address: { address: "127.0.0.1", port_value: port } });
 
 const extensions = "type.googleapis.com/envoy.extensions";
 

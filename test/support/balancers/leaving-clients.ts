@@ -43,10 +43,7 @@ export function openLeavingClients(
   };
 }
 
-interface LeavingClient {
-  readonly begun: Promise<unknown>;
-  leave(): void;
-}
+type LeavingClient = { readonly begun: Promise<unknown>; leave(): void };
 
 function openHttp1(port: number, { httpMethod, path, header, body }: LeftRequest, resets: boolean): LeavingClient {
   const { promise: begun, resolve } = Promise.withResolvers<void>();

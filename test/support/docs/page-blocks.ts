@@ -12,23 +12,14 @@ export const blockRules: readonly BlockRule[] = [
     page: "README.md",
     language: "sh",
     start: "npm ci",
-    run: {
-      not: "the first two checks of .ci/run, in a fresh clone; test/suites/clients/demo.test.ts runs npm start",
-    },
+    run: { not: "the first two checks of .ci/run, in a fresh clone; test/suites/clients/demo.test.ts runs npm start" },
   },
-  {
-    page: "docs/how-to/operations.md",
-    language: "promql",
-    run: { by: "test/suites/prometheus/prometheus.test.ts" },
-  },
+  { page: "docs/how-to/operations.md", language: "promql", run: { by: "test/suites/prometheus/prometheus.test.ts" } },
   {
     page: "docs/how-to/logs.md",
     run: { not: "the settings of journald, logrotate and a collector, which no test runs" },
   },
-  {
-    page: "docs/how-to/run-in-production.md",
-    run: { by: "test/suites/prometheus/run-in-production.test.ts" },
-  },
+  { page: "docs/how-to/run-in-production.md", run: { by: "test/suites/prometheus/run-in-production.test.ts" } },
   {
     page: "docs/how-to/runbooks/tasks.md",
     section: "Recover PostgreSQL",
@@ -40,10 +31,7 @@ export const blockRules: readonly BlockRule[] = [
     run: { by: "test/suites/prometheus/failover.test.ts" },
   },
   ...["docs/how-to/runbooks/plantstore", "docs/how-to/runbooks/tasks", "protoport/docs/how-to/runbooks/proxy"].map(
-    (name) => ({
-      page: `${name}.md`,
-      run: { by: "test/suites/prometheus/runbooks.test.ts" },
-    }),
+    (name) => ({ page: `${name}.md`, run: { by: "test/suites/prometheus/runbooks.test.ts" } }),
   ),
   ...["docs/how-to/install.md", "protoport/docs/how-to/packages.md"].map((page) => ({
     page,

@@ -44,10 +44,7 @@ function importCommand(ids: readonly number[], isRestore: boolean): Command {
 type Asked = Omit<Call, "requestId">;
 
 /** A crash after some responses. */
-interface Crash {
-  readonly kind: "process" | "database";
-  readonly after: number;
-}
+type Crash = { readonly kind: "process" | "database"; readonly after: number };
 
 function deleteCommand(asked: readonly Asked[], crash: Crash | undefined): Command {
   const text = asked.map(({ id, subject, key = "" }) => `${id} ${subject} ${key}`.trim()).join("; ");

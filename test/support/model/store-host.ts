@@ -9,10 +9,7 @@ export interface Call {
 }
 
 /** The response to a deletion: `deleted`, `not found` or an error's identifier. */
-export interface Message {
-  readonly requestId: string;
-  readonly outcome: string;
-}
+export type Message = { readonly requestId: string; readonly outcome: string };
 
 /** A deletion record, as it is stored. */
 export interface StoredRecord {

@@ -44,10 +44,7 @@ export interface GrpcCalls {
 }
 
 /** A caller with a separate connection, which it reopens when necessary. */
-export interface Caller {
-  call(id: bigint): Promise<Outcome>;
-  close(): void;
-}
+export type Caller = { call(id: bigint): Promise<Outcome>; close(): void };
 
 /** Starts callers that each delete one plant after the other. */
 export function startLoad(callers: readonly Caller[]): Load {
@@ -101,14 +98,10 @@ function grpcDeletions(token: string): GrpcCalls {
 }
 
 /** Opens a caller that deletes plants over REST on one HTTP/1.1 connection that is kept alive. */
-export function openRestCaller(address: Address, token: string): Caller {
-  return callOverRest(address, restDeletions(token));
-}
+export const openRestCaller = (address: Address, token: string): Caller => callOverRest(address, restDeletions(token));
 
 /** Opens a caller that deletes plants over gRPC on one HTTP/2 connection. */
-export function openGrpcCaller(address: Address, token: string): Caller {
-  return callOverGrpc(address, grpcDeletions(token));
-}
+export const openGrpcCaller = (address: Address, token: string): Caller => callOverGrpc(address, grpcDeletions(token));
 
 /** Opens a caller over REST on one HTTP/1.1 connection that is kept alive. */
 export function callOverRest({ address, port }: Address, calls: RestCalls): Caller {

@@ -22,9 +22,7 @@ export const tokens = {
 } as const;
 
 /** Returns an `authorization` field with a token. */
-export function bearer(token: string): Field {
-  return ["authorization", `Bearer ${token}`];
-}
+export const bearer = (token: string): Field => ["authorization", `Bearer ${token}`];
 
 /** The credential that most calls send. */
 export const authorized: Field = bearer(tokens.good);
@@ -43,10 +41,7 @@ export const testVerifier: TokenVerifier = {
 };
 
 /** A plant server in this process, on a free port. Dispose it with `await using`. */
-export interface TestPlantServer {
-  readonly address: Address;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export type TestPlantServer = { readonly address: Address; [Symbol.asyncDispose](): Promise<void> };
 
 /** A plant server's options, with the certificate for TLS. */
 export interface TestPlantServerOptions extends Partial<PlantServerOptions> {

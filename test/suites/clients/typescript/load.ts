@@ -8,10 +8,7 @@ export interface Streams {
   readonly outcomeOf: (error: unknown) => Outcome;
 }
 
-interface Piece {
-  readonly number: number;
-  readonly content: Uint8Array;
-}
+type Piece = { readonly number: number; readonly content: Uint8Array };
 
 /** How many calls are concurrent. */
 const callers = 64;

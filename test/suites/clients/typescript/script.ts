@@ -18,10 +18,7 @@ export interface Call {
 }
 
 /** A call's outcome, as a gRPC code's number and a message. */
-export interface Outcome {
-  readonly code: number;
-  readonly message: string;
-}
+export type Outcome = { readonly code: number; readonly message: string };
 
 /** Runs the commands on standard input, and prints their outcomes; see `ClientProgram`. */
 export async function run(deletePlant: (call: Call) => Promise<Outcome>, streams?: Streams): Promise<void> {

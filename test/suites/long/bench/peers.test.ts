@@ -18,9 +18,7 @@ function ofPlantStore(paths: readonly string[]): string[] {
     .filter((path) => /^(?:proto|src|.*\/gen)\/plantstore\//.test(path));
 }
 
-function buf(...args: readonly string[]): Buffer {
-  return execFileSync(join(projectFolder, "node_modules/.bin/buf"), args);
-}
+const buf = (...args: readonly string[]): Buffer => execFileSync(join(projectFolder, "node_modules/.bin/buf"), args);
 
 test("the peers' plant service definition imports nothing from the plant store", () => {
   const paths = buf("ls-files", ...plants, "--include-imports")

@@ -238,10 +238,7 @@ const groups: readonly Group[] = [
       "65536",
     ),
   },
-  {
-    valid: [{}],
-    invalid: [{ PLANTSTORE_DOC: "open" }, { PLANTSTORE_PORT: "0" }],
-  },
+  { valid: [{}], invalid: [{ PLANTSTORE_DOC: "open" }, { PLANTSTORE_PORT: "0" }] },
 ];
 
 /** The defaults for every configuration here. */

@@ -73,42 +73,26 @@ test("check asks a running server over its admin socket", async () => {
   });
 });
 
-test.each<{ name: string; enter: (folder: TempFolder) => void; problem: string; own: string }>([
-  {
-    name: "deleted file",
-    enter: (folder) => rmSync(folder.file("plants.db")),
-    problem: "store: plants.db: the file was moved, replaced or deleted",
-    own: "file not found",
-  },
-  {
-    name: "replaced file",
-    enter: (folder) => {
-      createStore(folder.file("new.db"));
-      renameSync(folder.file("new.db"), folder.file("plants.db"));
-    },
-    problem: "store: plants.db: the file was moved, replaced or deleted",
-    own: "the running server is not ready",
-  },
-  {
-    name: "changed symbolic link",
-    enter: (folder) => {
-      createStore(folder.file("other.db"));
-      rmSync(folder.file("plants.db"));
-      symlinkSync("other.db", folder.file("plants.db"));
-    },
-    problem: "store: plants.db: the file was moved, replaced or deleted",
-    own: "the running server is not ready",
-  },
-  {
-    name: "newer schema",
-    enter: (folder) => {
-      using db = openDatabase({ file: folder.file("plants.db") });
-      db.exec("PRAGMA user_version = 99");
-    },
-    problem: "its schema has version 99",
-    own: "its schema has version 99",
-  },
-])("check reports a $name from a running server", async ({ enter, problem, own }) => {
+test.each<[name: string, enter: (folder: TempFolder) => void, problem: string, own: string]>(
+  // oxfmt-ignore
+  [
+    ["deleted file", (folder) => rmSync(folder.file("plants.db")),
+      "store: plants.db: the file was moved, replaced or deleted", "file not found"],
+    ["replaced file", (folder) => {
+        createStore(folder.file("new.db"));
+        renameSync(folder.file("new.db"), folder.file("plants.db"));
+      }, "store: plants.db: the file was moved, replaced or deleted", "the running server is not ready"],
+    ["changed symbolic link", (folder) => {
+        createStore(folder.file("other.db"));
+        rmSync(folder.file("plants.db"));
+        symlinkSync("other.db", folder.file("plants.db"));
+      }, "store: plants.db: the file was moved, replaced or deleted", "the running server is not ready"],
+    ["newer schema", (folder) => {
+        using db = openDatabase({ file: folder.file("plants.db") });
+        db.exec("PRAGMA user_version = 99");
+      }, "its schema has version 99", "its schema has version 99"],
+  ],
+)("check reports a %s from a running server", async (_name, enter, problem, own) => {
   using folder = createTempFolder();
   createStore(folder.file("volume.db"));
   symlinkSync("volume.db", folder.file("plants.db"));
@@ -139,15 +123,10 @@ test.each([
   });
 });
 
-test.each<{ name: string; server: Server; host: string; problem: string }>([
-  { name: "does not respond", server: createTcpServer(), host: "", problem: "the response timed out" },
-  {
-    name: "responds with 404",
-    server: createServer((_, response) => response.writeHead(404).end()),
-    host: "0.0.0.0:",
-    problem: "HTTP status 404",
-  },
-])("check passes when another program at the admin address $name", async ({ server, host, problem }) => {
+test.each<[name: string, server: Server, host: string, problem: string]>([
+  ["does not respond", createTcpServer(), "", "the response timed out"],
+  ["responds with 404", createServer((_, response) => response.writeHead(404).end()), "0.0.0.0:", "HTTP status 404"],
+])("check passes when another program at the admin address %s", async (_name, server, host, problem) => {
   await using other = await startOnLoopback(server);
   const { port } = other.address;
   const environment = { DATABASE_URL: "memory:", PLANTSTORE_ADMIN_ADDRESS: `${host}${port}` };

@@ -63,17 +63,13 @@ test("check reports invalid OpenTelemetry variables, and exports nothing", async
 });
 
 test.each([
-  {
-    name: "traces",
-    variable: "OTEL_TRACES_EXPORTER",
-    want: "OpenTelemetry: Unrecognized OTEL_TRACES_EXPORTER value: nowhere.",
-  },
-  {
-    name: "metrics",
-    variable: "OTEL_METRICS_EXPORTER",
-    want: "OpenTelemetry: OTEL_METRICS_EXPORTER must be otlp or none, got nowhere; using otlp",
-  },
-])("check reports an unknown $name exporter, and passes", async ({ variable, want }) => {
+  ["traces", "OTEL_TRACES_EXPORTER", "OpenTelemetry: Unrecognized OTEL_TRACES_EXPORTER value: nowhere."],
+  [
+    "metrics",
+    "OTEL_METRICS_EXPORTER",
+    "OpenTelemetry: OTEL_METRICS_EXPORTER must be otlp or none, got nowhere; using otlp",
+  ],
+])("check reports an unknown %s exporter, and passes", async (_name, variable, want) => {
   using folder = createTempFolder();
   vi.stubEnv(variable, "nowhere");
   const { exitCode, err } = await check(folder).finally(() => vi.unstubAllEnvs());
@@ -110,54 +106,27 @@ test.each([
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(want) });
 });
 
-test.each<{ name: string; environment: Readonly<Record<string, string>>; want: string }>([
-  { name: "an invalid address", environment: { HOST: "999.1.1.1" }, want: "HOST must be an IP address" },
-  {
-    name: "an address of another machine",
-    environment: { HOST: "192.0.2.1", PLANTSTORE_TOKENS: "a-token-of-the-check" },
-    want: "cannot listen on HOST: listen EADDRNOTAVAIL",
-  },
-  {
-    name: "an unknown host name",
-    environment: { HOST: "plants.invalid", PLANTSTORE_TOKENS: "a-token-of-the-check" },
-    want: "cannot listen on HOST",
-  },
-  {
-    name: "a socket in a directory that does not exist",
-    environment: { HOST: "unix:nowhere/http.sock" },
-    want: "cannot listen on HOST",
-  },
-  {
-    name: "a socket path that is a regular file",
-    environment: { HOST: "unix:file" },
-    want: "file is not a socket",
-  },
-  {
-    name: "an invalid admin address",
-    environment: { PLANTSTORE_ADMIN_ADDRESS: "999.1.1.1:0" },
-    want: "PLANTSTORE_ADMIN_ADDRESS must be a port",
-  },
-  {
-    name: "an invalid admin address in brackets",
-    environment: { PLANTSTORE_ADMIN_ADDRESS: "[::::]:0" },
-    want: "PLANTSTORE_ADMIN_ADDRESS must be a port",
-  },
-  {
-    name: "an admin address of another machine",
-    environment: { PLANTSTORE_ADMIN_ADDRESS: "192.0.2.1:0" },
-    want: "cannot listen on PLANTSTORE_ADMIN_ADDRESS",
-  },
-  {
-    name: "the same port for PORT and PLANTSTORE_ADMIN_ADDRESS",
-    environment: {
-      HOST: "0.0.0.0",
-      PORT: "9464",
-      PLANTSTORE_ADMIN_ADDRESS: "9464",
-      PLANTSTORE_TOKENS: "a-token-of-the-check",
-    },
-    want: "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
-  },
-])("$name is refused by check and serve", async ({ environment, want }) => {
+test.each<[name: string, environment: Readonly<Record<string, string>>, want: string]>(
+  // oxfmt-ignore
+  [
+    ["an invalid address", { HOST: "999.1.1.1" }, "HOST must be an IP address"],
+    ["an address of another machine", { HOST: "192.0.2.1", PLANTSTORE_TOKENS: "a-token-of-the-check" },
+      "cannot listen on HOST: listen EADDRNOTAVAIL"],
+    ["an unknown host name", { HOST: "plants.invalid", PLANTSTORE_TOKENS: "a-token-of-the-check" },
+      "cannot listen on HOST"],
+    ["a socket in a directory that does not exist", { HOST: "unix:nowhere/http.sock" }, "cannot listen on HOST"],
+    ["a socket path that is a regular file", { HOST: "unix:file" }, "file is not a socket"],
+    ["an invalid admin address", { PLANTSTORE_ADMIN_ADDRESS: "999.1.1.1:0" },
+      "PLANTSTORE_ADMIN_ADDRESS must be a port"],
+    ["an invalid admin address in brackets", { PLANTSTORE_ADMIN_ADDRESS: "[::::]:0" },
+      "PLANTSTORE_ADMIN_ADDRESS must be a port"],
+    ["an admin address of another machine", { PLANTSTORE_ADMIN_ADDRESS: "192.0.2.1:0" },
+      "cannot listen on PLANTSTORE_ADMIN_ADDRESS"],
+    ["the same port for PORT and PLANTSTORE_ADMIN_ADDRESS",
+      { HOST: "0.0.0.0", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464", PLANTSTORE_TOKENS: "a-token-of-the-check" },
+      "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
+  ],
+)("%s is refused by check and serve", async (_name, environment, want) => {
   using folder = createTempFolder();
   writeFileSync(folder.file("file"), "");
   const { HOST = "127.0.0.1" } = environment;
@@ -236,33 +205,25 @@ test("check warns when the certificate expires soon", async () => {
   });
 });
 
-test.each([
-  {
-    name: "is not PEM",
-    createPair: () => ({ cert: "no certificate", key: "no certificate" }),
-    problem: "cannot use TLS_CERT_FILE and TLS_KEY_FILE: ",
-  },
-  {
-    name: "has expired",
-    createPair: () => createCertificate("plants", new Date("2020-03-01T00:00:00Z")),
-    problem: "the certificate of TLS_CERT_FILE expired at 2020-03-01T00:00:00.000Z",
-  },
-  {
-    name: "is not valid yet",
-    createPair: () => createCertificate("plants", undefined, new Date("2098-01-01T00:00:00Z")),
-    problem: "the certificate of TLS_CERT_FILE is not valid before 2098-01-01T00:00:00.000Z",
-  },
-])("check with a certificate that $name fails", async ({ createPair, problem }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "is not PEM", createPair: () => ({ cert: "no certificate", key: "no certificate" }),
+      problem: "cannot use TLS_CERT_FILE and TLS_KEY_FILE: " },
+    { name: "has expired", createPair: () => createCertificate("plants", new Date("2020-03-01T00:00:00Z")),
+      problem: "the certificate of TLS_CERT_FILE expired at 2020-03-01T00:00:00.000Z" },
+    { name: "is not valid yet",
+      createPair: () => createCertificate("plants", undefined, new Date("2098-01-01T00:00:00Z")),
+      problem: "the certificate of TLS_CERT_FILE is not valid before 2098-01-01T00:00:00.000Z" },
+  ],
+)("check with a certificate that $name fails", async ({ createPair, problem }) => {
   using folder = createTempFolder();
   const { cert, key } = createPair();
   writeFileSync(folder.file("cert.pem"), cert);
   writeFileSync(folder.file("key.pem"), key);
   const files = { TLS_CERT_FILE: folder.file("cert.pem"), TLS_KEY_FILE: folder.file("key.pem") };
   const { exitCode, err } = await check(folder, files);
-  expect({ exitCode, err: err.join("\n") }).toEqual({
-    exitCode: 78,
-    err: expect.stringContaining(problem),
-  });
+  expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 78, err: expect.stringContaining(problem) });
 });
 
 test("check fails when the token issuer is unreachable", async () => {

@@ -42,18 +42,10 @@ test("the command starts when it cannot create the cache folder", async () => {
 });
 
 test.each([
-  {
-    name: "false for a folder that its group can write to",
-    make: (path: string) => chmodSync(path, 0o720),
-    want: false,
-  },
-  {
-    name: "false for a folder that everyone can write to",
-    make: (path: string) => chmodSync(path, 0o702),
-    want: false,
-  },
-  { name: "true for a folder that everyone can read", make: (path: string) => chmodSync(path, 0o755), want: true },
-])("isOwnFolder returns $name", ({ make, want }) => {
+  ["false for a folder that its group can write to", (path: string) => chmodSync(path, 0o720), false],
+  ["false for a folder that everyone can write to", (path: string) => chmodSync(path, 0o702), false],
+  ["true for a folder that everyone can read", (path: string) => chmodSync(path, 0o755), true],
+])("isOwnFolder returns %s", (_name, make, want) => {
   using folder = createTempFolder();
   mkdirSync(folder.file("it"));
   make(folder.file("it"));

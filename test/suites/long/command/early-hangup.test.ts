@@ -39,12 +39,7 @@ test.each<{
     "/command/compile-cache.ts",
     "/command/run-command-line.ts",
     "/stores/sqlite/sqlite-store.ts",
-  ].map((module) => ({
-    program: "the plant store",
-    module,
-    start: serve,
-    reloaded: /"msg":"reloading"/,
-  })),
+  ].map((module) => ({ program: "the plant store", module, start: serve, reloaded: /"msg":"reloading"/ })),
 ])("$program survives SIGHUP while it loads $module, and then reloads", async ({ module, start, reloaded }) => {
   using folder = createTempFolder();
   await using server = start(folder, signalAtLoad("SIGHUP", module));
@@ -59,32 +54,20 @@ test.each(["protoport/proxy/src/command/main.ts", "src/command/main.ts"])(
   },
 );
 
-test.each<{
-  command: string;
-  module: string;
-  start: (folder: TempFolder, environment: Record<string, string>) => CommandLine;
-}>([
-  {
-    command: "plantstore serve --demo",
-    module: "/command/run-command-line.ts",
-    start: (folder, environment) => startCommandLine(["serve", "--demo"], folder.path, environment),
-  },
-  {
-    command: "plantstore check",
-    module: "/command/run-command-line.ts",
-    start: (folder, environment) => startCommandLine(["check"], folder.path, environment),
-  },
-  {
-    command: "protoport --check",
-    module: "/command/program.ts",
-    start: (folder, environment) => startProxy(["--check", ...configured], folder, environment),
-  },
-  {
-    command: "protoport schema",
-    module: "/command/program.ts",
-    start: (folder, environment) => startProxy(["schema"], folder, environment),
-  },
-])("$command exits on SIGHUP", async ({ module, start }) => {
+test.each<
+  [command: string, module: string, start: (folder: TempFolder, environment: Record<string, string>) => CommandLine]
+>(
+  // oxfmt-ignore
+  [
+    ["plantstore serve --demo", "/command/run-command-line.ts",
+      (folder, environment) => startCommandLine(["serve", "--demo"], folder.path, environment)],
+    ["plantstore check", "/command/run-command-line.ts",
+      (folder, environment) => startCommandLine(["check"], folder.path, environment)],
+    ["protoport --check", "/command/program.ts",
+      (folder, environment) => startProxy(["--check", ...configured], folder, environment)],
+    ["protoport schema", "/command/program.ts", (folder, environment) => startProxy(["schema"], folder, environment)],
+  ],
+)("%s exits on SIGHUP", async (_command, module, start) => {
   using folder = createTempFolder();
   await using command = start(folder, signalAtLoad("SIGHUP", module));
   await command.end();

@@ -3,14 +3,11 @@ import { expect, test } from "vitest";
 import { describeProgress, lengthOf, showProgress } from "../../../../src/command/import-progress.ts";
 
 test.each([
-  {
-    state: { ids: 1_200_000, bytes: 60, bytesTotal: 100, elapsedMs: 3_000 },
-    want: "1,200,000 ids, 400,000/s, 60 %, 2 s left",
-  },
-  { state: { ids: 10, bytes: 20, bytesTotal: undefined, elapsedMs: 1_000 }, want: "10 ids, 10/s" },
-  { state: { ids: 10, bytes: 101, bytesTotal: 100, elapsedMs: 1_000 }, want: "10 ids, 10/s, 100 %, 0 s left" },
-  { state: { ids: 0, bytes: 0, bytesTotal: 100, elapsedMs: 1_000 }, want: "0 ids, 0/s" },
-])('describeProgress returns "$want"', ({ state, want }) => {
+  ["1,200,000 ids, 400,000/s, 60 %, 2 s left", { ids: 1_200_000, bytes: 60, bytesTotal: 100, elapsedMs: 3_000 }],
+  ["10 ids, 10/s", { ids: 10, bytes: 20, bytesTotal: undefined, elapsedMs: 1_000 }],
+  ["10 ids, 10/s, 100 %, 0 s left", { ids: 10, bytes: 101, bytesTotal: 100, elapsedMs: 1_000 }],
+  ["0 ids, 0/s", { ids: 0, bytes: 0, bytesTotal: 100, elapsedMs: 1_000 }],
+])('describeProgress returns "%s"', (want, state) => {
   expect(describeProgress(state)).toBe(want);
 });
 

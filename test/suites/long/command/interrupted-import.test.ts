@@ -40,19 +40,9 @@ test.each<{ store: "sqlite" | "postgres"; signal: NodeJS.Signals; code: number }
 });
 
 test.each([
-  {
-    name: "exits after its batch with the signal's code",
-    fails: false,
-    code: 143,
-    text: /^stopped after .* 0 already present/,
-  },
-  {
-    name: "reports a store error that stops it earlier",
-    fails: true,
-    code: 1,
-    text: /^plantstore: cannot use/m,
-  },
-])("an interrupted import that waits for a lock $name", async ({ fails, code, text }) => {
+  ["exits after its batch with the signal's code", false, 143, /^stopped after .* 0 already present/],
+  ["reports a store error that stops it earlier", true, 1, /^plantstore: cannot use/m],
+])("an interrupted import that waits for a lock %s", async (_name, fails, code, text) => {
   using folder = createTempFolder();
   const url = await postgres.createSchema();
   await runCommand(["migrate"], { DATABASE_URL: url });

@@ -19,38 +19,20 @@ interface MissingStore {
 const hint =
   'only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it';
 
+// oxfmt-ignore
 const missingStores: readonly MissingStore[] = [
-  {
-    name: "a missing file",
-    make: () => undefined,
-    problem: ({ path }) => `file not found in ${path}: ${hint}`,
-  },
-  {
-    name: "an empty file",
-    make: (folder) => writeFileSync(folder.file("plants.db"), "", { mode: 0o600 }),
-    problem: () => `it does not contain a plant store yet: ${hint}`,
-  },
-  {
-    name: "a database without tables",
-    make: (folder) => {
+  { name: "a missing file", make: () => undefined, problem: ({ path }) => `file not found in ${path}: ${hint}` },
+  { name: "an empty file", make: (folder) => writeFileSync(folder.file("plants.db"), "", { mode: 0o600 }),
+    problem: () => `it does not contain a plant store yet: ${hint}` },
+  { name: "a database without tables", make: (folder) => {
       writeFileSync(folder.file("plants.db"), "", { mode: 0o600 });
       using db = new DatabaseSync(folder.file("plants.db"));
       db.exec("PRAGMA user_version = 1");
-    },
-    problem: () => `it does not contain a plant store yet: ${hint}`,
-  },
-  {
-    name: "a folder",
-    make: (folder) => mkdirSync(folder.file("plants.db")),
-    problem: () => "the path is a directory",
-    isRefusedByMigrate: true,
-  },
-  {
-    name: "a dangling symbolic link",
-    make: (folder) => symlinkSync("volume.db", folder.file("plants.db")),
-    problem: () => "the path is a symbolic link to volume.db, which does not exist",
-    isRefusedByMigrate: true,
-  },
+    }, problem: () => `it does not contain a plant store yet: ${hint}` },
+  { name: "a folder", make: (folder) => mkdirSync(folder.file("plants.db")), problem: () => "the path is a directory",
+    isRefusedByMigrate: true },
+  { name: "a dangling symbolic link", make: (folder) => symlinkSync("volume.db", folder.file("plants.db")),
+    problem: () => "the path is a symbolic link to volume.db, which does not exist", isRefusedByMigrate: true },
 ];
 
 /**

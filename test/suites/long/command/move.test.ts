@@ -66,13 +66,9 @@ test("migrate --reopen undoes an interrupted move", async () => {
 });
 
 test.each([
-  {
-    name: "--reopen with only one store",
-    words: ["--reopen", "sqlite:a.db"],
-    problem: "--reopen requires FROM and TO",
-  },
-  { name: "a store without --reopen", words: ["sqlite:a.db"], problem: "FROM and TO require --reopen" },
-])("migrate refuses $name", async ({ words, problem }) => {
+  ["--reopen with only one store", ["--reopen", "sqlite:a.db"], "--reopen requires FROM and TO"],
+  ["a store without --reopen", ["sqlite:a.db"], "FROM and TO require --reopen"],
+])("migrate refuses %s", async (_name, words, problem) => {
   const { exitCode, err } = await runCommand(["migrate", ...words]);
   expect({ exitCode, err: err.join("\n") }).toEqual({ exitCode: 2, err: expect.stringContaining(problem) });
 });

@@ -46,58 +46,40 @@ test("serve --help lists its flags, and every setting under its group's title", 
   });
 });
 
-test.each([
-  ["a missing command", [], "a command is missing"],
-  ["an unknown command", ["water"], 'unknown command "water"'],
+test.each(
+  // oxfmt-ignore
   [
-    "the first word of a command",
-    ["token"],
-    'unknown command "token", did you mean "token create" or "token list" or "token revoke"?',
+    ["a missing command", [], "a command is missing"],
+    ["an unknown command", ["water"], 'unknown command "water"'],
+    ["the first word of a command", ["token"],
+      'unknown command "token", did you mean "token create" or "token list" or "token revoke"?'],
+    ["a misspelt command", ["serv", "--demo"], 'unknown command "serv --demo", did you mean "serve"?'],
+    ["a misspelt command of two words", ["token", "lst"], 'did you mean "token list"?'],
+    ["a misspelt command with an operand", ["token", "lst", "a-file-of-hashes"], 'did you mean "token list"?'],
+    ["help for an unknown command", ["help", "water"], 'unknown command "water"'],
+    ["an unknown flag", ["serve", "--watering"], 'unknown flag "--watering" of "serve"'],
+    ["a misspelt flag", ["serve", "--databse-url=memory:"],
+      'unknown flag "--databse-url" of "serve", did you mean "--database-url"?'],
+    ["a flag with an extra first letter", ["serve", "--xport=1"],
+      'unknown flag "--xport" of "serve", did you mean "--port"?'],
+    ["a flag with swapped letters", ["serve", "--prot=1"], 'unknown flag "--prot" of "serve", did you mean "--port"?'],
+    ["an unknown short flag", ["serve", "-x"], 'unknown flag "-x" of "serve"'],
+    ["a flag without its value", ["serve", "--port"], "--port"],
+    ["an extra operand", ["serve", "now"], "usage: plantstore serve"],
+    ["a demo with another store", ["serve", "--demo", "--database-url", "memory:"],
+      "--demo cannot be combined with --database-url"],
+    ["token revoke without a name", ["token", "revoke"], "usage: plantstore token revoke NAME"],
+    ["a token expiry without a unit", ["token", "create", "ci", "--expires", "90"], "the expiry must be"],
+    ["token create without a name", ["token", "create"], "usage: plantstore token create NAME"],
+    ["a token name with a space", ["token", "create", "my token"], "the name must be"],
+    ["a token expiry on a date that does not exist", ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
+      "the expiry must be"],
+    ["a misspelt token scope", ["token", "create", "ci", "--scope", "plants:delet"],
+      'unknown scope "plants:delet", did you mean "plants:delete"?'],
+    ["an unknown token scope", ["token", "create", "ci", "--scope", "read"],
+      'unknown scope "read"; scopes are plants:delete'],
   ],
-  ["a misspelt command", ["serv", "--demo"], 'unknown command "serv --demo", did you mean "serve"?'],
-  ["a misspelt command of two words", ["token", "lst"], 'did you mean "token list"?'],
-  ["a misspelt command with an operand", ["token", "lst", "a-file-of-hashes"], 'did you mean "token list"?'],
-  ["help for an unknown command", ["help", "water"], 'unknown command "water"'],
-  ["an unknown flag", ["serve", "--watering"], 'unknown flag "--watering" of "serve"'],
-  [
-    "a misspelt flag",
-    ["serve", "--databse-url=memory:"],
-    'unknown flag "--databse-url" of "serve", did you mean "--database-url"?',
-  ],
-  [
-    "a flag with an extra first letter",
-    ["serve", "--xport=1"],
-    'unknown flag "--xport" of "serve", did you mean "--port"?',
-  ],
-  ["a flag with swapped letters", ["serve", "--prot=1"], 'unknown flag "--prot" of "serve", did you mean "--port"?'],
-  ["an unknown short flag", ["serve", "-x"], 'unknown flag "-x" of "serve"'],
-  ["a flag without its value", ["serve", "--port"], "--port"],
-  ["an extra operand", ["serve", "now"], "usage: plantstore serve"],
-  [
-    "a demo with another store",
-    ["serve", "--demo", "--database-url", "memory:"],
-    "--demo cannot be combined with --database-url",
-  ],
-  ["token revoke without a name", ["token", "revoke"], "usage: plantstore token revoke NAME"],
-  ["a token expiry without a unit", ["token", "create", "ci", "--expires", "90"], "the expiry must be"],
-  ["token create without a name", ["token", "create"], "usage: plantstore token create NAME"],
-  ["a token name with a space", ["token", "create", "my token"], "the name must be"],
-  [
-    "a token expiry on a date that does not exist",
-    ["token", "create", "ci", "--expires", "2030-02-30T00:00:00Z"],
-    "the expiry must be",
-  ],
-  [
-    "a misspelt token scope",
-    ["token", "create", "ci", "--scope", "plants:delet"],
-    'unknown scope "plants:delet", did you mean "plants:delete"?',
-  ],
-  [
-    "an unknown token scope",
-    ["token", "create", "ci", "--scope", "read"],
-    'unknown scope "read"; scopes are plants:delete',
-  ],
-])("the command line refuses %s with exit code 2", async (_, words, want) => {
+)("the command line refuses %s with exit code 2", async (_, words, want) => {
   const { exitCode, out, err } = await run(words);
   expect({ exitCode, out, lines: err.length }).toEqual({ exitCode: 2, out: [], lines: 2 });
   expect(err[0]).toContain(want);
@@ -146,23 +128,18 @@ const firstUnprivilegedPort = ((setting) => (existsSync(setting) ? Number(readFi
 describe("serve", () => {
   const cannotListen = "plantstore: cannot listen on HOST: ";
   test.each([
-    {
-      name: "a regular file as the socket path",
-      path: "text",
-      want: (file: string): unknown => `${cannotListen}${file} is in use, or is not a socket`,
-    },
-    {
-      name: "a socket path in a missing directory",
-      path: "none/s",
-      want: (file: string) =>
-        `${cannotListen}the directory of ${file} does not exist, or this user may not write to it`,
-    },
-    {
-      name: "a socket path below a file",
-      path: "text/s",
-      want: () => expect.stringMatching(`^${cannotListen}.*ENOTDIR: not a directory`),
-    },
-  ])("refuses $name with the reason", async ({ path, want }) => {
+    [
+      "a regular file as the socket path",
+      "text",
+      (file: string): unknown => `${cannotListen}${file} is in use, or is not a socket`,
+    ],
+    [
+      "a socket path in a missing directory",
+      "none/s",
+      (file: string) => `${cannotListen}the directory of ${file} does not exist, or this user may not write to it`,
+    ],
+    ["a socket path below a file", "text/s", () => expect.stringMatching(`^${cannotListen}.*ENOTDIR: not a directory`)],
+  ])("refuses %s with the reason", async (_name, path, want) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("text"), "mine");
     const file = folder.file(path);

@@ -213,9 +213,7 @@ async function runIn(
   }
 }
 
-function modeOf(folder: TempFolder, name: string): number {
-  return statSync(folder.file(name)).mode & 0o777;
-}
+const modeOf = (folder: TempFolder, name: string): number => statSync(folder.file(name)).mode & 0o777;
 
 /** The plants in the commands that a demo prints. */
 function idsOf({ server }: Demo): string[] {

@@ -25,9 +25,7 @@ import { situations } from "../../../contract/situations.ts";
 // The plant store with a grpc-js handler responds like the plant store with a Connect handler.
 
 /** A request as ts-proto and proto-loader return it. */
-interface DeleteRequest {
-  readonly id?: bigint | { toString(): string } | null;
-}
+type DeleteRequest = { readonly id?: bigint | { toString(): string } | null };
 
 /** The plant store's implementation, for grpc-js. */
 function createHandlers(store: PlantStore) {

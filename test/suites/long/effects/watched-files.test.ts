@@ -77,10 +77,7 @@ function certificateFiles(): Watched {
       const { cert, key } = createCertificate(`server-${at}`);
       return { "cert.pem": cert, "key.pem": key };
     }),
-    environment: (folder) => ({
-      TLS_CERT_FILE: join(folder, "cert.pem"),
-      TLS_KEY_FILE: join(folder, "key.pem"),
-    }),
+    environment: (folder) => ({ TLS_CERT_FILE: join(folder, "cert.pem"), TLS_KEY_FILE: join(folder, "key.pem") }),
     inUse: async ({ port }) => {
       const socket = connect({ port, host: "127.0.0.1", rejectUnauthorized: false });
       await once(socket, "secureConnect");

@@ -29,28 +29,17 @@ describe.each(["ts-proto", "proto-loader"])("delete-plant-%s.ts", (name) => {
     expect(await run(tokens.good, long)).toBe(`there is no plant ${long}\n`);
   });
 
-  test.each([
-    {
-      name: "prints the code for an invalid token",
-      token: tokens.unknown,
-      id: 1n,
-      want: "UNAUTHENTICATED: the token is not valid\n",
-    },
-    {
-      name: "prints the code for an unavailable store",
-      token: tokens.good,
-      id: situations.away,
-      want: "UNAVAILABLE: the plant store cannot process the request at the moment\n",
-    },
-    {
-      name: "stops waiting at its deadline",
-      token: tokens.good,
-      id: situations.slow,
-      timeoutMs: "200",
-      want: /^DEADLINE_EXCEEDED: /,
-    },
-    { name: "deletes nothing when the id is not an int64", token: tokens.good, id: 2n ** 64n + 1n, want: /int64/ },
-  ])("$name", async ({ token, id, timeoutMs = "5000", want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["prints the code for an invalid token", tokens.unknown, 1n, "UNAUTHENTICATED: the token is not valid\n",
+        undefined],
+      ["prints the code for an unavailable store", tokens.good, situations.away,
+        "UNAVAILABLE: the plant store cannot process the request at the moment\n", undefined],
+      ["stops waiting at its deadline", tokens.good, situations.slow, /^DEADLINE_EXCEEDED: /, "200"],
+      ["deletes nothing when the id is not an int64", tokens.good, 2n ** 64n + 1n, /int64/, undefined],
+    ],
+  )("%s", async (_name, token, id, want, timeoutMs = "5000") => {
     plants.add(1n);
     expect(await run(token, id, timeoutMs)).toMatch(want);
     expect(plants.has(1n)).toBe(true);

@@ -22,30 +22,12 @@ const goodRequests = [
 ];
 
 // Input that parsers often handle wrongly, in addition to what is allowed there.
+// oxfmt-ignore
 const stumblingBlocks = [
-  "\r\n",
-  "\n",
-  "\0",
-  ":",
-  " ",
-  "\t",
-  "%",
-  "%zz",
-  "/",
-  "//",
-  "..",
-  "?",
-  "#",
-  "0\r\n\r\n",
-  "\xff",
-  "HTTP/1.1",
+  "\r\n", "\n", "\0", ":", " ", "\t", "%", "%zz", "/", "//", "..", "?", "#", "0\r\n\r\n", "\xff", "HTTP/1.1",
 ];
 
-interface Mutation {
-  readonly at: number;
-  readonly removed: number;
-  readonly inserted: string;
-}
+type Mutation = { readonly at: number; readonly removed: number; readonly inserted: string };
 
 const mutation: fc.Arbitrary<Mutation> = fc.record({
   at: fc.double({ min: 0, max: 1, noNaN: true }),

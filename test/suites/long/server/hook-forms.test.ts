@@ -40,19 +40,13 @@ interface HookTestCase {
 
 const promised = { logFieldsProblem: "logFields must be synchronous, got a promise" };
 
+// oxfmt-ignore
 const hooks: Readonly<Record<Hook, HookTestCase>> = {
   onRequest: { isReported: true },
   onResponse: { isReported: true },
-  logFields: {
-    value: { tenant: "north" },
-    fields: {
-      returns: { tenant: "north" },
-      resolves: promised,
-      throws: { logFieldsProblem: failure.message },
-      rejects: promised,
-    },
-    isReported: false,
-  },
+  logFields: { value: { tenant: "north" },
+    fields: { returns: { tenant: "north" }, resolves: promised, throws: { logFieldsProblem: failure.message },
+      rejects: promised }, isReported: false },
 };
 
 expectNoUnhandledRejections();

@@ -62,9 +62,7 @@ async function deletePlant({ server }: Traced, id: bigint): Promise<void> {
   await exchange(server, "2", deletePlantRequest(wireFormats.grpc, id, header));
 }
 
-function spanNamed(collector: OtlpReceiver, name: string): Span {
-  return collector.spans.find((span) => span.name === name);
-}
+const spanNamed = (collector: OtlpReceiver, name: string): Span => collector.spans.find((span) => span.name === name);
 
 test("a server exports call and commit spans in the caller's trace", async () => {
   await using collector = await startOtlpReceiver();
@@ -117,28 +115,20 @@ test("a server exports call and commit spans in the caller's trace", async () =>
   expect(durations?.points.some((point) => "sum" in point && point.sum > 0)).toBe(true);
 });
 
-test.each<{ name: string; request: HttpRequest; want: object }>([
-  {
-    name: "a REST request without a credential",
-    request: { httpMethod: "DELETE", path: "/plants/1", header: [] },
-    want: { name: "DELETE /plants/{id}", attributes: { "http.response.status_code": 400 }, statusCode: 0 },
-  },
-  {
-    name: "a gRPC call without a credential",
-    request: deletePlantRequest(wireFormats.grpc, 1n, []),
-    want: { attributes: { "rpc.response.status_code": "UNAUTHENTICATED" }, statusCode: 0 },
-  },
-  {
-    name: "a request to an unknown path",
-    request: { httpMethod: "GET", path: "/secret", header: [bearer(token)] },
-    want: { name: "GET", attributes: { "http.response.status_code": 404 }, statusCode: 0 },
-  },
-  {
-    name: "a call with a message that is too large",
-    request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)], deletePlantProcedure),
-    want: { attributes: { "rpc.response.status_code": "resource_exhausted" }, statusCode: 0 },
-  },
-])("for $name, a server exports a span", async ({ request, want }) => {
+test.each<{ name: string; request: HttpRequest; want: object }>(
+  // oxfmt-ignore
+  [
+    { name: "a REST request without a credential", request: { httpMethod: "DELETE", path: "/plants/1", header: [] },
+      want: { name: "DELETE /plants/{id}", attributes: { "http.response.status_code": 400 }, statusCode: 0 } },
+    { name: "a gRPC call without a credential", request: deletePlantRequest(wireFormats.grpc, 1n, []),
+      want: { attributes: { "rpc.response.status_code": "UNAUTHENTICATED" }, statusCode: 0 } },
+    { name: "a request to an unknown path", request: { httpMethod: "GET", path: "/secret", header: [bearer(token)] },
+      want: { name: "GET", attributes: { "http.response.status_code": 404 }, statusCode: 0 } },
+    { name: "a call with a message that is too large",
+      request: rpcRequest(wireFormats["connect-proto"], Buffer.alloc(100_000), [bearer(token)], deletePlantProcedure),
+      want: { attributes: { "rpc.response.status_code": "resource_exhausted" }, statusCode: 0 } },
+  ],
+)("for $name, a server exports a span", async ({ request, want }) => {
   await using collector = await startOtlpReceiver();
   await using traced = await start(collector.url);
   await exchange(traced.server, "2", request);

@@ -9,27 +9,17 @@ import { createTempFolder } from "../../../../protoport/testing/src/process/temp
 const url = "sqlite:plants.db";
 
 test.each([
-  { name: "starts a thread for serve with an SQLite store", words: ["serve"], url, begins: true },
-  { name: "starts a thread for serve with a flag", words: ["serve", "--port", "0"], url, begins: true },
-  { name: "starts a thread for a demo", words: ["serve", "--demo"], url: undefined, begins: true },
-  { name: "starts no thread without a database URL", words: ["serve"], url: undefined, begins: false },
-  { name: "starts no thread for PostgreSQL", words: ["serve"], url: "postgres://db/plants", begins: false },
-  {
-    name: "starts no thread for --database-url=memory:",
-    words: ["serve", "--database-url=memory:"],
-    url,
-    begins: false,
-  },
-  {
-    name: "starts no thread for --database-url memory:",
-    words: ["serve", "--database-url", "memory:"],
-    url,
-    begins: false,
-  },
-  { name: "starts no thread for serve --print-config", words: ["serve", "--print-config"], url, begins: false },
-  { name: "starts no thread for serve --help", words: ["serve", "--help"], url, begins: false },
-  { name: "starts no thread for import", words: ["import", "ids"], url, begins: false },
-])("preloadStorage $name in advance", async ({ words, url: database, begins }) => {
+  ["starts a thread for serve with an SQLite store", ["serve"], url, true],
+  ["starts a thread for serve with a flag", ["serve", "--port", "0"], url, true],
+  ["starts a thread for a demo", ["serve", "--demo"], undefined, true],
+  ["starts no thread without a database URL", ["serve"], undefined, false],
+  ["starts no thread for PostgreSQL", ["serve"], "postgres://db/plants", false],
+  ["starts no thread for --database-url=memory:", ["serve", "--database-url=memory:"], url, false],
+  ["starts no thread for --database-url memory:", ["serve", "--database-url", "memory:"], url, false],
+  ["starts no thread for serve --print-config", ["serve", "--print-config"], url, false],
+  ["starts no thread for serve --help", ["serve", "--help"], url, false],
+  ["starts no thread for import", ["import", "ids"], url, false],
+])("preloadStorage %s in advance", async (_name, words, database, begins) => {
   using folder = createTempFolder();
   const workers: unknown[] = [];
   const count = (worker: unknown): number => workers.push(worker);

@@ -30,29 +30,21 @@ async function compareCertificates(): Promise<Differs> {
     writeFileSync(folder.file(`${name}.key`), key);
     return { TLS_CERT_FILE: folder.file(`${name}.pem`), TLS_KEY_FILE: folder.file(`${name}.key`) };
   });
-  return await compare({
-    off,
-    on,
-    observe: async ({ port }) => {
-      const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
-      await once(socket, "secureConnect");
-      const { subject } = socket.getPeerCertificate();
-      socket.destroy();
-      return subject.CN;
-    },
+  return await compare(off, on, async ({ port }) => {
+    const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false });
+    await once(socket, "secureConnect");
+    const { subject } = socket.getPeerCertificate();
+    socket.destroy();
+    return subject.CN;
   });
 }
 
 /** Compares whether a call by a caller who makes several is refused, without and with a rate. */
 function compareRates(rate: Environment): Promise<Differs> {
-  return compare({
-    off: { PLANTSTORE_TOKENS: token },
-    on: { PLANTSTORE_TOKENS: token, ...rate },
-    observe: async (server) => {
-      for (let call = 0; call < 5; call++) await deletePlant(server, token);
-      await server.drain();
-      return server.lines().some((line) => JSON.stringify(line).includes("ResourceExhausted"));
-    },
+  return compare({ PLANTSTORE_TOKENS: token }, { PLANTSTORE_TOKENS: token, ...rate }, async (server) => {
+    for (let call = 0; call < 5; call++) await deletePlant(server, token);
+    await server.drain();
+    return server.lines().some((line) => JSON.stringify(line).includes("ResourceExhausted"));
   });
 }
 
@@ -74,33 +66,23 @@ const effects: Effects = {
   host: async () => {
     using folder = createTempFolder();
     const exposed = { DATABASE_URL: `sqlite:${folder.file("plants.db")}`, PLANTSTORE_TOKENS: token };
-    await compare({
-      off: { ...exposed, HOST: "127.0.0.1" },
-      on: { ...exposed, HOST: "0.0.0.0" },
-      observe: ({ address }) => Promise.resolve(address),
-    });
-    return await compare({
-      off: { HOST: "127.0.0.1" },
-      on: { HOST: `unix:${folder.file("s")}` },
-      observe: () => Promise.resolve(existsSync(folder.file("s"))),
-    });
+    await compare({ ...exposed, HOST: "127.0.0.1" }, { ...exposed, HOST: "0.0.0.0" }, ({ address }) => address);
+    return await compare({ HOST: "127.0.0.1" }, { HOST: `unix:${folder.file("s")}` }, () =>
+      existsSync(folder.file("s")),
+    );
   },
   port: async () => {
     const port = await freePort();
-    return await compare({
-      off: {},
-      on: { PORT: String(port) },
-      observe: (server) => Promise.resolve(server.port === port),
-    });
+    return await compare({}, { PORT: String(port) }, (server) => server.port === port);
   },
   socketMode: async () => {
     using folder = createTempFolder();
     const host = { HOST: `unix:${folder.file("s")}` };
-    return await compare({
-      off: { ...host, PLANTSTORE_SOCKET_MODE: "600" },
-      on: { ...host, PLANTSTORE_SOCKET_MODE: "604" },
-      observe: () => Promise.resolve(statSync(folder.file("s")).mode & 0o777),
-    });
+    return await compare(
+      { ...host, PLANTSTORE_SOCKET_MODE: "600" },
+      { ...host, PLANTSTORE_SOCKET_MODE: "604" },
+      () => statSync(folder.file("s")).mode & 0o777,
+    );
   },
   workers: async () => {
     using folder = createTempFolder();
@@ -122,22 +104,22 @@ const effects: Effects = {
     return new Differs(observed);
   },
   maxConnectionAgeMs: () =>
-    compare({
-      off: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "3600000" },
-      on: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20" },
-      observe: async (server) => {
+    compare(
+      { PLANTSTORE_MAX_CONNECTION_AGE_MS: "3600000" },
+      { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20" },
+      async (server) => {
         const session = connect(server.baseUrl);
         const closed = once(session, "goaway").then(() => true);
         const isClosed = await Promise.race([closed, sleep(settledMs).then(() => false)]);
         session.destroy();
         return isClosed;
       },
-    }),
+    ),
   maxConnectionAgeGraceMs: () =>
-    compare({
-      off: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "3600000" },
-      on: { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "20" },
-      observe: async (server) => {
+    compare(
+      { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "3600000" },
+      { PLANTSTORE_MAX_CONNECTION_AGE_MS: "20", PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS: "20" },
+      async (server) => {
         const session = connect(server.baseUrl);
         const watch = session.request({
           ":method": "POST",
@@ -150,29 +132,27 @@ const effects: Effects = {
         session.destroy();
         return isClosed;
       },
-    }),
+    ),
   database: async () => {
     using folder = createTempFolder();
-    return await compare({
-      off: { DATABASE_URL: "memory:" },
-      on: { DATABASE_URL: `sqlite:${folder.file("plants.db")}` },
-      observe: () => Promise.resolve(existsSync(folder.file("plants.db"))),
-    });
+    return await compare({ DATABASE_URL: "memory:" }, { DATABASE_URL: `sqlite:${folder.file("plants.db")}` }, () =>
+      existsSync(folder.file("plants.db")),
+    );
   },
   databaseUrlFile: async () => {
     using folder = createTempFolder();
     const [one, two] = [await freePort(), await freePort()];
     for (const port of [one, two]) writeFileSync(folder.file(String(port)), `postgres://127.0.0.1:${port}/plants`);
-    return await compare({
-      off: { DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file(String(one)) },
-      on: { DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file(String(two)) },
-      observe: async (server) => {
+    return await compare(
+      { DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file(String(one)) },
+      { DATABASE_URL: undefined, DATABASE_URL_FILE: folder.file(String(two)) },
+      async (server) => {
         const isRefused = (): boolean => JSON.stringify(server.lines()).includes(`127.0.0.1:${two}`);
         const endMs = performance.now() + settledMs;
         while (!isRefused() && performance.now() < endMs) await sleep(10);
         return isRefused();
       },
-    });
+    );
   },
   deletionsKeptHours: async () => {
     using folder = createTempFolder();
@@ -181,61 +161,52 @@ const effects: Effects = {
     using db = new DatabaseSync(folder.file("plants.db"));
     const record = db.prepare("INSERT INTO deletions VALUES (?, 1, ?, '', '', 1)");
     for (const [seq, hours] of [4, 2, 0].entries()) record.run(seq, Date.now() - hours * 3_600_000);
-    return await compare({
-      off: { ...environment, PLANTSTORE_DELETIONS_KEPT_HOURS: "5" },
-      on: { ...environment, PLANTSTORE_DELETIONS_KEPT_HOURS: "3" },
-      observe: async (server) => {
+    return await compare(
+      { ...environment, PLANTSTORE_DELETIONS_KEPT_HOURS: "5" },
+      { ...environment, PLANTSTORE_DELETIONS_KEPT_HOURS: "3" },
+      async (server) => {
         await server.drain();
         return server.lines().find(({ msg }) => msg === "old deletion records dropped")?.["count"];
       },
-    });
+    );
   },
   docs: () =>
-    compare({
-      off: { PLANTSTORE_DOCS: "closed" },
-      on: { PLANTSTORE_DOCS: "open" },
-      observe: async (server) => (await get(server, "/openapi.json")).status,
-    }),
+    compare(
+      { PLANTSTORE_DOCS: "closed" },
+      { PLANTSTORE_DOCS: "open" },
+      async (server) => (await get(server, "/openapi.json")).status,
+    ),
   corsOrigins: () =>
-    compare({
-      off: { PLANTSTORE_CORS_ORIGINS: "https://other.example" },
-      on: { PLANTSTORE_CORS_ORIGINS: "https://shop.example" },
-      observe: async (server) =>
+    compare(
+      { PLANTSTORE_CORS_ORIGINS: "https://other.example" },
+      { PLANTSTORE_CORS_ORIGINS: "https://shop.example" },
+      async (server) =>
         (await get(server, "/livez", { origin: "https://shop.example" })).headers.get("access-control-allow-origin"),
-    }),
+    ),
   mcp: () =>
-    compare({
-      off: { PLANTSTORE_MCP: "off", PLANTSTORE_TOKENS: "token-of-mcp-0123" },
-      on: { PLANTSTORE_MCP: "on", PLANTSTORE_TOKENS: "token-of-mcp-0123" },
-      observe: async (server) =>
-        (await get(server, "/mcp", { authorization: "Bearer token-of-mcp-0123" })).headers.get("allow"),
-    }),
+    compare(
+      { PLANTSTORE_MCP: "off", PLANTSTORE_TOKENS: "token-of-mcp-0123" },
+      { PLANTSTORE_MCP: "on", PLANTSTORE_TOKENS: "token-of-mcp-0123" },
+      async (server) => (await get(server, "/mcp", { authorization: "Bearer token-of-mcp-0123" })).headers.get("allow"),
+    ),
   trustedProxies: () =>
-    compare({
-      off: { PLANTSTORE_TOKENS: token },
-      on: { PLANTSTORE_TOKENS: token, PLANTSTORE_TRUSTED_PROXIES: "127.0.0.1" },
-      observe: (server) => isClientLogged(server, { "x-forwarded-for": "192.0.2.1" }),
-    }),
+    compare(
+      { PLANTSTORE_TOKENS: token },
+      { PLANTSTORE_TOKENS: token, PLANTSTORE_TRUSTED_PROXIES: "127.0.0.1" },
+      (server) => isClientLogged(server, { "x-forwarded-for": "192.0.2.1" }),
+    ),
   proxyFields: () => {
     const on = { PLANTSTORE_TOKENS: token, PLANTSTORE_TRUSTED_PROXIES: "127.0.0.1" };
-    return compare({
-      off: on,
-      on: { ...on, PLANTSTORE_PROXY_FIELDS: "forwarded" },
-      observe: (server) => isClientLogged(server, { forwarded: "for=192.0.2.1" }),
-    });
+    return compare(on, { ...on, PLANTSTORE_PROXY_FIELDS: "forwarded" }, (server) =>
+      isClientLogged(server, { forwarded: "for=192.0.2.1" }),
+    );
   },
   proxyProtocol: () => {
     const on = { PLANTSTORE_TOKENS: token, PLANTSTORE_TRUSTED_PROXIES: "127.0.0.1" };
-    return compare({
-      off: on,
-      on: { ...on, PLANTSTORE_PROXY_PROTOCOL: "on" },
-      observe: async ({ port }) => {
-        const socket = connectTcp({ port, host: "127.0.0.1" });
-        socket.write(
-          "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-        );
-        return (await text(socket)).split("\r\n", 1)[0];
-      },
+    return compare(on, { ...on, PLANTSTORE_PROXY_PROTOCOL: "on" }, async ({ port }) => {
+      const socket = connectTcp({ port, host: "127.0.0.1" });
+      socket.write("PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+      return (await text(socket)).split("\r\n", 1)[0];
     });
   },
   ratePerPrincipal: () => compareRates({ PLANTSTORE_RATE_PER_PRINCIPAL: "1" }),
@@ -243,86 +214,66 @@ const effects: Effects = {
   tlsCertFile: compareCertificates,
   tlsKeyFile: compareCertificates,
   requestIdResponses: () =>
-    compare({
-      off: { PLANTSTORE_REQUEST_ID_RESPONSES: "requested" },
-      on: { PLANTSTORE_REQUEST_ID_RESPONSES: "always" },
-      observe: async (server) => (await get(server, "/livez")).headers.has("x-request-id"),
-    }),
+    compare(
+      { PLANTSTORE_REQUEST_ID_RESPONSES: "requested" },
+      { PLANTSTORE_REQUEST_ID_RESPONSES: "always" },
+      async (server) => (await get(server, "/livez")).headers.has("x-request-id"),
+    ),
   logLevel: () =>
-    compare({
-      off: { LOG_LEVEL: "info" },
-      on: { LOG_LEVEL: "error" },
-      observe: async (server) => {
-        await get(server, "/livez");
-        return server.lines().length > 0;
-      },
+    compare({ LOG_LEVEL: "info" }, { LOG_LEVEL: "error" }, async (server) => {
+      await get(server, "/livez");
+      return server.lines().length > 0;
     }),
   audit: () => {
     const off = { LOG_LEVEL: "error", PLANTSTORE_TOKENS: token };
-    return compare({
-      off: { ...off, PLANTSTORE_AUDIT: "by-level" },
-      on: { ...off, PLANTSTORE_AUDIT: "always" },
-      observe: async (server) => {
-        await deletePlant(server, token);
-        await server.drain();
-        return server.lines().length > 0;
-      },
+    return compare({ ...off, PLANTSTORE_AUDIT: "by-level" }, { ...off, PLANTSTORE_AUDIT: "always" }, async (server) => {
+      await deletePlant(server, token);
+      await server.drain();
+      return server.lines().length > 0;
     });
   },
   logProbes: () =>
-    compare({
-      off: { PLANTSTORE_LOG_PROBES: "off" },
-      on: { PLANTSTORE_LOG_PROBES: "on" },
-      observe: async (server) => {
-        await get(server, "/livez");
-        await server.drain();
-        return server.lines().some((line) => JSON.stringify(line).includes("/livez"));
-      },
+    compare({ PLANTSTORE_LOG_PROBES: "off" }, { PLANTSTORE_LOG_PROBES: "on" }, async (server) => {
+      await get(server, "/livez");
+      await server.drain();
+      return server.lines().some((line) => JSON.stringify(line).includes("/livez"));
     }),
   drainDelayMs: () =>
-    compare({
-      off: { PLANTSTORE_DRAIN_DELAY_MS: "0" },
-      on: { PLANTSTORE_DRAIN_DELAY_MS: "1500" },
-      observe: async (server) => {
-        const drained = server.drain();
-        // Without a delay, the port closes within the next turns.
-        await sleep(200);
-        const status = await get(server, "/livez").then(
-          (response) => response.status,
-          () => "refused",
-        );
-        await drained;
-        return status;
-      },
+    compare({ PLANTSTORE_DRAIN_DELAY_MS: "0" }, { PLANTSTORE_DRAIN_DELAY_MS: "1500" }, async (server) => {
+      const drained = server.drain();
+      // Without a delay, the port closes within the next turns.
+      await sleep(200);
+      const status = await get(server, "/livez").then(
+        (response) => response.status,
+        () => "refused",
+      );
+      await drained;
+      return status;
     }),
   drainTimeoutMs: () =>
-    compare({
-      off: { PLANTSTORE_DRAIN_TIMEOUT_MS: "3600000" },
-      on: { PLANTSTORE_DRAIN_TIMEOUT_MS: "20" },
-      observe: async (server) => {
-        const session = connect(server.baseUrl);
-        session.on("error", () => {});
-        const call = session.request({
-          ":method": "POST",
-          ":path": "/plantstore.v1.PlantService/DeletePlant",
-          "content-type": "application/json",
-        });
-        // A call whose message is never complete.
-        call.on("error", () => {}).write("{");
-        await once(session, "remoteSettings");
-        const drained = server.drain();
-        const isAborted = await Promise.race([drained.then(() => true), sleep(settledMs).then(() => false)]);
-        session.destroy();
-        await drained;
-        return isAborted;
-      },
+    compare({ PLANTSTORE_DRAIN_TIMEOUT_MS: "3600000" }, { PLANTSTORE_DRAIN_TIMEOUT_MS: "20" }, async (server) => {
+      const session = connect(server.baseUrl);
+      session.on("error", () => {});
+      const call = session.request({
+        ":method": "POST",
+        ":path": "/plantstore.v1.PlantService/DeletePlant",
+        "content-type": "application/json",
+      });
+      // A call whose message is never complete.
+      call.on("error", () => {}).write("{");
+      await once(session, "remoteSettings");
+      const drained = server.drain();
+      const isAborted = await Promise.race([drained.then(() => true), sleep(settledMs).then(() => false)]);
+      session.destroy();
+      await drained;
+      return isAborted;
     }),
   adminAddress: () =>
-    compare({
-      off: {},
-      on: { PLANTSTORE_ADMIN_ADDRESS: "0" },
-      observe: async (server) => (await fetch(`${adminUrlOf(server)}/metrics`).catch(() => undefined))?.status,
-    }),
+    compare(
+      {},
+      { PLANTSTORE_ADMIN_ADDRESS: "0" },
+      async (server) => (await fetch(`${adminUrlOf(server)}/metrics`).catch(() => undefined))?.status,
+    ),
 };
 
 test.each(Object.entries(effects))("the setting %s has an effect", { timeout: 20_000 }, async (_, comparison) => {

@@ -17,11 +17,7 @@ const proxy = ["proxy/client/", "proxy/forward/", "proxy/upstreams/"];
 const calls = [
   { format: "rest", entriesMax: 27, own: [json, rules] },
   { format: "grpc", entriesMax: 31, own: [awaited, ...binary] },
-  {
-    format: "proxied-rest",
-    entriesMax: 108,
-    own: [json, rules, ...binary, ...proxy],
-  },
+  { format: "proxied-rest", entriesMax: 108, own: [json, rules, ...binary, ...proxy] },
   { format: "proxied-grpc", entriesMax: 97, own: [awaited, ...proxy] },
 ];
 

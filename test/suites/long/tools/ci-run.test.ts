@@ -57,63 +57,28 @@ function prepareFolder(folder: TempFolder, suites: Case["suites"]): void {
   writeFileSync(folder.file("list"), names.map((name) => `${name}\n`).join(""));
 }
 
+// oxfmt-ignore
 const cases: readonly Case[] = [
-  {
-    name: "adds up the tests of all suites, and counts each check as one test",
-    suites: { near: passing, far: passing },
-    lastLine: `${checks + 9} passed, 0 failed, 0 skipped`,
-  },
-  {
-    name: "counts a failed test, and prints its suite",
+  { name: "adds up the tests of all suites, and counts each check as one test", suites: { near: passing, far: passing },
+    lastLine: `${checks + 9} passed, 0 failed, 0 skipped` },
+  { name: "counts a failed test, and prints its suite",
     suites: { near: { report: { numPassedTests: 2, numFailedTests: 1 }, exitCode: 1 }, far: passing },
-    lastLine: `${checks + 8} passed, 1 failed, 0 skipped`,
-    failed: "near",
-  },
-  {
-    name: "fails when a suite passes without a report",
-    suites: { near: {}, far: passing },
-    lastLine: `${checks + 6} passed, 1 failed, 0 skipped`,
-    failed: "near",
-  },
-  {
-    name: "fails when a suite fails after all its tests passed",
-    suites: { near: { ...passing, exitCode: 1 } },
-    lastLine: `${checks + 6} passed, 1 failed, 0 skipped`,
-    failed: "near",
-  },
-  {
-    name: "fails when npm test fails",
-    suites: { test: { exitCode: 1 }, near: passing },
-    lastLine: `${checks + 3} passed, 1 failed, 0 skipped`,
-    failed: "test",
-  },
-  {
-    name: "fails when no suite is listed",
-    suites: {},
-    lastLine: `${checks - 1 + 3} passed, 1 failed, 0 skipped`,
-    failed: "list of the longer suites",
-  },
-  {
-    name: "fails when the suites cannot be listed",
-    suites: { near: passing },
-    failing: "npm run --silent suite -- --of run",
-    lastLine: `${checks - 1 + 3} passed, 1 failed, 0 skipped`,
-    failed: "list of the longer suites",
-  },
-  {
-    name: "runs the rest when a check fails",
-    suites: { near: passing },
-    failing: "npm run --silent format -- --check",
-    lastLine: `${checks - 1 + 6} passed, 1 failed, 0 skipped`,
-    failed: "format",
-  },
-  {
-    name: "stops when npm ci fails",
-    suites: { near: passing },
-    failing: "npm ci --no-audit --no-fund",
-    lastLine: "0 passed, 1 failed, 0 skipped",
-    failed: "npm ci",
-  },
+    lastLine: `${checks + 8} passed, 1 failed, 0 skipped`, failed: "near" },
+  { name: "fails when a suite passes without a report", suites: { near: {}, far: passing },
+    lastLine: `${checks + 6} passed, 1 failed, 0 skipped`, failed: "near" },
+  { name: "fails when a suite fails after all its tests passed", suites: { near: { ...passing, exitCode: 1 } },
+    lastLine: `${checks + 6} passed, 1 failed, 0 skipped`, failed: "near" },
+  { name: "fails when npm test fails", suites: { test: { exitCode: 1 }, near: passing },
+    lastLine: `${checks + 3} passed, 1 failed, 0 skipped`, failed: "test" },
+  { name: "fails when no suite is listed", suites: {}, lastLine: `${checks - 1 + 3} passed, 1 failed, 0 skipped`,
+    failed: "list of the longer suites" },
+  { name: "fails when the suites cannot be listed", suites: { near: passing },
+    failing: "npm run --silent suite -- --of run", lastLine: `${checks - 1 + 3} passed, 1 failed, 0 skipped`,
+    failed: "list of the longer suites" },
+  { name: "runs the rest when a check fails", suites: { near: passing }, failing: "npm run --silent format -- --check",
+    lastLine: `${checks - 1 + 6} passed, 1 failed, 0 skipped`, failed: "format" },
+  { name: "stops when npm ci fails", suites: { near: passing }, failing: "npm ci --no-audit --no-fund",
+    lastLine: "0 passed, 1 failed, 0 skipped", failed: "npm ci" },
 ];
 
 test.concurrent.each(cases)(".ci/run $name", async ({ suites, failing = "", lastLine, failed }) => {

@@ -38,19 +38,14 @@ test.each(["22.15.0", "22.23.1", "23.11.1", "24.18.0", "25.9.0", "26.5.0"])(
 );
 
 test.each([
-  { name: "the gateway", runtime: "Node 22.23.2", loaded: "@protoport/gateway", versions: { node: "22.23.2" } },
-  { name: "the gateway", runtime: "Node 24.18.1", loaded: "@protoport/gateway", versions: { node: "24.18.1" } },
-  { name: "the gateway", runtime: "Node 26.5.1", loaded: "@protoport/gateway", versions: { node: "26.5.1" } },
-  { name: "the gateway", runtime: "Node 27.0.0", loaded: "@protoport/gateway", versions: { node: "27.0.0" } },
-  { name: "the gateway", runtime: "Bun", loaded: "@protoport/gateway", versions: { node: "24.3.0", bun: "1.4.5" } },
-  { name: "the gateway", runtime: "Deno", loaded: "@protoport/gateway", versions: { node: "24.3.0", deno: "2.9.6" } },
-  {
-    name: "a package that loads the gateway",
-    runtime: "Node 22.15.0",
-    loaded: "@protoport/auth",
-    versions: { node: "22.15.0" },
-  },
-])('$name does not warn on "$runtime"', async ({ loaded, versions }) => {
+  ["the gateway", "Node 22.23.2", "@protoport/gateway", { node: "22.23.2" }],
+  ["the gateway", "Node 24.18.1", "@protoport/gateway", { node: "24.18.1" }],
+  ["the gateway", "Node 26.5.1", "@protoport/gateway", { node: "26.5.1" }],
+  ["the gateway", "Node 27.0.0", "@protoport/gateway", { node: "27.0.0" }],
+  ["the gateway", "Bun", "@protoport/gateway", { node: "24.3.0", bun: "1.4.5" }],
+  ["the gateway", "Deno", "@protoport/gateway", { node: "24.3.0", deno: "2.9.6" }],
+  ["a package that loads the gateway", "Node 22.15.0", "@protoport/auth", { node: "22.15.0" }],
+])('%s does not warn on "%s"', async (_name, _runtime, loaded, versions) => {
   expect(await load(loaded, versions)).toBe("");
 });
 

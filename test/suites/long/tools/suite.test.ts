@@ -21,41 +21,24 @@ test(".ci/nightly runs all nightly suites, and only listed suites", () => {
 const suiteNamed = (name: string) => suites.filter((suite) => suite.name === name);
 const vitest = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
 
-test.each([
-  {
-    name: "several suites of test files share one vitest process",
-    chosen: ["unit", "node-handler"],
-    want: [[...vitest, "--project", "unit", "--project", "node-handler", "--maxWorkers=4"]],
-  },
-  {
-    name: "suites in one process get the lowest of their worker limits",
-    chosen: ["long", "crash"],
-    want: [[...vitest, "--project", "long", "--project", "crash", "--maxWorkers=3"]],
-  },
-  {
-    name: "vitest chooses the number of workers for a suite without a limit",
-    chosen: ["load"],
-    want: [[...vitest, "--project", "load"]],
-  },
-  {
-    name: "a suite's preparation runs first",
-    chosen: ["browser"],
-    prepare: ["tsc -p protoport/test/suites/browser && tsc -p test/suites/browser"],
-    want: [[...vitest, "--project", "browser"]],
-  },
-  {
-    name: "arguments are passed to vitest",
-    chosen: ["load"],
-    args: ["-t", "a row"],
-    want: [[...vitest, "--project", "load", "-t", "a row"]],
-  },
-  {
-    name: "arguments are passed to a suite's program",
-    chosen: ["h2spec"],
-    args: ["--seed", "7"],
-    want: [[process.execPath, "protoport/gateway/test/suites/h2spec/run.ts", "--seed", "7"]],
-  },
-])("$name", ({ chosen, args = [], prepare = [], want }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "several suites of test files share one vitest process", chosen: ["unit", "node-handler"],
+      want: [[...vitest, "--project", "unit", "--project", "node-handler", "--maxWorkers=4"]] },
+    { name: "suites in one process get the lowest of their worker limits", chosen: ["long", "crash"],
+      want: [[...vitest, "--project", "long", "--project", "crash", "--maxWorkers=3"]] },
+    { name: "vitest chooses the number of workers for a suite without a limit", chosen: ["load"],
+      want: [[...vitest, "--project", "load"]] },
+    { name: "a suite's preparation runs first", chosen: ["browser"],
+      prepare: ["tsc -p protoport/test/suites/browser && tsc -p test/suites/browser"],
+      want: [[...vitest, "--project", "browser"]] },
+    { name: "arguments are passed to vitest", chosen: ["load"], args: ["-t", "a row"],
+      want: [[...vitest, "--project", "load", "-t", "a row"]] },
+    { name: "arguments are passed to a suite's program", chosen: ["h2spec"], args: ["--seed", "7"],
+      want: [[process.execPath, "protoport/gateway/test/suites/h2spec/run.ts", "--seed", "7"]] },
+  ],
+)("$name", ({ chosen, args = [], prepare = [], want }) => {
   const { preparations, commands } = runOf(chosen.flatMap(suiteNamed), args);
   expect({ preparations, commands }).toEqual({ preparations: prepare, commands: want });
 });
@@ -104,27 +87,15 @@ test("npm run suite -- --missing prints requirements that are not installed", as
 });
 
 test.each([
-  {
-    name: "a misspelled suite",
-    words: ["postgers"],
-    message: 'unknown suite "postgers"; "npm run suite" lists the suites',
-  },
-  {
-    name: "a misspelled second suite",
-    words: ["load", "crahs"],
-    message: 'unknown suite "crahs"; "npm run suite" lists the suites',
-  },
-  {
-    name: "a missing suite name",
-    words: ["--", "test/deploy.test.ts"],
-    message: 'the name of a suite is missing; "npm run suite" lists the suites',
-  },
-  {
-    name: "an unknown value of --of",
-    words: ["--of", "dawn"],
-    message: '--of must be followed by test, run or nightly, got "dawn"',
-  },
-])("npm run suite rejects $name and runs no suite", async ({ words, message }) => {
+  ["a misspelled suite", ["postgers"], 'unknown suite "postgers"; "npm run suite" lists the suites'],
+  ["a misspelled second suite", ["load", "crahs"], 'unknown suite "crahs"; "npm run suite" lists the suites'],
+  [
+    "a missing suite name",
+    ["--", "test/deploy.test.ts"],
+    'the name of a suite is missing; "npm run suite" lists the suites',
+  ],
+  ["an unknown value of --of", ["--of", "dawn"], '--of must be followed by test, run or nightly, got "dawn"'],
+])("npm run suite rejects %s and runs no suite", async (_name, words, message) => {
   expect(await run(...words)).toEqual({ exitCode: 2, stdout: "", stderr: `${message}\n` });
 });
 

@@ -5,18 +5,15 @@ import { type ConfiguredServer, startConfigured } from "../../../../support/serv
 
 export type Environment = ConfigurationSources["environment"];
 
-/** Two servers whose observations must differ. */
-interface Comparison {
-  readonly off: Environment;
-  readonly on: Environment;
-  readonly observe: (server: ConfiguredServer) => Promise<unknown>;
-}
-
 /** Compares some settings. */
 export type Effects<Names extends keyof Configuration = keyof Configuration> = EffectsOf<Pick<Configuration, Names>>;
 
 /** Starts one server after the other, and fails unless they differ. */
-export async function compare({ off, on, observe }: Comparison): Promise<Differs> {
+export async function compare(
+  off: Environment,
+  on: Environment,
+  observe: (server: ConfiguredServer) => unknown,
+): Promise<Differs> {
   const observed: unknown[] = [];
   for (const environment of [off, on]) {
     await using server = await startConfigured(environment);

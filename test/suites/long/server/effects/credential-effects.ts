@@ -24,11 +24,11 @@ async function compareJwt(
 ): Promise<Differs> {
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
   const usual = { PLANTSTORE_JWT_ISSUERS: provider.issuer, PLANTSTORE_JWT_AUDIENCES: testAudience };
-  return await compare({
-    off: { ...usual, ...off(provider) },
-    on: { ...usual, ...on(provider) },
-    observe: async (server) => await deletePlant(server, await provider.sign(claims, header)),
-  });
+  return await compare(
+    { ...usual, ...off(provider) },
+    { ...usual, ...on(provider) },
+    async (server) => await deletePlant(server, await provider.sign(claims, header)),
+  );
 }
 
 /** Compares what an introspection endpoint gets, and whether its response is accepted. */
@@ -50,11 +50,10 @@ async function compareIntrospection(
     PLANTSTORE_INTROSPECTION_CLIENT_ID: "plantstore",
     PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: folder.file("secret"),
   };
-  return await compare({
-    off: { ...usual, ...off(provider) },
-    on: { ...usual, ...on(provider) },
-    observe: async (server) => [await deletePlant(server, "opaque"), received],
-  });
+  return await compare({ ...usual, ...off(provider) }, { ...usual, ...on(provider) }, async (server) => [
+    await deletePlant(server, "opaque"),
+    received,
+  ]);
 }
 
 const none = (): Environment => ({});
@@ -62,20 +61,18 @@ const none = (): Environment => ({});
 /** Compares the credential settings. */
 export const credentialEffects: Effects<keyof CredentialConfiguration | "publicUrl"> = {
   tokens: () =>
-    compare({
-      off: { PLANTSTORE_TOKENS: "another-token-of-the-test" },
-      on: { PLANTSTORE_TOKENS: token },
-      observe: (server) => deletePlant(server, token),
-    }),
+    compare({ PLANTSTORE_TOKENS: "another-token-of-the-test" }, { PLANTSTORE_TOKENS: token }, (server) =>
+      deletePlant(server, token),
+    ),
   tokenHashesFile: async () => {
     using folder = createTempFolder();
     const hash = createHash("sha256").update(token).digest("hex");
     writeFileSync(folder.file("hashes"), `sha256:${hash} gardener - -\n`);
-    return await compare({
-      off: { PLANTSTORE_TOKENS: "another-token-of-the-test" },
-      on: { PLANTSTORE_TOKENS: "another-token-of-the-test", PLANTSTORE_TOKEN_HASHES_FILE: folder.file("hashes") },
-      observe: (server) => deletePlant(server, token),
-    });
+    return await compare(
+      { PLANTSTORE_TOKENS: "another-token-of-the-test" },
+      { PLANTSTORE_TOKENS: "another-token-of-the-test", PLANTSTORE_TOKEN_HASHES_FILE: folder.file("hashes") },
+      (server) => deletePlant(server, token),
+    );
   },
   jwtIssuers: () =>
     compareJwt(
@@ -134,9 +131,9 @@ export const credentialEffects: Effects<keyof CredentialConfiguration | "publicU
       client_id: "batch",
     }),
   publicUrl: () =>
-    compare({
-      off: { PLANTSTORE_TOKENS: token },
-      on: { PLANTSTORE_TOKENS: token, PLANTSTORE_PUBLIC_URL: "https://plants.example" },
-      observe: async (server) => (await get(server, "/mcp")).headers.get("www-authenticate"),
-    }),
+    compare(
+      { PLANTSTORE_TOKENS: token },
+      { PLANTSTORE_TOKENS: token, PLANTSTORE_PUBLIC_URL: "https://plants.example" },
+      async (server) => (await get(server, "/mcp")).headers.get("www-authenticate"),
+    ),
 };

@@ -23,13 +23,9 @@ test("the setting deletionsKeptHours has an effect on PostgreSQL", async () => {
     );
     return { DATABASE_URL: url, PLANTSTORE_DELETIONS_KEPT_HOURS: hours };
   };
-  const comparison = compare({
-    off: await withHours("5"),
-    on: await withHours("3"),
-    observe: async (server) => {
-      await expect.poll(() => droppedBy(server)).toBeDefined();
-      return droppedBy(server);
-    },
+  const comparison = compare(await withHours("5"), await withHours("3"), async (server) => {
+    await expect.poll(() => droppedBy(server)).toBeDefined();
+    return droppedBy(server);
   });
   await expect(comparison).resolves.toBeInstanceOf(Differs);
 });
