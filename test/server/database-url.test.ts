@@ -24,26 +24,22 @@ describe("a database URL file", () => {
   });
 
   test.each([
-    {
-      name: "larger than the limit",
-      pathOf: (larger: string) => larger,
-      want: / is larger than 4096 bytes\)$/,
-    },
-    { name: "a device", pathOf: () => "/dev/null", want: / is not a regular file\)$/ },
-    {
-      name: "a named pipe without a writer",
-      pathOf: (larger: string) => {
+    ["larger than the limit", (larger: string) => larger, / is larger than 4096 bytes\)$/],
+    ["a device", () => "/dev/null", / is not a regular file\)$/],
+    [
+      "a named pipe without a writer",
+      (larger: string) => {
         execFileSync("mkfifo", [`${larger}.pipe`]);
         return `${larger}.pipe`;
       },
-      want: / is not a regular file\)$/,
-    },
-    {
-      name: "missing",
-      pathOf: () => "/nowhere/url",
-      want: / \(cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist\)/,
-    },
-  ])("that is $name is refused", ({ pathOf, want }) => {
+      / is not a regular file\)$/,
+    ],
+    [
+      "missing",
+      () => "/nowhere/url",
+      / \(cannot read \/nowhere\/url: \/nowhere\/url or its parent directory does not exist\)/,
+    ],
+  ])("that is %s is refused", (_name, pathOf, want) => {
     using folder = createTempFolder();
     writeFileSync(folder.file("larger"), `${longest}x`);
     const problems = [expect.stringMatching(want)];
@@ -117,50 +113,22 @@ describe("the certificates of a database URL", () => {
   const [authority, renewed, client, other] = ["a", "b", "c", "d"].map((name) => createCertificate(name));
   const expired = createCertificate("expired", new Date("2021-01-01"));
   const future = createCertificate("future", new Date("2099-12-31"), new Date("2090-01-01"));
+  // oxfmt-ignore
   const cases = [
-    {
-      name: "a file that is not PEM",
-      file: "ca.pem",
-      text: "not a certificate",
-      problem: /ca\.pem.*: the file must contain certificates/,
-    },
-    {
-      name: "half a bundle",
-      file: "ca.pem",
-      text: `${renewed?.cert}${authority?.cert.slice(0, 200)}`,
-      problem: /a PEM block has no end/,
-    },
-    {
-      name: "an expired authority",
-      file: "ca.pem",
-      text: expired.cert,
-      problem: /ca\.pem.*: no certificate is valid/,
-    },
+    { name: "a file that is not PEM", file: "ca.pem", text: "not a certificate",
+      problem: /ca\.pem.*: the file must contain certificates/ },
+    { name: "half a bundle", file: "ca.pem", text: `${renewed?.cert}${authority?.cert.slice(0, 200)}`,
+      problem: /a PEM block has no end/ },
+    { name: "an expired authority", file: "ca.pem", text: expired.cert, problem: /ca\.pem.*: no certificate is valid/ },
     { name: "a future authority", file: "ca.pem", text: future.cert, problem: /ca\.pem.*: no certificate is valid/ },
-    {
-      name: "a key instead of an authority",
-      file: "ca.pem",
-      text: client?.key ?? "",
-      problem: /ca\.pem.*: the file must contain certificates/,
-    },
-    {
-      name: "a certificate without its key",
-      file: "cert.pem",
-      text: other?.cert ?? "",
-      problem: /cert\.pem and .*key\.pem.*: the private key does not belong/,
-    },
-    {
-      name: "a key without its certificate",
-      file: "key.pem",
-      text: other?.key ?? "",
-      problem: /cert\.pem and .*key\.pem.*: the private key does not belong/,
-    },
-    {
-      name: "an empty key",
-      file: "key.pem",
-      text: "",
-      problem: /key\.pem.*: the files must be a PEM certificate and its/,
-    },
+    { name: "a key instead of an authority", file: "ca.pem", text: client?.key ?? "",
+      problem: /ca\.pem.*: the file must contain certificates/ },
+    { name: "a certificate without its key", file: "cert.pem", text: other?.cert ?? "",
+      problem: /cert\.pem and .*key\.pem.*: the private key does not belong/ },
+    { name: "a key without its certificate", file: "key.pem", text: other?.key ?? "",
+      problem: /cert\.pem and .*key\.pem.*: the private key does not belong/ },
+    { name: "an empty key", file: "key.pem", text: "",
+      problem: /key\.pem.*: the files must be a PEM certificate and its/ },
   ];
 
   test.each(cases)("stay in use when $name replaces a valid file", async ({ file, text, problem }) => {

@@ -257,18 +257,8 @@ function zstdBlock(type: 0 | 1, bytes: number, content: Buffer): Buffer {
 const smallFields = Buffer.from(Array.from({ length: 120 }, (_, i) => [0x40, 1, 0x61 + (i % 26), 1, i]).flat());
 
 export const heldRows: readonly HeldRow[] = [
-  {
-    what: "an idle HTTP/1.1 connection",
-    atMost: "8 KiB a connection",
-    n: 50,
-    run: connections(openRaw),
-  },
-  {
-    what: "an idle HTTP/2 connection",
-    atMost: "32 KiB a connection",
-    n: 50,
-    run: connections(openRawHttp2),
-  },
+  { what: "an idle HTTP/1.1 connection", atMost: "8 KiB a connection", n: 50, run: connections(openRaw) },
+  { what: "an idle HTTP/2 connection", atMost: "32 KiB a connection", n: 50, run: connections(openRawHttp2) },
   {
     what: "an idle TLS connection",
     atMost: "128 KiB a connection",
@@ -424,12 +414,7 @@ export const heldRows: readonly HeldRow[] = [
     n: 50,
     run: connections(openRaw, watchEvents("later", 0), "greenhouse"),
   },
-  {
-    what: "unread refusals over HTTP/1.1",
-    atMost: "1 MiB a connection",
-    n: 2_000,
-    run: pipelined("guarded", "GET /"),
-  },
+  { what: "unread refusals over HTTP/1.1", atMost: "1 MiB a connection", n: 2_000, run: pipelined("guarded", "GET /") },
   {
     what: "HTTP/1.1 requests pipelined behind a slow call",
     atMost: "1 MiB a connection",
