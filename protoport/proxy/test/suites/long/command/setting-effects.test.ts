@@ -141,8 +141,7 @@ const otherEffects: Effects = {
       return [`openapi.${path}`, compareInfo];
     }),
   ),
-  "openapi.operationIds": () =>
-    compare({ off: {}, on: { openapi: { operationIds: "full" } }, observe: bodyOf("/openapi.json") }),
+  "openapi.operationIds": () => compare({}, { openapi: { operationIds: "full" } }, bodyOf("/openapi.json")),
   "mcp.tools": () => {
     const list = statelessRequest("tools/list");
     const init = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
