@@ -42,14 +42,10 @@ const longNames: readonly DescribedMessage[] = [
   },
 ];
 
-function rpcs(count: number): { name: string }[] {
-  return Array.from({ length: count }, (_, at) => ({ name: `A${at}` }));
-}
+const rpcs = (count: number): { name: string }[] => Array.from({ length: count }, (_, at) => ({ name: `A${at}` }));
 
 /** Returns how many fields in a schema and its definitions are strings. */
-function countStrings(schema: unknown): number {
-  return JSON.stringify(schema).split('{"type":"string"}').length - 1;
-}
+const countStrings = (schema: unknown): number => JSON.stringify(schema).split('{"type":"string"}').length - 1;
 
 describe("a schema", () => {
   test.each([
@@ -137,13 +133,9 @@ describe("a tool of an RPC that refuses unknown fields", () => {
   });
 
   test.each([
-    {
-      name: "an unknown argument",
-      args: { value: "a", other: 1 },
-      want: 'there must be no argument other than "value"',
-    },
-    { name: "a missing argument", args: { other: 1 }, want: 'the argument "value" is missing' },
-  ])("refuses $name if its input is a wrapper message", async ({ args, want }) => {
+    ["an unknown argument", { value: "a", other: 1 }, 'there must be no argument other than "value"'],
+    ["a missing argument", { other: 1 }, 'the argument "value" is missing'],
+  ])("refuses %s if its input is a wrapper message", async (_name, args, want) => {
     const { text } = await postTo(fetch, statelessRequest("tools/call", { name: "hostile_v1_S_W", arguments: args }));
     expect(JSON.parse(text)).toMatchObject({
       result: { isError: true, content: [{ text: `INVALID_ARGUMENT: ${want}` }] },
