@@ -152,7 +152,7 @@ const otherEffects: Effects = {
     const init = { method: "POST", headers: Object.fromEntries(list.header), body: String(list.body) };
     const tools = [`${greenhouse}.GetReading`];
     const paramHeaders = { "greenhouse.v1.GetReadingRequest.sensor": "Sensor" };
-    return compare({ off: { mcp: { tools } }, on: { mcp: { tools, paramHeaders } }, observe: bodyOf("/mcp", init) });
+    return compare({ mcp: { tools } }, { mcp: { tools, paramHeaders } }, bodyOf("/mcp", init));
   },
   "visibility.allow": () => {
     const upstream = { descriptors: fileOf("restricted.binpb", descriptorSetOf(restrictedGreenhouse())) };
