@@ -10,14 +10,12 @@ import {
   ownName as protoportName,
   type StartFigures,
 } from "../protoport/bench/figures.ts";
-import { headlineTables } from "./summary-tables.ts";
 import { formatCalls, formatRows, latencies, megabytes, percent } from "../protoport/bench/table.ts";
 
 const root = join(import.meta.dirname, "..");
 
 /** The pages with the bench's tables. */
 export const pages = [
-  "README.md",
   "docs/explanation/performance.md",
   "bench/README.md",
   "protoport/docs/explanation/performance.md",
@@ -55,7 +53,6 @@ const blocks: Readonly<Record<string, (figures: Figures) => string | undefined>>
       stalls["rest-list-100-books"].map(({ name, ms }, at) => [nameOf(name, at), ms.toFixed(0)]),
     ),
   memory: ({ memory }) => memory?.["grpc"] && memoryTable(memory["grpc"]),
-  headline: ({ calls }) => calls && headlineTables(calls),
 };
 
 /** Returns a page with its tables generated from the figures. Throws for an unknown name. */
