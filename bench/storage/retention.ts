@@ -12,7 +12,7 @@ import { singleServer } from "../../src/stores/postgres/delete/single-server.ts"
 import { findSchema } from "../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../src/stores/postgres/server/session.ts";
-import { deletionsKeptMsDefault } from "../../src/stores/contract/retention.ts";
+import { deletionsKeptMsDefault } from "../../src/stores/contract/store-options.ts";
 import { openDatabase } from "../../src/stores/sqlite/database.ts";
 import { prepareDeleteBatch } from "../../src/stores/sqlite/delete-batch.ts";
 import { runSql, startPostgres } from "../../test/support/plants/postgres-server.ts";

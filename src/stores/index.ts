@@ -11,29 +11,24 @@ import {
 } from "@protoport/gateway/options";
 import type { MovableStore } from "./contract/movable-store.ts";
 import type { Versions } from "./contract/schema-version.ts";
-import { checkSqliteStore } from "./sqlite/check-store.ts";
+import { checkSqliteStore, openMovableSqlite, migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
 import type { IdRange } from "./sqlite/migrate.ts";
-import { openMovableSqlite } from "./sqlite/movable-store.ts";
-import { migrateSqlite, openSqliteDatabase } from "./sqlite/plant-database.ts";
+import type { DatabaseOptions } from "./sqlite/database.ts";
 import { openSqliteStore } from "./sqlite/sqlite-store.ts";
 import { openMemoryStore } from "./queue/memory-store.ts";
 import { backUp, restore } from "./sqlite/backup.ts";
 import type { PlantDatabase } from "./contract/plant-database.ts";
 import type { PlantStore } from "../service/index.ts";
-import type { DurableStoreOptions } from "./contract/durable-store-options.ts";
+import type { DurableStoreOptions } from "./contract/store-options.ts";
 
 export { StoreOpenError } from "./contract/store-open-error.ts";
 export type { MovableStore, StoreCounts } from "./contract/movable-store.ts";
 export type { ImportCounts, PlantDatabase } from "./contract/plant-database.ts";
-export { importPlants } from "./records/import-plants.ts";
+export { importPlants, parseId } from "./records/import-plants.ts";
 export { movePlants, reopenPlants } from "./records/move-plants.ts";
-export { backUp, openMemoryStore, restore };
-export type { OnBatch } from "./contract/durable-store-options.ts";
-export { parseId } from "./records/read-ids.ts";
-export type { OnUpkeep, Upkeep } from "./contract/upkeep.ts";
-export type { IdRange } from "./sqlite/migrate.ts";
+export { backUp, type IdRange, openMemoryStore, openSqliteStore, restore };
+export type { OnBatch, OnUpkeep, Upkeep } from "./contract/store-options.ts";
 export { assertSameDatabase, readServerUrl } from "./postgres/server/server-url.ts";
-export { openSqliteStore } from "./sqlite/sqlite-store.ts";
 
 /** The location of a store that outlives its server: an SQLite file or a PostgreSQL database. */
 export type PlantLocation = { readonly kind: "sqlite"; readonly path: string } | PostgresLocation;
@@ -52,14 +47,11 @@ export interface PostgresLocation {
   readonly currentUrl?: () => string;
 }
 
-/** Options for {@link openPlantStore}. */
-export interface StoreOptions extends DurableStoreOptions {
-  /** Creates a missing SQLite store with these plants. By default, a missing store is an error. */
-  readonly plantsWhenCreated?: IdRange;
-}
+/** Options for {@link openPlantStore}. Without `plantsWhenCreated`, a missing SQLite store is an error. */
+export interface StoreOptions extends DurableStoreOptions, Pick<DatabaseOptions, "plantsWhenCreated"> {}
 
 /** What a store is in a move. */
-export type MoveRole = "source" | "target";
+type MoveRole = "source" | "target";
 
 /** What a server does with a kind of store. The functions below describe the other members. */
 interface ServedKind<Location> {
@@ -106,16 +98,12 @@ const kinds: {
     system: "sqlite",
     // The file has a single writer.
     isShared: false,
-    copiesOf: ({ path }) => ({
-      path,
-      backUp: (file) => backUp(path, file),
-      restore: (file) => restore(path, file),
-    }),
+    copiesOf: ({ path }) => ({ path, backUp: (file) => backUp(path, file), restore: (file) => restore(path, file) }),
     openStore: ({ path: file }, options) => openSqliteStore({ file, ...options }),
     openDatabase: ({ path }) => openSqliteDatabase(path),
     check: async ({ path }) => checkSqliteStore(path),
     migrate: async ({ path }) => migrateSqlite(path),
-    openMovable: async ({ path }) => openMovableSqlite(path),
+    openMovable: ({ path }) => openMovableSqlite(path),
   },
   postgres: {
     names: { kind: required, url: required, urlFile: true, currentUrl: true },
@@ -177,27 +165,19 @@ export function copiesOf(location: PlantLocation): StoreCopies | string {
   return kindOf(location).copiesOf(location);
 }
 
-/** Opens an existing database for an operator's commands. @throws StoreOpenError with a message for the operator */
+/** Opens an existing database for an operator's commands. @throws StoreOpenError for the operator */
 export async function openPlantDatabase(location: PlantLocation): Promise<PlantDatabase> {
   return await kindOf(location).openDatabase(location);
 }
 
-/**
- * Checks whether a server could open the store and delete plants. Does not change the store.
- *
- * @returns warnings for the operator
- * @throws StoreOpenError with a message for the operator
- */
+/** Checks, without a change, whether a server could delete plants. Returns warnings. @throws StoreOpenError */
 export async function checkPlantStore(location: PlantLocation): Promise<readonly string[]> {
   return await kindOf(location).check(location);
 }
 
 /**
- * Creates the schema or migrates it to this release's version, and returns the versions before and after. Does not
- * change a schema that is current, or a newer schema that this release can use.
- *
- * @param onWaiting - called every few seconds while a PostgreSQL migration waits, with the reason
- * @throws StoreOpenError with a message for the operator, for example if this release cannot use the schema
+ * Creates the schema or migrates it to this release's version, and returns the versions before and after. Keeps a newer
+ * schema. `onWaiting` is called every few seconds while a migration waits, with the reason. @throws StoreOpenError
  */
 export async function migratePlants(location: PlantLocation, onWaiting?: (what: string) => void): Promise<Versions> {
   return await kindOf(location).migrate(location, onWaiting);

@@ -1,6 +1,5 @@
 import { escapeLiteral } from "pg";
-import type { Requested } from "../contract/backend.ts";
-import { toStorableText } from "../contract/storable-text.ts";
+import { type Requested, toStorableText } from "../contract/backend.ts";
 import { verdictOn } from "../postgres/delete/fault-table.ts";
 import { dropOldRows, idsOf, keysOf, probeWrite, type StoreTables } from "../postgres/delete/store-tables.ts";
 import type { StoreSchema } from "../postgres/schema/store-schema.ts";

@@ -27,7 +27,7 @@ export interface BatchResult {
   readonly failure?: unknown;
 }
 
-/** Commits the batches of deletions from a store's queue, see {@link queuedStore}. */
+/** A database that commits the batches of deletions from a store's queue, see {@link queuedStore}. */
 export interface Backend {
   /** The file or server, for operators. */
   readonly name: string;
@@ -44,10 +44,7 @@ export interface Backend {
   readonly pending?: string | undefined;
   readonly connections?: StoreConnections;
   readonly file?: StoreFile;
-  /**
-   * The lanes for deletions. By default, a backend has only lane 0, with one batch at a time. Read the lanes for each
-   * use, because lanes may change. Do not read the lanes before the first batch while the backend has a problem.
-   */
+  /** By default, only lane 0, with one batch at a time. Lanes may change, and are unknown before the first batch. */
   readonly lanes?: Lanes;
 }
 
@@ -65,4 +62,22 @@ export interface Lanes {
 /** Returns a backend's name and problem. Undefined if the backend has no problem. */
 export function problemOf({ name, problem }: Pick<Backend, "name" | "problem">): string | undefined {
   return problem && `${name}: ${problem.text}`;
+}
+
+/** Maximum length of a stored text, in characters. Meaningful subjects and request ids are shorter. */
+const storableTextCharsMax = 1_024;
+
+/**
+ * Returns the text in a form that SQLite and PostgreSQL accept, so that an unusual subject does not fail its batch.
+ * U+0000, which PostgreSQL refuses, becomes U+FFFD. Text over 1,024 characters is cut off, and ends with an ellipsis.
+ */
+export function toStorableText(text: string): string {
+  const shortened = text.length > storableTextCharsMax ? `${text.slice(0, storableTextCharsMax - 1)}…` : text;
+  // `includes` is several times faster than a `replaceAll` without a match.
+  return shortened.includes("\0") ? shortened.replaceAll("\0", "\uFFFD") : shortened;
+}
+
+/** Returns whether SQLite and PostgreSQL store a text unchanged. UTF-8 would replace lone surrogates. */
+export function isStorable(text: string): boolean {
+  return toStorableText(text) === text && text.isWellFormed();
 }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Deletion } from "./plant-database.ts";
 
 /** A deletion record that is moved to another store. `batch` is a number or UUID, see {@link batchNumberOf}. */
@@ -16,19 +17,13 @@ export interface StoreCounts {
 }
 
 /**
- * The source or target of a move. Servers may use the store at the same time.
- *
- * The plants are read from and inserted into the table `moved_plants`. Statements in SQL must be valid in SQLite and
- * PostgreSQL. If the store fails, methods throw `StoreOpenError` for the operator.
+ * The source or target of a move, whose plants are in the table `moved_plants`. Servers may use the store at the same
+ * time. Statements must be valid in SQLite and PostgreSQL. If the store fails, methods throw `StoreOpenError`.
  */
 export interface MovableStore extends AsyncDisposable {
   /** The file or server, for operators. */
   readonly name: string;
-  /**
-   * Begins a transaction, and locks the marks until its end.
-   *
-   * @param isSnapshot - whether all statements in the transaction read the same rows
-   */
+  /** Begins a transaction, which locks the marks. With `isSnapshot`, all its statements read the same rows. */
   begin(isSnapshot: boolean): Promise<void>;
   /** Commits the transaction durably. */
   commit(): Promise<void>;
@@ -47,4 +42,69 @@ export interface MovableStore extends AsyncDisposable {
   insertPlants(ids: readonly bigint[]): Promise<void>;
   /** Inserts records and their idempotency keys. */
   insertRecords(records: readonly DeletionRecord[]): Promise<void>;
+}
+
+/**
+ * The marks that moves leave in a store's table `plantstore_schema`. A store with a mark that {@link asideProblemOf}
+ * describes is set aside: its plants are in the table `moved_plants`, so that every statement of a server, an import or
+ * an older release fails.
+ */
+export interface MoveMarks {
+  /** Set in a source: the target's {@link fillingId}, a random id of this mark, the target's name, and the time. */
+  readonly movedTo: string | null;
+  /** Set in a target: {@link filling} during the move, and afterwards the source's `movedTo`. */
+  readonly movedFrom: string | null;
+  /** The ids of the moves to this target that were undone, separated by spaces. */
+  readonly undone: string;
+}
+
+const filling = "filling";
+
+/** Returns the mark of a target that a move with a random id is filling. */
+export function fillingMark(id: string, source: string): string {
+  return `${filling} ${id} from ${source} at ${new Date().toISOString()}`;
+}
+
+/** Returns the mark of a source whose target has been marked with `targetId`. */
+export function movedMark(targetId: string, id: string, target: string): string {
+  return `${targetId} ${id} ${target} at ${new Date().toISOString()}`;
+}
+
+/** Returns the id of the move that is filling a target, if there is one. */
+export function fillingId({ movedFrom }: Pick<MoveMarks, "movedFrom">): string | undefined {
+  return movedFrom?.startsWith(`${filling} `) === true ? movedFrom.split(" ")[1] : undefined;
+}
+
+/** Returns why a store is set aside, with the remedy for an operator. Returns `undefined` for a usable store. */
+export function asideProblemOf(marks: Pick<MoveMarks, "movedTo" | "movedFrom">): string | undefined {
+  const undo = 'undo an interrupted move with "plantstore migrate --reopen FROM TO"';
+  if (fillingId(marks) !== undefined) {
+    return `it is being filled by a move from ${wordsAfter(3, marks.movedFrom)}: finish it with the same "plantstore move", or ${undo}`;
+  }
+  if (marks.movedTo === null) return undefined;
+  return `it was moved to ${wordsAfter(2, marks.movedTo)}: use that store, or ${undo}`;
+}
+
+function wordsAfter(count: number, mark: string | null): string {
+  return mark?.split(" ").slice(count).join(" ") ?? "";
+}
+
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Returns the batch UUID (RFC 9562 §5.8) of a record that is moved to PostgreSQL, the same for all records in a batch. */
+export function batchUuidOf(batch: string, deletedAtUs: bigint): string {
+  if (uuidForm.test(batch)) return batch;
+  const bytes = digestOf(`${batch} ${deletedAtUs}`);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString("hex", 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
+
+/** Returns the batch number of a record that is moved to SQLite, below 2^62, so that later numbers fit in 64 bits. */
+export function batchNumberOf(batch: string): bigint {
+  return uuidForm.test(batch) ? digestOf(batch).readBigUInt64BE() >> 2n : BigInt(batch);
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
 }

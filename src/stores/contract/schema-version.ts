@@ -21,7 +21,7 @@ export interface Versions {
   readonly to: number;
 }
 
-/** The version of an empty database, which has no schema. */
+/** The version of an empty database. */
 export const noSchema: SchemaVersion = { version: 0, oldestServer: 0 };
 
 /** Returns the schema version after the migration `steps`, which start from version 1. */
@@ -45,10 +45,9 @@ export function preReleaseStore(): StoreOpenError {
 }
 
 /**
- * Checks that a release can use a store's schema. A release supports its own version, and the next version if the
- * migration step is not breaking. So servers can delete and restart during and after the next release's `migrate`.
+ * Checks that a release with the schema version `supported` can use a store. A release supports its own version, and the
+ * next version if the step is not breaking, so that servers can run during and after the next release's `migrate`.
  *
- * @param supported - the release's schema version
  * @throws StoreOpenError with the reason and advice for the operator
  */
 export function assertUsableSchema({ version, oldestServer }: SchemaVersion, supported: number): void {

@@ -4,20 +4,14 @@ export interface StoreProblem {
   readonly text: string;
   /** Whether the store can recover while the process runs. False after a failed fsync or for a damaged page. */
   readonly isTemporary: boolean;
-  /**
-   * Whether an operator must act before a restart. Otherwise, a restarted server would use another file or restore
-   * deleted plants. Set only for permanent problems.
-   */
+  /** Whether an operator must act before a restart, which could restore deleted plants. Set for permanent problems. */
   readonly needsOperator?: boolean;
-  /**
-   * Whether the problem may end within seconds, like a restart or a failover. The problem is reported once it has
-   * lasted for {@link StoreHealthOptions.graceMs} since the start of the check that found it. Until then, callers wait.
-   */
+  /** Whether the problem may end within seconds, like a failover, and is reported only after the grace period. */
   readonly mayBeBrief?: boolean;
 }
 
 /** Options for {@link StoreHealth}. */
-export interface StoreHealthOptions {
+interface StoreHealthOptions {
   /**
    * Returns the current problem by `deadlineMs`, on the `performance.now()` clock. Must not reject. `hasCommitted` is
    * whether a deletion was committed recently. Without a recent commit, only a write shows that commits work.
@@ -25,7 +19,7 @@ export interface StoreHealthOptions {
   readonly findProblem: (hasCommitted: boolean, deadlineMs: number) => Promise<StoreProblem | undefined>;
   /** Interval between checks of a healthy store, in milliseconds. */
   readonly watchIntervalMs: number;
-  /** The grace period for a problem that may be brief, in milliseconds. Default 0. */
+  /** The time from the start of a check until a problem that may be brief is reported, in milliseconds. Default 0. */
   readonly graceMs?: number;
 }
 

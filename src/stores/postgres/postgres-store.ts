@@ -1,11 +1,15 @@
 import type { PlantStore, StoreConnections } from "../../service/index.ts";
 import { type Backend, type BatchResult, batchTimeoutMs, type Lanes, type Requested } from "../contract/backend.ts";
-import type { DurableStoreOptions } from "../contract/durable-store-options.ts";
-import { queuedStore } from "../queue/queued-store.ts";
+import {
+  type DurableStoreOptions,
+  checkDeletionsKept,
+  deletionsKeptMsDefault,
+  elapsedMsSince,
+  type OnUpkeep,
+} from "../contract/store-options.ts";
+import { queuedStore } from "../queue/delete-queue.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
-import { checkDeletionsKept, deletionsKeptMsDefault } from "../contract/retention.ts";
-import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
 import { type Retention, startRetention } from "./all-plants/retention.ts";
 import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";
 import { concernsPlants, problemOf } from "./delete/fault-table.ts";

@@ -7,6 +7,7 @@ import {
   storeUnavailable,
   subjectNotRecordable,
   type DeleteCall,
+  type PlantStore,
   type WaitingDeletions,
 } from "../../service/index.ts";
 import {
@@ -16,39 +17,33 @@ import {
   type Outcome,
   problemOf,
   type Requested,
+  isStorable,
 } from "../contract/backend.ts";
-import type { OnBatch } from "../contract/durable-store-options.ts";
-import { isStorable } from "../contract/storable-text.ts";
+import type { OnBatch } from "../contract/store-options.ts";
 
-/**
- * Default maximum number of queued deletions. A store deletes this number of plants in 0.1 to 0.3 s. Callers that would
- * have to wait longer get an error and should retry later.
- */
-export const waitingMaxDefault = 16_384;
+/** Default maximum number of queued deletions. A store deletes this number of plants in 0.1 to 0.3 s. */
+const waitingMaxDefault = 16_384;
 
-/** While the oldest queued deletion has waited for longer than this when a batch ends, in milliseconds, new ones are refused. */
+/** If the oldest queued deletion has waited for longer when a batch ends, in milliseconds, new ones are refused. */
 export const waitMsMax = 1_000;
 
 /** Maximum time for which a locked plant is tried again, in milliseconds. A longer transaction is probably stuck. */
 export const lockedMsMax = 2_000;
 
 // A full batch takes a PostgreSQL server about 10 ms, or a storage thread 15 ms. Larger batches would add latency.
+// Batches grow from the first size, and shrink if they take longer than `slowMs`, so that triggers that take long for
+// each plant do not exceed the database's timeout for a statement.
 const batchMax = 1_024;
-
-// Batches grow from this size, and shrink if they take longer than `slowMs`, so that triggers that take long for each
-// plant do not exceed the database's timeout for a statement.
 const batchMin = 64;
 const slowMs = 2_000;
 
-// Interval between attempts to delete locked plants, in milliseconds. Short for waiting callers, but long enough to
-// cost the server little.
+// Interval between attempts to delete locked plants, which costs the server little, and the minimum time for an attempt,
+// in milliseconds. The outcome of a shorter attempt could be unknown.
 const lockedIntervalMs = 50;
-
-// Minimum time for an attempt at locked plants, in milliseconds. The outcome of a shorter attempt could be unknown.
 const attemptMsMin = 1_000;
 
-// Maximum number of deletions that are settled per event-loop turn, which takes about half a millisecond. Other
-// requests need not wait for the whole batch, and the first callers can join the next batch.
+// Maximum number of deletions that are settled per event-loop turn, in half a millisecond, so that other requests need
+// not wait for the whole batch, and the first callers can join the next batch.
 const settledPerTurn = 64;
 
 /** Options for a {@link DeleteQueue}. */
@@ -73,13 +68,12 @@ interface Waiting extends Requested {
  * Groups concurrent deletions into batches, in order of arrival, so that many share one commit. The next batch contains
  * the deletions that arrived during the last commit. When the store is idle, it contains those of one event-loop turn:
  * requests that arrive together, or callers that continue after the same batch. There is no timer. Only this class
- * settles callers.
- *
- * Locked plants are tried again every 50 ms, for at most two seconds, in separate batches, so that they delay no other.
+ * settles callers. Locked plants are tried again in separate batches, so that they delay no other.
  */
 export class DeleteQueue {
   readonly #backend: Backend;
-  readonly #options: QueueOptions;
+  readonly #onBatch: OnBatch | undefined;
+  readonly #waitingMax: number;
   readonly #inFlightMax: number;
   readonly #waiting: Waiting[] = [];
   #inFlight = 0;
@@ -97,18 +91,15 @@ export class DeleteQueue {
   #open = 0;
   #closing: PromiseWithResolvers<void> | undefined;
 
-  constructor(backend: Backend, options: QueueOptions) {
+  constructor(backend: Backend, { onBatch, waitingMax = waitingMaxDefault }: QueueOptions) {
     this.#backend = backend;
-    this.#options = options;
+    this.#onBatch = onBatch;
+    this.#waitingMax = waitingMax;
     this.#inFlightMax = backend.lanes?.inFlightMax ?? 1;
   }
 
   get waiting(): WaitingDeletions {
     return { forBatch: this.#waiting.length, forBatchMax: this.#waitingMax, forLock: this.#lockedCount };
-  }
-
-  get #waitingMax(): number {
-    return this.#options.waitingMax ?? waitingMaxDefault;
   }
 
   /** Deletes a plant, and resolves to whether it existed. @throws ConnectError as {@link PlantStore.delete} */
@@ -160,7 +151,7 @@ export class DeleteQueue {
 
   async #send(batch: readonly Waiting[]): Promise<void> {
     this.#inFlight++;
-    const onEnd = this.#options.onBatch?.(batch.map(({ call }) => call));
+    const onEnd = this.#onBatch?.(batch.map(({ call }) => call));
     const sentMs = performance.now();
     const result = await this.#commit(batch);
     const { outcomes, failure } = result;
@@ -195,8 +186,10 @@ export class DeleteQueue {
       const outcome = outcomes[i] ?? "unknown";
       if (outcome === "locked") this.#addLocked(one);
       else if (outcome === "deleted" || outcome === "absent") this.#end(one, () => one.resolve(outcome === "deleted"));
-      else if (outcome !== "unavailable" || !this.#rejectCancelled(one))
-        this.#fail(one, outcome, causes?.[i] ?? (isOfBatch(outcome) ? failure : undefined));
+      else if (outcome !== "unavailable" || !this.#rejectCancelled(one)) {
+        const isOfBatch = outcome === "unavailable" || outcome === "unknown";
+        this.#fail(one, outcome, causes?.[i] ?? (isOfBatch ? failure : undefined));
+      }
     }
   }
 
@@ -248,11 +241,6 @@ export class DeleteQueue {
   }
 }
 
-/** Returns whether a batch's failure is the cause of an outcome. */
-function isOfBatch(outcome: Outcome): boolean {
-  return outcome === "unavailable" || outcome === "unknown";
-}
-
 const errors: Readonly<
   Record<Exclude<Outcome, "deleted" | "absent" | "locked"> | "full", (id: bigint, cause: unknown) => Error>
 > = {
@@ -262,3 +250,52 @@ const errors: Readonly<
   unknown: (_, cause) => outcomeUnknown(cause),
   full: queueFull,
 };
+
+/** Returns a plant store for a backend. The store has a queue per lane. */
+export function queuedStore(backend: Backend, options: QueueOptions = {}): PlantStore {
+  const queues = new Map<number, DeleteQueue>();
+  let isClosed = false;
+  return {
+    get problem() {
+      const { name, pending } = backend;
+      return problemOf(backend) ?? (pending && `${name}: ${pending}`);
+    },
+    get isChecking() {
+      return backend.pending !== undefined;
+    },
+    get needsRestart() {
+      const { problem } = backend;
+      return problem?.isTemporary === false && problem.needsOperator !== true;
+    },
+    get waiting() {
+      let [forBatch, forBatchMax, forLock] = [0, 0, 0];
+      for (const [lane, { waiting }] of queues) {
+        forBatch += waiting.forBatch;
+        forLock += waiting.forLock;
+        // Reads the lanes only after a first batch, because a backend with a problem may not know its lanes.
+        if (backend.lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
+      }
+      return { forBatch, forBatchMax: forBatchMax || (options.waitingMax ?? waitingMaxDefault), forLock };
+    },
+    get connections() {
+      return backend.connections;
+    },
+    get file() {
+      return backend.file;
+    },
+    // Not an async function, because an async function would use more memory per waiting call.
+    delete(id, call) {
+      const problem = problemOf(backend);
+      if (isClosed || problem !== undefined) return Promise.reject(storeUnavailable(problem));
+      const lane = backend.lanes?.of(id) ?? 0;
+      const queue = queues.get(lane) ?? new DeleteQueue(backend, options);
+      queues.set(lane, queue);
+      return queue.delete(id, call);
+    },
+    async close() {
+      isClosed = true;
+      await Promise.all([...queues.values()].map((queue) => queue.close()));
+      await backend.close();
+    },
+  };
+}

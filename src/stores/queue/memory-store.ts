@@ -1,7 +1,7 @@
 import type { PlantStore } from "../../service/index.ts";
 import type { Outcome, Requested } from "../contract/backend.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
-import { queuedStore } from "./queued-store.ts";
+import { queuedStore } from "./delete-queue.ts";
 
 /** Opens an in-memory store for benchmarks and tests. Only deletions with an idempotency key are recorded. */
 export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {

@@ -1,24 +1,29 @@
 import { randomUUID } from "node:crypto";
-import type { MovableStore, StoreCounts } from "../contract/movable-store.ts";
-import { asideProblemOf, fillingId, fillingMark, type MoveMarks, movedMark } from "../contract/move-marks.ts";
+import {
+  type MovableStore,
+  type StoreCounts,
+  asideProblemOf,
+  fillingId,
+  fillingMark,
+  type MoveMarks,
+  movedMark,
+} from "../contract/movable-store.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 
 /** Called with the number of rows that were read so far. */
-export type OnProgress = (what: "deletion records" | "plants", rows: number) => void;
+type OnProgress = (what: "deletion records" | "plants", rows: number) => void;
 
 const setAsideSql = "ALTER TABLE plants RENAME TO moved_plants";
 const bringBackSql = "ALTER TABLE moved_plants RENAME TO plants";
 
 /**
- * Moves plants, deletion records and idempotency keys to an empty store. Returns the number of moved rows, or
- * `undefined` if an earlier run has moved everything. Memory use is constant. Servers need not be stopped.
+ * Moves plants, deletion records and idempotency keys to an empty store, as a used store may have deleted a plant and
+ * dropped its record. Returns the number of moved rows, or `undefined` if an earlier run has moved everything.
  *
  * First both stores are set aside, durably: the target with a random id, then the source with the target's id. From then
  * on, all statements of servers and imports fail. One transaction of the target copies a snapshot, and makes the target
- * usable. So at no time are both stores usable, no matter where the move is interrupted. The same move then continues,
- * or {@link reopenPlants} undoes it.
- *
- * The target must be empty, because a used store may have deleted a plant and dropped the plant's record.
+ * usable. So at no time are both stores usable. After an interruption, the same move continues, or {@link reopenPlants}
+ * undoes it.
  *
  * @throws StoreOpenError when a store fails, the target is not empty, or the stores' counts differ after the copy
  */
@@ -120,8 +125,7 @@ async function assertMark(source: MovableStore, mark: string): Promise<void> {
 }
 
 /**
- * Undoes an interrupted move, durably. Makes the target usable first, which waits for a commit that still runs, and
- * fails if the commit succeeds. Only the target knows whether it was filled. After an interruption, run it again.
+ * Undoes an interrupted move, durably. Makes the target usable first, which waits for a commit that still runs.
  *
  * @throws StoreOpenError if the target was filled from the source, or is not the target of an interrupted move
  */

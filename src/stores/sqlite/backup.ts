@@ -16,8 +16,7 @@ import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import { openDatabase, readDatabaseFile, readOnlyUrl } from "./database.ts";
-import { assertSingleName } from "./file-names.ts";
-import { assertUsablePath, createPrivateFile } from "./file-names.ts";
+import { assertSingleName, assertUsablePath, createPrivateFile } from "./file-names.ts";
 import { assertUsable, versionOf } from "./migrate.ts";
 import { assertUndamaged, isLocked, storeErrorOf } from "./problem.ts";
 
@@ -73,29 +72,25 @@ function syncPath(path: string): void {
 export function restore(file: string, backup: string): void {
   if (!existsSync(backup)) throw new StoreOpenError(`cannot open ${backup}: file not found`);
   // The backup may have several names, because only a server that uses a backup creates a log.
-  readDatabaseFile(backup, assertSoundBackup);
+  readDatabaseFile(backup, (db) => {
+    if (versionOf(db).version === 0) throw new StoreOpenError("it is not a plant store; use another backup");
+    assertUsable(db);
+    assertUndamaged(db);
+  });
   // If the path is a link, replaces the link's target, because the log is next to the real file.
   const path = existsSync(file) ? realpathSync(file) : resolve(file);
   try {
     assertUsablePath(path);
     if (existsSync(path)) assertSingleName(path);
     using unfinished = openUnfinishedCopy(path);
-    copyBackup(backup, unfinished.path);
+    {
+      using db = new DatabaseSync(readOnlyUrl(backup), { readOnly: true });
+      copyInto(db, unfinished.path);
+    }
     replace(path, unfinished.path);
   } catch (fault) {
     throw storeErrorOf(`cannot restore ${file}`, fault);
   }
-}
-
-function assertSoundBackup(db: DatabaseSync): void {
-  if (versionOf(db).version === 0) throw new StoreOpenError("it is not a plant store; use another backup");
-  assertUsable(db);
-  assertUndamaged(db);
-}
-
-function copyBackup(backup: string, copy: string): void {
-  using db = new DatabaseSync(readOnlyUrl(backup), { readOnly: true });
-  copyInto(db, copy);
 }
 
 function replace(path: string, copy: string): void {
@@ -139,27 +134,20 @@ const abandonedMs = 24 * 3_600_000;
  * `path`. Disposing removes a copy that was not renamed. Also removes the copies that killed processes have left.
  */
 function openUnfinishedCopy(path: string): Disposable & { readonly path: string } {
-  removeAbandonedCopies(dirname(path));
+  const folder = dirname(path);
+  for (const name of attempt(() => readdirSync(folder)) ?? []) {
+    const old = join(folder, name);
+    if (copyNames.test(name)) attempt(() => Date.now() - statSync(old).mtimeMs > abandonedMs && rmSync(old));
+  }
   const copy = `${path}.${randomBytes(8).toString("hex")}.unfinished`;
   return { path: copy, [Symbol.dispose]: () => rmSync(copy, { force: true }) };
 }
 
-function removeAbandonedCopies(folder: string): void {
-  for (const name of namesIn(folder).filter((one) => copyNames.test(one))) {
-    const copy = join(folder, name);
-    try {
-      if (Date.now() - statSync(copy).mtimeMs > abandonedMs) rmSync(copy);
-    } catch {
-      // Ignores the error, because a new copy is possible even if an abandoned copy cannot be removed.
-    }
-  }
-}
-
-function namesIn(folder: string): readonly string[] {
+/** Ignores an error: a new copy may be possible even if the folder cannot be listed, or an old copy not be removed. */
+function attempt<Result>(work: () => Result): Result | undefined {
   try {
-    return readdirSync(folder);
+    return work();
   } catch {
-    // Ignores a folder that cannot be listed. A new copy may still be possible.
-    return [];
+    return undefined;
   }
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
-import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
+import { elapsedMsSince, type OnUpkeep } from "../contract/store-options.ts";
 import { checkpointProblemOf } from "./problem.ts";
 import type { WalIndex } from "./file-identity.ts";
 
@@ -70,12 +70,8 @@ export class CheckpointWatch {
   #report(problem: string | undefined): void {
     const known = this.#stall;
     if (problem === known?.problem) return;
-    if (problem !== undefined) {
-      this.#stall = { problem, atMs: known?.atMs ?? performance.now() };
-      this.#onUpkeep({ kind: "checkpoints-stalled", problem });
-    } else if (known !== undefined) {
-      this.#stall = undefined;
-      this.#onUpkeep({ kind: "checkpoints-resumed", lastedMs: elapsedMsSince(known.atMs) });
-    }
+    this.#stall = problem === undefined ? undefined : { problem, atMs: known?.atMs ?? performance.now() };
+    if (problem !== undefined) this.#onUpkeep({ kind: "checkpoints-stalled", problem });
+    else if (known !== undefined) this.#onUpkeep({ kind: "checkpoints-resumed", lastedMs: elapsedMsSince(known.atMs) });
   }
 }

@@ -3,12 +3,18 @@ import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import { inChunks } from "../records/in-chunks.ts";
-import { assertNotMoved, assertSingleName } from "./file-names.ts";
-import { assertFileExists, assertUsablePath, createPrivateFile } from "./file-names.ts";
+import type { DurableStoreOptions } from "../contract/store-options.ts";
+import { inChunks } from "../contract/plant-database.ts";
+import {
+  assertNotMoved,
+  assertSingleName,
+  assertFileExists,
+  assertUsablePath,
+  createPrivateFile,
+  isClaimed,
+} from "./file-names.ts";
 import { repairLeftoverLog } from "./leftover-log.ts";
 import { assertNotAside, assertUsable, type IdRange, migrate, type OnMigrated, versionOf } from "./migrate.ts";
-import { isClaimed } from "./open-once.ts";
 import { assertUndamaged, storeErrorOf } from "./problem.ts";
 import { lockPollMs, lockTimeoutMsDefault, retryWhileLocked } from "./transaction.ts";
 
@@ -16,14 +22,12 @@ import { lockPollMs, lockTimeoutMsDefault, retryWhileLocked } from "./transactio
 const walKeptBytes = 16 * 2 ** 20;
 
 /** Options for a server's file. All values are cloneable, because the storage thread gets the options. */
-export interface DatabaseOptions {
+export interface DatabaseOptions extends Pick<DurableStoreOptions, "deletionsKeptMs"> {
   readonly file: string;
-  /** Timeout for another process's lock, in milliseconds. Default {@link lockTimeoutMsDefault}. */
+  /** Timeout for another process's lock, in milliseconds. */
   readonly lockTimeoutMs?: number;
   /** Creates a missing store with these plants. An existing empty store stays empty. */
   readonly plantsWhenCreated?: IdRange;
-  /** How long deletion records are kept, in milliseconds. Default 90 days, at least an hour. */
-  readonly deletionsKeptMs?: number;
   /** Whether to create a missing store, and migrate an older schema. Default false. */
   readonly migrates?: boolean;
 }
@@ -35,10 +39,8 @@ interface OpenOptions extends DatabaseOptions {
 }
 
 /**
- * Opens a plant store's file for reading and writing. Commits on the connection are durable.
+ * Opens a plant store's file for durable commits. Calls `onCheck` before the whole file is checked after a crash.
  *
- * @param onMigrated - called after the schema has changed
- * @param onCheck - called before the whole file is checked after a crash
  * @throws StoreOpenError that names the file and describes the problem
  */
 export function openDatabase(options: OpenOptions, onMigrated?: OnMigrated, onCheck?: () => void): DatabaseSync {
@@ -59,22 +61,19 @@ export function openDatabase(options: OpenOptions, onMigrated?: OnMigrated, onCh
 function connect(path: string, options: OpenOptions, onMigrated?: OnMigrated): DatabaseSync {
   const { migrates = false, plantsWhenCreated, lockTimeoutMs = lockTimeoutMsDefault } = options;
   // Without readBigInts, run() throws for a rowid above 2^53 after the row has been deleted.
-  const db = new DatabaseSync(path, { readBigInts: true, timeout: lockTimeoutMs });
-  try {
-    assertFixedWal(db);
-    const isNew = plantsWhenCreated !== undefined && versionOf(db).version === 0;
-    if (migrates || isNew) migrate(db, { ...options, onMigrated });
-    assertUsable(db);
-    if (options.isAside !== true) assertNotAside(db);
-    retryWhileLocked(() => makeDurable(db), lockTimeoutMs);
-    // The log grows during a long read, such as an export. Without a size limit, the log would not shrink again. The
-    // busy timeout is now short, because beginWrite() retries by itself.
-    db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
-    return db;
-  } catch (fault) {
-    db.close();
-    throw fault;
-  }
+  using opening = new DisposableStack();
+  const db = opening.use(new DatabaseSync(path, { readBigInts: true, timeout: lockTimeoutMs }));
+  assertFixedWal(db);
+  const isNew = plantsWhenCreated !== undefined && versionOf(db).version === 0;
+  if (migrates || isNew) migrate(db, { ...options, onMigrated });
+  assertUsable(db);
+  if (options.isAside !== true) assertNotAside(db);
+  retryWhileLocked(() => makeDurable(db), lockTimeoutMs);
+  // The log grows during a long read, such as an export. Without a size limit, the log would not shrink again. The busy
+  // timeout is now short, because beginWrite() retries by itself.
+  db.exec(`PRAGMA journal_size_limit = ${walKeptBytes}; PRAGMA busy_timeout = ${lockPollMs}`);
+  opening.move();
+  return db;
 }
 
 /** Checks a path and runs `work` with the absolute path. Any error becomes a `StoreOpenError` that names the file. */
@@ -110,11 +109,8 @@ export function readDatabaseFile<Result>(file: string, read: (db: DatabaseSync, 
 }
 
 /**
- * Returns a URL with which SQLite reads a file without creating other files. If no process has the store open, reading
- * would leave a log and its index behind. An immutable URL avoids these files. If a log or journal exists, the URL must
- * not be immutable, because another process has the file open or has crashed.
- *
- * @throws the system's error when the file does not exist
+ * Returns a URL with which SQLite reads a file without leaving a log and its index behind: an immutable URL, unless a log
+ * or journal exists, because another process has the file open or has crashed. @throws if the file does not exist
  */
 export function readOnlyUrl(path: string): URL {
   // SQLite puts the log next to the real file, even if the file was opened through a link.
@@ -124,21 +120,23 @@ export function readOnlyUrl(path: string): URL {
   return url;
 }
 
+// The first patch of each minor version 3.x in which writing and copying the log at the same time does not lose commits
+// (sqlite.org/wal.html#walresetbug). Later minor versions have the fix.
+const fixedPatches: ReadonlyMap<number, number> = new Map([
+  [44, 6],
+  [50, 7],
+  [51, 3],
+]);
+
 /** @throws StoreOpenError if SQLite, perhaps the system's, loses commits: before 3.51.3, 3.50.7 or 3.44.6 */
 export function assertFixedWal(db: DatabaseSync): void {
   const version = String(db.prepare("SELECT sqlite_version() AS version").get()?.["version"]);
-  if (hasFixedWal(version)) return;
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  if (major > 3 || (major === 3 && (minor > 51 || patch >= (fixedPatches.get(minor) ?? Infinity)))) return;
   throw new StoreOpenError(
     `SQLite ${version}, included in this Node.js, can lose commits: ` +
       "use SQLite 3.51.3 or newer (as in Node.js 24.15), 3.50.7 or 3.44.6",
   );
-}
-
-// Without the fix, writing and copying the log at the same time can lose commits (sqlite.org/wal.html#walresetbug).
-function hasFixedWal(version: string): boolean {
-  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
-  if (major !== 3) return major > 3;
-  return minor > 51 || (minor === 51 && patch >= 3) || (minor === 50 && patch >= 7) || (minor === 44 && patch >= 6);
 }
 
 /** Makes commits durable. @throws StoreOpenError if a setting did not change, which SQLite itself does not report */

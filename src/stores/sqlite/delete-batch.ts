@@ -17,10 +17,8 @@ export interface FileResult {
 }
 
 /**
- * Prepares the statements once, and returns a function that runs a batch. The function does not throw.
- *
- * A batch is one transaction. If SQLite rejects a deletion, the transaction is rolled back, and each half is deleted
- * like a batch. So only the rejected deletions fail.
+ * Prepares a function that runs a batch in one transaction, and does not throw. If SQLite rejects a deletion, the
+ * transaction is rolled back, and each half is deleted like a batch. So only the rejected deletions fail.
  */
 export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (rows: readonly Row[]) => FileResult {
   const deleteOne = prepareDelete(db);
@@ -28,7 +26,7 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (r
   const newestRecord = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1");
   let batchNumber = 0n;
 
-  const deleteBatch = (rows: readonly Row[]): FileResult => {
+  return function deleteBatch(rows: readonly Row[]): FileResult {
     let isCommitting = false;
     try {
       beginWrite(db, lockTimeoutMs);
@@ -51,24 +49,15 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (r
       if (isUnknown || !isRefused)
         return failAll(rows, isUnknown ? "unknown" : "unavailable", schemaProblemOf(db) ?? fileProblemOf(fault));
       if (rows.length === 1) return { outcomes: ["protected"] };
-      return deleteHalves(rows);
+      const [first, second] = [rows.slice(0, rows.length / 2), rows.slice(rows.length / 2)];
+      const { outcomes, problem } = deleteBatch(first);
+      const rest = problem === undefined ? deleteBatch(second) : failAll(second, "unavailable", problem);
+      return { outcomes: [...outcomes, ...rest.outcomes], problem: rest.problem };
     }
   };
-
-  const deleteHalves = (rows: readonly Row[]): FileResult => {
-    const [first, second] = [rows.slice(0, rows.length / 2), rows.slice(rows.length / 2)];
-    const { outcomes, problem } = deleteBatch(first);
-    const rest = problem === undefined ? deleteBatch(second) : failAll(second, "unavailable", problem);
-    return { outcomes: [...outcomes, ...rest.outcomes], problem: rest.problem };
-  };
-
-  return deleteBatch;
 }
 
-/**
- * Runs batches only while {@link FileIdentity} finds no problem. Checks again before a commit is reported, because a
- * commit to a file that was removed during the batch is not durable.
- */
+/** Checks a file before each batch and before its commit is reported, which is not durable if the file was removed. */
 export function withIdentityChecks(
   identity: Pick<FileIdentity, "findProblem">,
   deleteBatch: (rows: readonly Row[]) => FileResult,
@@ -90,7 +79,7 @@ export function failAll(rows: readonly unknown[], outcome: Outcome, problem: Sto
 /** The error if a trigger has silently skipped a record or an idempotency key, for example with RAISE(IGNORE). */
 class RecordRefused extends Error {}
 
-/** Prepares the function that deletes a plant and records the deletion. Call the function in a transaction. */
+/** Prepares a function that deletes a plant and records the deletion, in a transaction. */
 function prepareDelete(db: DatabaseSync): (row: Row, deletedAt: number, batch: bigint) => Outcome {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const exists = prepareExists(db);
@@ -125,29 +114,17 @@ const neighborRows = 4;
 
 /**
  * Prepares a function that returns whether a plant exists. SQLite does not check the order of rows, so a damaged page
- * can hide a plant. Then its neighbors are not in order.
- *
- * @throws an Error that names the plant if the rows around it are not in order
+ * can hide a plant. Then its neighbors are not in order, and the function throws an error that names the plant.
  */
 function prepareExists(db: DatabaseSync): (id: bigint) => boolean {
   const above = db.prepare(`SELECT id FROM plants WHERE id >= ? ORDER BY id LIMIT ${neighborRows}`);
   const below = db.prepare(`SELECT id FROM plants WHERE id < ? ORDER BY id DESC LIMIT ${neighborRows}`);
   return (id) => {
-    let [last, exists] = [id, false];
-    for (const { id: next } of above.all(id)) {
-      if (last === id && next === id) exists = true;
-      else if (toBigInt(next) <= last) throw damageNear(id);
-      last = toBigInt(next);
-    }
-    last = id;
-    for (const { id: previous } of below.all(id)) {
-      if (toBigInt(previous) >= last) throw damageNear(id);
-      last = toBigInt(previous);
-    }
-    return exists;
+    const before = below.all(id).map((row) => toBigInt(row["id"]));
+    const after = above.all(id).map((row) => toBigInt(row["id"]));
+    const exists = after[0] === id;
+    const neighbors = [...before.toReversed(), ...(exists ? [] : [id]), ...after];
+    if (neighbors.every((each, i) => i === 0 || each > (neighbors[i - 1] ?? each))) return exists;
+    throw new Error(`the file is damaged near plant ${id}`);
   };
-}
-
-function damageNear(id: bigint): Error {
-  return new Error(`the file is damaged near plant ${id}`);
 }

@@ -4,47 +4,58 @@ import { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { lockTimeoutMsDefault } from "./transaction.ts";
 
-function forOperator(text: string): StoreProblem {
-  return { text, isTemporary: false, needsOperator: true };
-}
+const logGone = "its write-ahead log was moved, replaced or deleted";
 
-// A restarted server would use another file that now has the file's name, or an empty store.
-const fileGone = forOperator("the file was moved, replaced or deleted");
+// If an operator must act, a restarted server would use an empty store or another file or log, which now has the name.
+const problems = {
+  fileGone: { text: "the file was moved, replaced or deleted", isTemporary: false, needsOperator: true },
+  logSaved: { text: `${logGone}; every acknowledged deletion is in the file`, isTemporary: false },
+  logLost: {
+    text: `${logGone}; a restart without it may undo acknowledged deletions`,
+    isTemporary: false,
+    needsOperator: true,
+  },
+  logDamaged: {
+    text: "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
+    isTemporary: false,
+    needsOperator: true,
+  },
+  // The next process that opens the file would create another -shm file, and ignore this process's locks.
+  locksGone: {
+    text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
+    isTemporary: false,
+  },
+} as const satisfies Record<string, StoreProblem>;
 
-const logMissing = "its write-ahead log was moved, replaced or deleted";
-const checkpointedLogMissing: StoreProblem = {
-  text: `${logMissing}; every acknowledged deletion is in the file`,
-  isTemporary: false,
-};
-const uncheckpointedLogMissing = forOperator(`${logMissing}; a restart without it may undo acknowledged deletions`);
+// Header sizes of the log and of each frame (sqlite.org/fileformat.html#the_write_ahead_log).
+const logHeaderBytes = 32;
+const frameHeaderBytes = 24;
+const saltsAt = 16;
 
-// The next process that opens the file would create another -shm file, and ignore this process's locks.
-const locksMissing: StoreProblem = {
-  text: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
-  isTemporary: false,
-};
-
-const logDamaged = forOperator(
-  "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
-);
+// As large as a page of the file.
+const page = new Uint8Array(4_096);
 
 /**
  * Checks whether an open file, its write-ahead log and its -shm file still have their names, and whether the log is
- * complete. Otherwise, commits in the file or the log are lost at the next start. Writes by another program into the
- * file are not detected, because checkpoints of other processes also write into the file.
+ * complete. Otherwise, commits are lost at the next start. Writes by another program into the file are not detected,
+ * because checkpoints of other processes also write into the file.
+ *
+ * A truncated log is shorter than its index says. An overwritten log starts with other salts. Timestamps are not
+ * compared, because `touch` and folder backups change timestamps without changing the content.
  */
 export class FileIdentity {
   /** Returns the index of the write-ahead log. */
   readonly readIndex: () => WalIndex | undefined;
-  /** Checks that the log can grow, see {@link LogIntegrity.checkSpace}. */
-  readonly checkSpace: () => void;
   readonly #db: DatabaseSync;
   readonly #lockTimeoutMs: number;
   readonly #findFile: FindFile;
   readonly #findLog: FindFile;
   readonly #findLocks: FindFile;
-  readonly #integrity: LogIntegrity;
+  readonly #log: number;
+  readonly #index: number;
+  readonly #saltsOfLog = new BigUint64Array(1);
   readonly #reader: DatabaseSync;
+  #isLogDamaged = false;
 
   /**
    * @param lockTimeoutMs - how long to wait for connections that still read older content, in milliseconds
@@ -53,18 +64,17 @@ export class FileIdentity {
   constructor(file: string, db: DatabaseSync, lockTimeoutMs: number = lockTimeoutMsDefault) {
     this.#db = db;
     this.#lockTimeoutMs = lockTimeoutMs;
-    // SQLite opens the log at the first read.
-    db.exec("SELECT 1 FROM sqlite_schema");
-    this.#findFile = prepareFindFile(resolve(file));
     // SQLite puts the log next to the real file, even if the file was opened through a link.
     const realPath = db.location() ?? resolve(file);
+    this.#reader = new DatabaseSync(realPath, { readOnly: true });
+    // SQLite opens the log at the first read.
+    for (const connection of [db, this.#reader]) connection.exec("SELECT 1 FROM sqlite_schema");
+    this.#findFile = prepareFindFile(resolve(file));
     this.#findLog = prepareFindFile(`${realPath}-wal`);
     this.#findLocks = prepareFindFile(`${realPath}-shm`);
-    this.#integrity = new LogIntegrity(realPath);
-    this.readIndex = this.#integrity.readIndex;
-    this.checkSpace = () => this.#integrity.checkSpace();
-    this.#reader = new DatabaseSync(realPath, { readOnly: true });
-    this.#reader.exec("SELECT 1 FROM sqlite_schema");
+    this.#log = openSync(`${realPath}-wal`, "r+");
+    this.#index = openSync(`${realPath}-shm`, "r");
+    this.readIndex = prepareIndexReader(this.#index);
   }
 
   /**
@@ -73,25 +83,51 @@ export class FileIdentity {
    * @throws the system's error when the log cannot be read
    */
   findProblem(): StoreProblem | undefined {
-    const index = this.#integrity.readIndex();
-    if (typeof this.#findFile() === "string") return fileGone;
+    // Reads the index before the log's size, because other processes may append to the log meanwhile.
+    const index = this.readIndex();
+    if (typeof this.#findFile() === "string") return problems.fileGone;
     const log = this.#findLog();
     // Another process may use the new log, and only one log may be copied into the file.
-    if (log === "other") return uncheckpointedLogMissing;
-    if (log === "missing")
-      return checkpointLog(this.#db, this.#lockTimeoutMs) ? checkpointedLogMissing : uncheckpointedLogMissing;
-    if (typeof this.#findLocks() === "string") return locksMissing;
-    return this.#integrity.check(index, log.size) ? logDamaged : undefined;
+    if (log === "other") return problems.logLost;
+    if (log === "missing") return problems[checkpointLog(this.#db, this.#lockTimeoutMs) ? "logSaved" : "logLost"];
+    if (typeof this.#findLocks() === "string") return problems.locksGone;
+    // The salts have changed if SQLite has restarted the log since the index was read.
+    if (index !== undefined && !this.#isComplete(index, log.size) && this.readIndex()?.salts === index.salts)
+      this.#isLogDamaged = true;
+    return this.#isLogDamaged ? problems.logDamaged : undefined;
+  }
+
+  /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */
+  #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
+    if (frames === 0) return true;
+    if (logBytes < logHeaderBytes + frames * (frameHeaderBytes + pageBytes)) return false;
+    readSync(this.#log, this.#saltsOfLog, 0, this.#saltsOfLog.byteLength, saltsAt);
+    return this.#saltsOfLog[0] === salts;
+  }
+
+  /**
+   * Writes a page past the end of the log, and removes the page. A log that a killed process has left may have space for
+   * small commits although the disk is full. Call this in a write transaction, in which no other process uses the end.
+   *
+   * @throws the system's error, such as ENOSPC
+   */
+  checkSpace(): void {
+    const { size } = fstatSync(this.#log);
+    try {
+      // The first write may end at the last block that the log already has.
+      for (let at = 0; at < page.length;) at += writeSync(this.#log, page, at, page.length - at, size + at);
+    } finally {
+      ftruncateSync(this.#log, size);
+    }
   }
 
   /** Closes the connection. If another program has truncated the log, the log is not copied into the file. */
   close(): void {
     // The last connection to close copies the log into the file, unless the last connection is read-only.
-    const { isDamaged } = this.#integrity;
-    if (!isDamaged) this.#reader.close();
-    this.#db.close();
-    if (isDamaged) this.#reader.close();
-    this.#integrity.close();
+    for (const each of this.#isLogDamaged ? [this.#db, this.#reader] : [this.#reader, this.#db]) each.close();
+    // Closing a descriptor of the -shm file releases the locks of the connections (POSIX).
+    closeSync(this.#log);
+    closeSync(this.#index);
   }
 }
 
@@ -124,78 +160,6 @@ function checkpointLog(db: DatabaseSync, lockTimeoutMs: number): boolean {
   }
 }
 
-// Header sizes of the log and of each frame (sqlite.org/fileformat.html#the_write_ahead_log).
-const logHeaderBytes = 32;
-const frameHeaderBytes = 24;
-const saltsAt = 16;
-
-// As large as a page of the file.
-const page = new Uint8Array(4_096);
-
-/**
- * Detects that another program has truncated or overwritten a write-ahead log. A truncated log is shorter than its
- * index says. An overwritten log starts with other salts. Other processes may write to the log with SQLite at the same
- * time. Timestamps are not compared, because `touch` and folder backups change timestamps without changing the content.
- */
-export class LogIntegrity {
-  /** Returns the log's index. Read the index before the log's size, then call {@link check}. */
-  readonly readIndex: () => WalIndex | undefined;
-  readonly #index: number;
-  readonly #log: number;
-  readonly #saltsOfLog = new BigUint64Array(1);
-  #isDamaged = false;
-
-  /** @param path - the real path of the database file. A connection must have read from the file's log */
-  constructor(path: string) {
-    this.#index = openSync(`${path}-shm`, "r");
-    this.#log = openSync(`${path}-wal`, "r+");
-    this.readIndex = prepareIndexReader(this.#index);
-  }
-
-  /** Whether a check has found that the log was truncated or overwritten. */
-  get isDamaged(): boolean {
-    return this.#isDamaged;
-  }
-
-  /** Returns whether this or an earlier check found damage. Read `index` before reading the log's size. */
-  check(index: WalIndex | undefined, logBytes: number): boolean {
-    if (index === undefined || this.#isComplete(index, logBytes)) return this.#isDamaged;
-    // The salts have changed if SQLite has restarted the log since the index was read.
-    if (this.readIndex()?.salts === index.salts) this.#isDamaged = true;
-    return this.#isDamaged;
-  }
-
-  /**
-   * Writes a page past the end of the log, and removes the page. A log that a killed process has left may have space for
-   * small commits although the disk is full. Call this in a write transaction, in which no other process uses the end.
-   *
-   * @throws the system's error, such as ENOSPC
-   */
-  checkSpace(): void {
-    const { size } = fstatSync(this.#log);
-    try {
-      // The first write may end at the last block that the log already has.
-      for (let at = 0; at < page.length;) at += writeSync(this.#log, page, at, page.length - at, size + at);
-    } finally {
-      ftruncateSync(this.#log, size);
-    }
-  }
-
-  /** Closes the log and its index. Close the connection first. */
-  close(): void {
-    closeSync(this.#log);
-    closeSync(this.#index);
-  }
-
-  /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */
-  #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
-    if (frames === 0) return true;
-    if (logBytes < logHeaderBytes + frames * (frameHeaderBytes + pageBytes)) return false;
-    readSync(this.#log, this.#saltsOfLog, 0, this.#saltsOfLog.byteLength, saltsAt);
-    return this.#saltsOfLog[0] === salts;
-  }
-}
-
 /** The write-ahead log's state in the shared index (sqlite.org/walformat.html#the_wal_index_file_format). */
 export interface WalIndex {
   /** Number of commits since the first connection built the index from the log, modulo 2^32. */
@@ -208,7 +172,7 @@ export interface WalIndex {
   readonly backfilled: number;
 }
 
-// The index starts with two copies of a 48-byte header, nBackfill, and an unused word. Sizes are in 4-byte words.
+// The index starts with two copies of a header of 48 bytes, nBackfill, and an unused word. Sizes are in 4-byte words.
 const headerWords = 12;
 const indexWords = 2 * headerWords + 2;
 
@@ -217,8 +181,8 @@ const indexWords = 2 * headerWords + 2;
 const attemptsMax = 1_000;
 
 /**
- * Prepares a function that reads the log's current state from a -shm file. All connections share the write-ahead log's
- * index in this file. The function returns `undefined` if the header's two copies differ at every attempt.
+ * Prepares a function that reads the log's current state from a -shm file, in which all connections share the log's
+ * index. The function returns `undefined` if the header's two copies differ at every attempt.
  *
  * @param descriptor - an open -shm file. A connection must have read from its log. Close the connection before the
  * descriptor, because closing any descriptor of the file releases the connection's locks (POSIX fcntl)

@@ -11,22 +11,20 @@ import {
   realpathSync,
   statSync,
 } from "node:fs";
-import { dirname, parse, resolve } from "node:path";
+import { basename, dirname, join, parse, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAdvice } from "../contract/schema-version.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import { elapsedMsSince, type OnUpkeep } from "../contract/upkeep.ts";
+import { elapsedMsSince, type OnUpkeep } from "../contract/store-options.ts";
 import { isLocked } from "./problem.ts";
 import { retryWhileLocked } from "./transaction.ts";
 
 /**
- * Returns the problem if an existing file may have a second name, otherwise `undefined`. SQLite names the log after the
- * name by which it opened the file. With two names, two servers with separate logs could delete the same plants, and a
- * restart with the other name would restore deleted plants.
- *
- * Symbolic links are allowed, because SQLite resolves links. All names of a folder lead to the same log. The file is
- * not opened, because closing it would release this process's locks. Device numbers are not compared, because overlay
- * file systems report different numbers for files in one folder.
+ * Returns the problem if an existing file may have a second name. SQLite names the log after the name by which it opened
+ * the file. So two servers with separate logs could delete the same plants, and a restart with the other name would
+ * restore deleted plants. Symbolic links are allowed, because SQLite resolves links. The file is not opened, because
+ * closing it would release this process's locks. Device numbers are not compared, because overlay file systems report
+ * different numbers for files in one folder.
  */
 function secondNameOf(path: string): string | undefined {
   const realPath = realpathSync(path);
@@ -47,17 +45,15 @@ function secondNameOf(path: string): string | undefined {
   );
 }
 
-/** @throws StoreOpenError with the problem of {@link secondNameOf}, without the path */
+/** @throws StoreOpenError if an existing file may have a second name */
 export function assertSingleName(path: string): void {
   const problem = secondNameOf(path);
   if (problem !== undefined) throw new StoreOpenError(problem);
 }
 
 /**
- * Checks that no process has a file open by an earlier name. The log with the latest deletions is next to that name.
- *
- * @param path - an existing file, which this process must not have open
- * @throws StoreOpenError if a process still has the file open after `lockTimeoutMs`
+ * Checks that no process has a file open by an earlier name, next to which the log with the latest deletions is. This
+ * process must not have the file open. @throws StoreOpenError if another has it open after `lockTimeoutMs`
  */
 export function assertNotMoved(path: string, lockTimeoutMs?: number): void {
   const log = `${realpathSync(path)}-wal`;
@@ -74,22 +70,18 @@ export function assertNotMoved(path: string, lockTimeoutMs?: number): void {
   }
 }
 
-// Offset of the file format write version (sqlite.org/fileformat.html#the_database_header). WAL mode has version 2.
-const writeVersionAt = 18;
-const logVersion = 2;
-
 /**
- * Returns whether a file is in WAL mode, in which SQLite opens the file. This process must not have the file open,
- * because closing it releases the process's locks.
+ * Returns whether a file is in WAL mode, by the write version in its header (sqlite.org/fileformat.html). This process
+ * must not have the file open, because closing it releases the process's locks.
  */
 export function usesLog(path: string): boolean {
-  const version = new Uint8Array(1);
+  const header = new Uint8Array(19);
   using files = new DisposableStack();
-  readSync(files.adopt(openSync(path, "r"), closeSync), version, 0, version.length, writeVersionAt);
-  return version[0] === logVersion;
+  readSync(files.adopt(openSync(path, "r"), closeSync), header);
+  return header[18] === 2;
 }
 
-/** Returns a function that checks whether an open file has a second name. Reports when the name appears or is gone. */
+/** Prepares a function that checks whether an open file has a second name. Reports when the name appears or is gone. */
 export function prepareNameCheck(file: string, onUpkeep: OnUpkeep): () => boolean {
   const path = resolve(file);
   let foundMs: number | undefined;
@@ -111,34 +103,25 @@ export function prepareNameCheck(file: string, onUpkeep: OnUpkeep): () => boolea
   };
 }
 
-/** Returns the mounts of this process. Returns an empty string on systems where a file cannot be a mount point. */
+/** Returns the mounts of this process, or an empty string on systems where a file cannot be a mount point. */
 function readMountInfo(): string {
-  try {
-    return readFileSync("/proc/self/mountinfo", "utf8");
-  } catch {
-    return "";
-  }
+  const path = "/proc/self/mountinfo";
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
 }
 
 /** Returns the mount point for a path without symbolic links, from /proc/self/mountinfo (proc_pid_mountinfo(5)). */
 export function mountPointOf(mountInfo: string, realPath: string): string {
   let found = "/";
   for (const line of mountInfo.split("\n")) {
-    // The fifth field is the mount point.
-    const mountPoint = unescape(line.split(" ", 5)[4] ?? "");
+    // The fifth field is the mount point. The kernel encodes special characters as a backslash and three octal digits.
+    const mountPoint = (line.split(" ", 5)[4] ?? "").replace(/\\([0-3][0-7]{2})/g, (_, digits: string) =>
+      String.fromCharCode(Number.parseInt(digits, 8)),
+    );
     const isParent = realPath === mountPoint || realPath.startsWith(`${mountPoint}/`);
     if (isParent && mountPoint.length > found.length) found = mountPoint;
   }
   return found;
 }
-
-// The kernel encodes space, tab, line feed, "\" and "#" as a backslash and three octal digits.
-function unescape(field: string): string {
-  return field.replace(/\\([0-3][0-7]{2})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
-}
-
-/** The mode of a new file. Only the owner has access, because the file contains subjects and idempotency keys. */
-const ownerOnly = 0o600;
 
 /** @throws StoreOpenError if an absolute path cannot be used for a store. SQLite's error would lack the reason */
 export function assertUsablePath(path: string): void {
@@ -151,26 +134,25 @@ export function assertUsablePath(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (stat?.isDirectory() === true) throw new StoreOpenError("the path is a directory");
   if (stat !== undefined && isAccessDenied(path)) throw new StoreOpenError("the file is not writable");
-  // Refuses a symbolic link without a target. The target may be on a volume that is not mounted yet, and must not be
-  // created elsewhere. `lstatSync` checks the path again, because another process may have created the file.
+  // The target of a symbolic link may be on a volume that is not mounted yet, and must not be created elsewhere.
   if (stat !== undefined || lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return;
   throw new StoreOpenError(`the path is a symbolic link to ${readlinkSync(path)}, which does not exist`);
 }
 
-/** @throws StoreOpenError if an absolute path has no file, so that a mistyped path does not become an empty store */
+/** @throws StoreOpenError if a path has no file, so that a mistyped path does not become an empty store */
 export function assertFileExists(path: string): void {
   if (existsSync(path)) return;
   throw new StoreOpenError(`file not found in ${dirname(path)}: ${createAdvice}`);
 }
 
 /**
- * Creates a missing file that only its owner may read and write. SQLite gives the log the same mode. Does not open an
- * existing file, because closing the file would release this process's locks on the file.
+ * Creates a missing file that only its owner may access, because it contains subjects and keys. SQLite gives the log the
+ * same mode. Does not open an existing file, because closing the file would release this process's locks on the file.
  */
 export function createPrivateFile(path: string): void {
   if (existsSync(path)) return;
   try {
-    closeSync(openSync(path, "wx", ownerOnly));
+    closeSync(openSync(path, "wx", 0o600));
   } catch {
     // Ignored: another process has created the file, or SQLite will report why the file cannot be opened.
   }
@@ -183,4 +165,32 @@ function isAccessDenied(path: string): boolean {
   } catch {
     return true;
   }
+}
+
+/** The real paths of the files that stores and databases of this process have open. */
+const claims = new Set<{ readonly path: string }>();
+
+/**
+ * Marks a file as open in this process until the result is disposed of. Another repair of its log would close a
+ * descriptor of the -shm file, which releases all locks of the process (POSIX fcntl), so that others could write during
+ * a commit.
+ */
+export function claimFile(file: string): Disposable {
+  const claim = { path: realPathOf(file), [Symbol.dispose]: (): void => void claims.delete(claim) };
+  claims.add(claim);
+  return claim;
+}
+
+/** Returns whether this process has a file open, see {@link claimFile}. */
+export function isClaimed(file: string): boolean {
+  const path = realPathOf(file);
+  return [...claims].some((claim) => claim.path === path);
+}
+
+function realPathOf(file: string): string {
+  const path = resolve(file);
+  if (existsSync(path)) return realpathSync(path);
+  const folder = dirname(path);
+  // A missing folder is reported when the file is opened.
+  return existsSync(folder) ? join(realpathSync(folder), basename(path)) : path;
 }

@@ -11,13 +11,11 @@ const partBytes = 4 * 2 ** 20;
 /**
  * Makes an existing write-ahead log durable, and checks that it belongs to the file. Call this before reading the file.
  *
- * SQLite reads the log from the system's page cache, which may contain commits that are not on disk, because a process
- * was killed before a sync, or a sync failed. After a failed sync, the system marks the pages as written, and another
- * sync does not write them. So this function writes the whole log again, unchanged.
+ * The system's page cache may contain commits that are not on disk, because a process was killed before a sync, or a
+ * sync failed, after which the system marks the pages as written. So this function writes the whole log again.
  *
- * The check is necessary, because SQLite copies any log with the right name into the file. The check is skipped if a
- * process has committed since the index was built from the log, because that process has done the check, which blocks
- * writes. A process that only reads, such as `plantstore check`, may have built the index without the check.
+ * SQLite copies any log with the right name into the file. So the file is checked with the log, unless a process has
+ * committed since the index was built from the log, because that process has done the check, which blocks writes.
  *
  * @param lockTimeoutMs - how long to wait for other connections, in milliseconds
  * @param onCheck - called before the check, which reads the whole file

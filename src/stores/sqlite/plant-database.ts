@@ -1,35 +1,25 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { existsSync, realpathSync, statfsSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync, type SQLOutputValue } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
-import type {
-  Deletion,
-  DeletionFilter,
-  PlantDatabase,
-  ImportOptions,
-  PlantImport,
+import { batchNumberOf, type DeletionRecord, type MovableStore } from "../contract/movable-store.ts";
+import {
+  type Deletion,
+  type DeletionFilter,
+  type ImportOptions,
+  inChunks,
+  type PlantDatabase,
+  type PlantImport,
+  rethrowing,
+  wrapErrors,
 } from "../contract/plant-database.ts";
 import type { Versions } from "../contract/schema-version.ts";
-import { inChunks } from "../records/in-chunks.ts";
-import { wrapErrors } from "../records/wrap-errors.ts";
-import { idsIn, openDatabase, toBigInt } from "./database.ts";
+import { StoreOpenError } from "../contract/store-open-error.ts";
+import { checkDatabaseFile, idsIn, openDatabase, toBigInt } from "./database.ts";
+import { claimFile, usesLog } from "./file-names.ts";
 import { asideProblemIn, schemaProblemOf, versionOf } from "./migrate.ts";
-import { claimFile } from "./open-once.ts";
-import { fileProblemOf } from "./problem.ts";
-import { lockGapMs, runInTransaction } from "./transaction.ts";
-
-/** Opens a store's file for commands, even while a server uses it. @throws StoreOpenError if it is not a store */
-export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
-  const opened = new DisposableStack();
-  const db = opened.use(openDatabase({ file, isAside: true }));
-  opened.use(claimFile(file));
-  return wrapErrors(file, (fault) => (schemaProblemOf(db) ?? fileProblemOf(fault)).text, {
-    startImport: async (options = {}) => startImport(openDatabase({ file }), options),
-    exportPlants: async function* () {
-      yield* idsIn(db, asideProblemIn(db) === undefined ? "plants" : "moved_plants");
-    },
-    listDeletions: (filter = {}) => listDeletions(db, filter),
-    [Symbol.asyncDispose]: async () => opened.dispose(),
-  });
-}
+import { codeOf, fileProblemOf, storeErrorOf } from "./problem.ts";
+import { beginWrite, lockGapMs, runInTransaction } from "./transaction.ts";
 
 /** Creates or migrates a store's file, and returns the versions before and after. @throws StoreOpenError */
 export function migrateSqlite(file: string): Versions {
@@ -37,6 +27,74 @@ export function migrateSqlite(file: string): Versions {
   using db = openDatabase({ file, migrates: true }, (from) => (migratedFrom = from));
   const { version: to } = versionOf(db);
   return { from: migratedFrom ?? to, to };
+}
+
+// Timeout for the lock, in milliseconds. A server's or an import's batch holds the lock for a fraction of this time.
+const checkLockTimeoutMs = 1_000;
+
+// Minimum free space for a server, in bytes. A commit with a few deletions writes about 64 KiB to a new log.
+const freeBytesMin = 64 * 1_024;
+
+// SQLITE_READONLY_ROLLBACK (sqlite.org/rescode.html).
+const readOnlyRollback = 776;
+
+/**
+ * Checks whether a server could use a store's file. Checks the schema, the pages and the free space. Also takes the
+ * write lock, and rolls the transaction back. Never creates, writes or checkpoints a file.
+ *
+ * @returns warnings for the operator
+ * @throws StoreOpenError that names the file and the problem
+ */
+export function checkSqliteStore(file: string): readonly string[] {
+  try {
+    checkDatabaseFile(file);
+  } catch (fault) {
+    if (!(fault instanceof StoreOpenError) || codeOf(fault.cause) !== readOnlyRollback) throw fault;
+    return [`${file} has an interrupted transaction, which the next start rolls back; the file was not checked`];
+  }
+  try {
+    assertWritable(realpathSync(file));
+  } catch (fault) {
+    throw storeErrorOf(`cannot write ${file}`, fault);
+  }
+  return [];
+}
+
+function assertWritable(path: string): void {
+  const { bavail, bfree, bsize } = statfsSync(dirname(path));
+  // Only root may use a file system's reserved blocks.
+  const freeBytes = (process.getuid?.() === 0 ? bfree : bavail) * bsize;
+  if (freeBytes < freeBytesMin) throw new StoreOpenError("the disk is full");
+  // If a file in WAL mode has no log, no process has opened it by this name. Opening the file would create the log.
+  if (!existsSync(`${path}-wal`) && usesLog(path)) return;
+  // The last connection to close checkpoints the log, unless the last connection is read-only.
+  using reader = new DatabaseSync(path, { readOnly: true });
+  reader.exec("PRAGMA user_version");
+  using writer = new DatabaseSync(path);
+  beginWrite(writer, checkLockTimeoutMs);
+  writer.exec("ROLLBACK");
+}
+
+/** Opens a file that this process must not repair again while it is open. */
+function openClaimed(file: string): { readonly db: DatabaseSync; readonly close: () => Promise<void> } {
+  const opened = new DisposableStack();
+  const db = opened.use(openDatabase({ file, isAside: true }));
+  opened.use(claimFile(file));
+  // Closing the connection rolls a transaction back.
+  return { db, close: async () => opened.dispose() };
+}
+
+/** Opens a store's file for commands, even while a server uses it. @throws StoreOpenError if it is not a store */
+export async function openSqliteDatabase(file: string): Promise<PlantDatabase> {
+  const { db, close } = openClaimed(file);
+  return wrapErrors(file, (fault) => (schemaProblemOf(db) ?? fileProblemOf(fault)).text, {
+    startImport: async (options = {}) => startImport(openDatabase({ file }), options),
+    exportPlants: async function* () {
+      yield* idsIn(db, asideProblemIn(db) === undefined ? "plants" : "moved_plants");
+    },
+    listDeletions: (filter = {}) => listDeletions(db, filter),
+    [Symbol.asyncDispose]: close,
+  });
 }
 
 async function* listDeletions(
@@ -61,7 +119,7 @@ function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
 }
 
 // Lock timeout, in milliseconds. Long, because an import is not urgent and even a busy server releases the lock often.
-const lockTimeoutMs = 60_000;
+const importLockTimeoutMs = 60_000;
 
 // Maximum number of ids that are sorted together (2 MB). A transaction of sorted ids writes a page range instead of one
 // page per id. Sorting reduces the CPU time for 5 million random ids to a quarter.
@@ -72,15 +130,13 @@ const transactionMax = 10_000;
 
 /** Starts an import into a store. A server may use the store at the same time. The import owns the connection. */
 function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
-  const readDeletions = options.restore === true ? neverDeleted : followDeletions(db);
+  const readDeletions = options.restore === true ? () => () => false : followDeletions(db);
   const insert = db.prepare("INSERT OR IGNORE INTO plants (id) VALUES (?)");
-
   return {
     batchMax,
     add: async (ids) => {
       const sorted = new BigInt64Array(ids).toSorted();
-      let added = 0;
-      let deleted = 0;
+      let [added, deleted] = [0, 0];
       const addPart = (part: BigInt64Array): void => {
         const isDeleted = readDeletions();
         for (const id of part) {
@@ -89,7 +145,7 @@ function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
         }
       };
       for (let at = 0; at < sorted.length; at += transactionMax) {
-        runInTransaction(db, () => addPart(sorted.subarray(at, at + transactionMax)), lockTimeoutMs);
+        runInTransaction(db, () => addPart(sorted.subarray(at, at + transactionMax)), importLockTimeoutMs);
         await sleep(lockGapMs);
       }
       return { added, deleted, present: sorted.length - added - deleted };
@@ -98,14 +154,11 @@ function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
   };
 }
 
-type IsDeleted = (id: bigint) => boolean;
-
-const neverDeleted = (): IsDeleted => () => false;
-
 // Copies the plant ids in deletion records into a temporary table. The returned function copies the ids in newer
 // records, and returns a lookup. Call the returned function in the insert's transaction, so that no plant is deleted
 // between lookup and insert. With an index on the records instead, each deletion would cost 1.5 times as much.
-function followDeletions(db: DatabaseSync): () => IsDeleted {
+function followDeletions(db: DatabaseSync): () => (id: bigint) => boolean {
+  // The progress is also in a table, because a rollback undoes the copy.
   db.exec(`
     CREATE TEMP TABLE deleted (plant_id INTEGER PRIMARY KEY) STRICT;
     CREATE TEMP TABLE copied (seq INTEGER NOT NULL) STRICT;
@@ -114,15 +167,86 @@ function followDeletions(db: DatabaseSync): () => IsDeleted {
     INSERT OR IGNORE INTO temp.deleted SELECT plant_id FROM deletions WHERE seq > (SELECT seq FROM copied)`);
   const markCopied = db.prepare("UPDATE temp.copied SET seq = coalesce((SELECT max(seq) FROM deletions), 0)");
   const find = db.prepare("SELECT 1 FROM temp.deleted WHERE plant_id = ?");
-
-  const followDeletionLog = (): IsDeleted => {
+  const follow = (): ((id: bigint) => boolean) => {
     copy.run();
     markCopied.run();
     return (id) => find.get(id) !== undefined;
   };
   // Copies the ids in existing records before the first import transaction takes the write lock.
   db.exec("BEGIN");
-  followDeletionLog();
+  follow();
   db.exec("COMMIT");
-  return followDeletionLog;
+  return follow;
+}
+
+// SQLite builds an index for the join in a temporary file. A key is valid only while its record exists.
+const recordsSql = `
+  SELECT plant_id, deleted_at, subject, request_id, batch, idempotency_key
+  FROM deletions LEFT JOIN idempotency_keys USING (seq, deleted_at) ORDER BY deletions.seq`;
+
+/** Opens a store's file as the source or target of a move. @throws StoreOpenError if the file cannot be opened */
+export async function openMovableSqlite(file: string): Promise<MovableStore> {
+  const { db, close } = openClaimed(file);
+  const name = db.location() ?? file;
+  const fail = (fault: unknown): never => {
+    throw storeErrorOf(`cannot use ${name}`, fault);
+  };
+  const run = async <Result>(work: () => Result): Promise<Result> => {
+    try {
+      return work();
+    } catch (fault) {
+      return fail(fault);
+    }
+  };
+  const valuesOf = (sql: string): SQLOutputValue[] => Object.values(db.prepare(sql).get() ?? {});
+  return {
+    name,
+    // A write transaction reads one snapshot.
+    begin: () => run(() => beginWrite(db)),
+    commit: () => run(() => db.exec("COMMIT")),
+    rollBack: () => run(() => (db.isTransaction ? db.exec("ROLLBACK") : undefined)),
+    run: (sql, value) => run(() => void db.prepare(sql).run(value === undefined ? {} : { $1: value })),
+    get: (sql) => run(() => valuesOf(sql).map((value) => (value === null ? null : String(value)))),
+    count: (table) =>
+      run(() => {
+        const [plants = Number.NaN, records = Number.NaN, keys = Number.NaN] = valuesOf(
+          `SELECT (SELECT count(*) FROM ${table}), (SELECT count(*) FROM deletions) AS records,
+             (SELECT count(*) FROM idempotency_keys JOIN deletions USING (seq, deleted_at)) AS keys`,
+        ).map(Number);
+        return { plants, records, keys };
+      }),
+    plants: () => rethrowing(fail, idsIn(db, "moved_plants")),
+    records: () => rethrowing(fail, inChunks(db.prepare(recordsSql).iterate(), toRecord)),
+    insertPlants: (ids) =>
+      run(() => {
+        const insert = db.prepare("INSERT INTO moved_plants (id) VALUES (?)");
+        for (const id of ids) insert.run(id);
+      }),
+    insertRecords: (records) => run(() => records.forEach(prepareInsertRecord(db))),
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Prepares a function that inserts a record and its key. */
+function prepareInsertRecord(db: DatabaseSync): (record: DeletionRecord) => void {
+  const insert = db.prepare(
+    "INSERT INTO deletions (plant_id, deleted_at, subject, request_id, batch) VALUES (?, ?, ?, ?, ?)",
+  );
+  // Replaces a row with the same key that retention may have left, see migrate.ts.
+  const insertKey = db.prepare("INSERT OR REPLACE INTO idempotency_keys VALUES (?, last_insert_rowid(), ?)");
+  return ({ plantId, deletedAtUs, subject, requestId, batch, idempotencyKey }) => {
+    const deletedAtMs = deletedAtUs / 1_000n;
+    insert.run(plantId, deletedAtMs, subject, requestId, batchNumberOf(batch));
+    if (idempotencyKey !== undefined) insertKey.run(idempotencyKey, deletedAtMs);
+  };
+}
+
+function toRecord(row: Record<string, SQLOutputValue>): DeletionRecord {
+  const { deletedAt: _, ...record } = toDeletion(row);
+  const key = row["idempotency_key"];
+  return {
+    ...record,
+    deletedAtUs: toBigInt(row["deleted_at"]) * 1_000n,
+    idempotencyKey: typeof key === "string" ? key : undefined,
+  };
 }

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { retentionIntervalMs } from "../contract/retention.ts";
-import { type OnUpkeep, reportDropped } from "../contract/upkeep.ts";
+import { retentionIntervalMs, type OnUpkeep, reportDropped } from "../contract/store-options.ts";
 import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
@@ -15,11 +14,9 @@ const keysPerRecord = 4;
 const afterAllKeys = new Uint8Array();
 
 /**
- * Prepares the function that drops the oldest expired records (older than `keptMs`) in one short transaction per call,
- * at `nowMs` since the epoch. The function returns the milliseconds until the next call is due, and does not throw.
- * `onUpkeep` is called when no expired records remain, and after an error.
- *
- * The newest record is kept. SQLite derives the next `seq` from the newest record, and imports require unique `seq`s.
+ * Prepares a function that drops the oldest records, older than `keptMs`, in one short transaction, at `nowMs` since the
+ * epoch. It returns the milliseconds until the next call is due, and does not throw. Calls `onUpkeep` when no expired
+ * records remain, and after an error. Keeps the newest record, because imports need the `seq` that SQLite derives of it.
  */
 export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnUpkeep): (nowMs: number) => number {
   let count = 0;

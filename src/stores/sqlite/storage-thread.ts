@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import type { StoreFile } from "../../service/index.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import type { OnUpkeep, Upkeep } from "../contract/upkeep.ts";
+import type { OnUpkeep, Upkeep } from "../contract/store-options.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { FileResult, Row } from "./delete-batch.ts";
 
@@ -18,10 +18,7 @@ export interface StorageReply extends FileResult {
 }
 
 /** A message from the storage thread. `checking` precedes the first reply if the thread has to check the file. */
-export type StorageMessage =
-  | { readonly kind: "reply"; readonly reply: StorageReply }
-  | { readonly kind: "checking" }
-  | { readonly kind: "upkeep"; readonly upkeep: Upkeep };
+export type StorageMessage = StorageReply | "checking" | Upkeep;
 
 /** Sends a store's requests to the storage thread. The thread replies in the order of the requests. */
 export class StorageThread {
@@ -35,19 +32,21 @@ export class StorageThread {
   readonly #hasExited = Promise.withResolvers<void>();
   readonly #checking = Promise.withResolvers<void>();
   #opened: Promise<StoreProblem | undefined> = Promise.resolve(undefined);
-  #file: StoreFile = { hasSecondName: false, areCheckpointsStalled: false };
   #onUpkeep: OnUpkeep | undefined;
   #exit: StoreProblem | undefined;
 
   private constructor() {
     // The worker's module has the same extension as this module: `.ts` in the source, and `.js` in a build.
     const entry = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+    // With the compile cache of the process, a thread that runs from source starts in half the time.
+    const folder = getCompileCacheDir();
+    const env = folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
     // The thread does not inherit the Node.js options of the process, such as a profiler or a preloaded module.
-    this.#worker = new Worker(entry, { name: "plant-storage", execArgv: [], env: threadEnvironment() });
+    this.#worker = new Worker(entry, { name: "plant-storage", execArgv: [], env });
     this.#worker.on("message", (message: StorageMessage) => {
-      if (message.kind === "upkeep") this.#onUpkeep?.(message.upkeep);
-      else if (message.kind === "checking") this.#checking.resolve();
-      else this.#waiting.shift()?.(message.reply);
+      if (message === "checking") this.#checking.resolve();
+      else if ("kind" in message) this.#onUpkeep?.(message);
+      else this.#waiting.shift()?.(message);
     });
     // The thread exits after every error, which closes the file. Only the first reason is used.
     this.#worker.on("error", (fault) => this.#onExit(`the storage thread failed: ${String(fault)}`));
@@ -76,7 +75,7 @@ export class StorageThread {
     StorageThread.#prestarted = undefined;
     thread.#worker.ref();
     thread.#onUpkeep = onUpkeep;
-    thread.#opened = thread.#request(options).then(({ refusal, problem }) => {
+    thread.#opened = thread.request(options).then(({ refusal, problem }) => {
       if (refusal !== undefined) throw new StoreOpenError(refusal);
       if (problem?.isTemporary === false) throw new Error(problem.text);
       return problem;
@@ -90,21 +89,11 @@ export class StorageThread {
     return this.#opened;
   }
 
-  /** The file's state at the last {@link checkWrite}. */
-  get file(): StoreFile {
-    return this.#file;
-  }
-
-  /** Commits a batch. If the thread exits before it replies, the result has only a problem. */
-  deleteBatch(rows: readonly Row[]): Promise<FileResult> {
-    return this.#request(rows);
-  }
-
-  /** Returns why the file cannot be written, if there is a problem. */
-  async checkWrite(): Promise<StoreProblem | undefined> {
-    const { problem, file = this.#file } = await this.#request("check");
-    this.#file = file;
-    return problem;
+  /** Resolves to the reply, which has only a problem if the thread exits before it replies. */
+  request(request: StorageRequest): Promise<StorageReply> {
+    if (this.#exit !== undefined) return Promise.resolve({ outcomes: [], problem: this.#exit });
+    this.#worker.postMessage(request);
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /** Closes the file. Resolves once the thread has exited, even if the thread has already failed. */
@@ -113,22 +102,10 @@ export class StorageThread {
     await this.#hasExited.promise;
   }
 
-  #request(request: StorageRequest): Promise<StorageReply> {
-    if (this.#exit !== undefined) return Promise.resolve({ outcomes: [], problem: this.#exit });
-    this.#worker.postMessage(request);
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
   // Does not wait for the exit after an error, because a thread that hangs would block its callers.
   #onExit(text: string): void {
     this.#exit ??= { text, isTemporary: false };
     this.#exited.resolve(text);
     for (const reply of this.#waiting.splice(0)) reply({ outcomes: [], problem: this.#exit });
   }
-}
-
-// With the compile cache of the process, a thread that runs from source starts in half the time.
-function threadEnvironment(): NodeJS.ProcessEnv {
-  const folder = getCompileCacheDir();
-  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }

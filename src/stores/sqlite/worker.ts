@@ -1,13 +1,12 @@
 /**
  * The storage thread, which owns the SQLite file. A commit waits for the disk, and must not block the main thread. The
- * thread replies to requests in order.
+ * thread replies to requests in order, and drops expired records between them.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
-import { deletionsKeptMsDefault, retentionIntervalMs } from "../contract/retention.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
-import { elapsedMsSince, type Upkeep } from "../contract/upkeep.ts";
+import { deletionsKeptMsDefault, elapsedMsSince, retentionIntervalMs, type Upkeep } from "../contract/store-options.ts";
 import { CheckpointWatch } from "./checkpoint-watch.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { prepareDeleteBatch, withIdentityChecks } from "./delete-batch.ts";
@@ -23,7 +22,7 @@ const port = parentPort;
 if (port === null) throw new Error("this module must run in a worker thread");
 
 const post = (message: StorageMessage): void => port.postMessage(message);
-const onUpkeep = (upkeep: Upkeep): void => post({ kind: "upkeep", upkeep });
+const onUpkeep = (upkeep: Upkeep): void => post(upkeep);
 
 // The pause after a slice of expired records, as a multiple of its duration. With factor 4, dropping keeps up with
 // deletions at full load, even if each has an idempotency key.
@@ -32,11 +31,10 @@ const pauseFactor = 4;
 port.once("message", (options: DatabaseOptions) => {
   try {
     const { serve, problem } = open(options);
-    port.on("message", (request: StorageRequest) => post({ kind: "reply", reply: serve(request) }));
-    post({ kind: "reply", reply: { outcomes: [], problem } });
+    port.on("message", (request: StorageRequest) => post(serve(request)));
+    post({ outcomes: [], problem });
   } catch (fault) {
-    const refusal = fault instanceof Error ? fault.message : String(fault);
-    post({ kind: "reply", reply: { outcomes: [], refusal } });
+    post({ outcomes: [], refusal: fault instanceof Error ? fault.message : String(fault) });
     port.close();
   }
 });
@@ -47,18 +45,17 @@ interface OpenFile {
   readonly problem: StoreProblem | undefined;
 }
 
-/** Opens the file, and returns a function that handles the requests. Drops expired records between the requests. */
+/** Opens the file, and returns a function that handles the requests. */
 function open(options: DatabaseOptions): OpenFile {
   const { file, lockTimeoutMs, deletionsKeptMs = deletionsKeptMsDefault } = options;
   const begunMs = performance.now();
   const db = openDatabase(
     options,
     (from, to) => onUpkeep({ kind: "migrated", from, to, lastedMs: elapsedMsSince(begunMs) }),
-    () => post({ kind: "checking" }),
+    () => post("checking"),
   );
-  const runBatch = prepareDeleteBatch(db, lockTimeoutMs);
   const identity = new FileIdentity(file, db, lockTimeoutMs);
-  const deleteBatch = withIdentityChecks(identity, runBatch);
+  const deleteBatch = withIdentityChecks(identity, prepareDeleteBatch(db, lockTimeoutMs));
   const dropOldDeletions = prepareRetention(db, deletionsKeptMs, onUpkeep);
   const hasSecondName = prepareNameCheck(file, onUpkeep);
   const checkpoints = new CheckpointWatch(db, identity.readIndex, onUpkeep);
@@ -69,35 +66,42 @@ function open(options: DatabaseOptions): OpenFile {
     const dueMs = identity.findProblem() === undefined ? dropOldDeletions(Date.now()) : retentionIntervalMs;
     timer = setTimeout(dropSlice, Math.max(dueMs, pauseFactor * (performance.now() - sliceMs)));
   };
-  const spaceProblem = findSpaceProblem(db, identity);
-  if (spaceProblem?.isTemporary === false) {
-    identity.close();
-    throw new StoreOpenError(`cannot open ${file}: ${spaceProblem.text}`);
-  }
-  dropSlice();
-  const serve = (request: StorageRequest): StorageReply => {
-    if (Array.isArray(request)) return deleteBatch(request);
-    if (request === "check") {
-      const problem =
-        identity.findProblem() ??
-        checkpoints.findProblem(performance.now()) ??
-        findWriteProblem(db, identity, lockTimeoutMs);
-      const state = { hasSecondName: hasSecondName(), areCheckpointsStalled: checkpoints.isStalled };
-      return { outcomes: [], problem, file: state };
-    }
-    if (request !== "close") throw new Error("the file is already open");
+  const check = (): StorageReply => {
+    const problem =
+      identity.findProblem() ??
+      checkpoints.findProblem(performance.now()) ??
+      findWriteProblem(db, identity, lockTimeoutMs);
+    return {
+      outcomes: [],
+      problem,
+      file: { hasSecondName: hasSecondName(), areCheckpointsStalled: checkpoints.isStalled },
+    };
+  };
+  const close = (): StorageReply => {
     clearTimeout(timer);
     identity.close();
     port?.close();
     return { outcomes: [] };
   };
-  return { serve, problem: spaceProblem };
+  const problem = findSpaceProblem(db, identity);
+  if (problem?.isTemporary === false) {
+    identity.close();
+    throw new StoreOpenError(`cannot open ${file}: ${problem.text}`);
+  }
+  dropSlice();
+  const serve = (request: StorageRequest): StorageReply => {
+    if (Array.isArray(request)) return deleteBatch(request);
+    if (request === "check") return check();
+    if (request === "close") return close();
+    throw new Error("the file is already open");
+  };
+  return { serve, problem };
 }
 
 /** Checks at the start whether the log can grow. Does not wait for another process's lock, as later checks do. */
 function findSpaceProblem(db: DatabaseSync, identity: FileIdentity): StoreProblem | undefined {
   try {
-    runInTransaction(db, identity.checkSpace, 0);
+    runInTransaction(db, () => identity.checkSpace(), 0);
     return undefined;
   } catch (fault) {
     return isLocked(fault) ? undefined : fileProblemOf(fault);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Backend } from "../../../src/stores/contract/backend.ts";
-import { queuedStore } from "../../../src/stores/queue/queued-store.ts";
+import { queuedStore } from "../../../src/stores/queue/delete-queue.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { fakeBackend } from "../../support/plants/fake-store.ts";
 

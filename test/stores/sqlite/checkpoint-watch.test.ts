@@ -5,7 +5,7 @@ import { CheckpointWatch, stalledMs } from "../../../src/stores/sqlite/checkpoin
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { FileIdentity } from "../../../src/stores/sqlite/file-identity.ts";
 import { findDamage } from "../../../src/stores/sqlite/problem.ts";
-import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
+import type { Upkeep } from "../../../src/stores/contract/store-options.ts";
 import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const blocked = {

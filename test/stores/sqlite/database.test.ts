@@ -1,11 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
+import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { StoreOpenError } from "../../../src/stores/contract/store-open-error.ts";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { checkDatabaseFile, assertFixedWal, makeDurable, openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { migrate, versionOf } from "../../../src/stores/sqlite/migrate.ts";
-import { ownSchema } from "../../../src/stores/sqlite/migrations.ts";
+import { migrate, migrations, versionOf } from "../../../src/stores/sqlite/migrate.ts";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
 import { waitLimitMs } from "../../../protoport/testing/src/deadline.ts";
@@ -230,7 +230,7 @@ describe("opening a database file", () => {
   test("creates a store in an empty database with any user_version", () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
-    writeDatabase(file, `PRAGMA user_version = ${ownSchema.version}`);
+    writeDatabase(file, `PRAGMA user_version = ${schemaAfter(migrations).version}`);
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 2n } }).close();
     expect(plantsIn(file)).toHaveLength(2);
   });
@@ -247,7 +247,7 @@ describe("opening a database file", () => {
     });
     migrate(db, { plantsWhenCreated: { first: 1n, last: 2n } });
     expect(requested).toBeGreaterThan(0);
-    expect(versionOf(db)).toEqual(ownSchema);
+    expect(versionOf(db)).toEqual(schemaAfter(migrations));
     // Another process created the store.
     expect(db.prepare("SELECT count(*) AS plants FROM plants").get()).toEqual({ plants: 0n });
   });

@@ -1,7 +1,6 @@
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { assertUsable, migrate } from "../../../src/stores/sqlite/migrate.ts";
-import { type Migration, tablesSql } from "../../../src/stores/sqlite/migrations.ts";
+import { assertUsable, migrate, type Migration, tablesSql } from "../../../src/stores/sqlite/migrate.ts";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 

@@ -75,7 +75,7 @@ export const pieces: Readonly<Record<string, string>> = {
 
 /** Each file's code for the stores' new method or its tests, and the existing code before which it is inserted. */
 export const methodPieces: Readonly<Record<string, readonly (readonly [piece: string, before: string])[]>> = {
-  [pathOf("queued-store.ts")]: [
+  [pathOf("delete-queue.ts")]: [
     [
       `async has(id, signal) {
       const problem = problemOf(backend);
@@ -90,14 +90,6 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
   "src/stores/sqlite/storage-thread.ts": [
     ["| { readonly has: bigint } ", '| "check" | "close";'],
     ["readonly found?: boolean;\n  ", "readonly file?: StoreFile;"],
-    [
-      `has(id: bigint): Promise<StorageReply> {
-    return this.#request({ has: id });
-  }
-
-  `,
-      "/** Closes the file. Resolves once",
-    ],
   ],
   [pathOf("worker.ts")]: [
     [
@@ -114,20 +106,19 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     ],
     [
       'if (typeof request === "object" && "has" in request) return has(request.has);\n    ',
-      'if (request === "check") {',
+      'if (request === "check") return check();',
     ],
   ],
   "src/stores/sqlite/sqlite-store.ts": [
     ['import { storeUnavailable } from "../../service/index.ts";\n', "import { type Backend"],
     [
-      `async has(id: bigint): Promise<boolean> {
-    if (this.#isChecking) await this.#thread.opened.catch(() => undefined);
-    const { found, problem } = await this.#thread.has(id);
-    if (found !== undefined) return found;
-    throw storeUnavailable(problem?.text);
-  }
-
-  `,
+      `async has(id) {
+      if (isChecking) await thread.opened.catch(() => undefined);
+      const { found, problem } = await thread.request({ has: id });
+      if (found !== undefined) return found;
+      throw storeUnavailable(problem?.text);
+    },
+    `,
       "async close()",
     ],
   ],

@@ -17,7 +17,7 @@ const steps = [
     }`,
   },
   {
-    file: "src/stores/sqlite/migrations.ts",
+    file: "src/stores/sqlite/migrate.ts",
     step: `{
       sql: \`ALTER TABLE deletions ADD COLUMN receipt TEXT;
         CREATE INDEX deletions_by_receipt ON deletions (receipt) WHERE receipt IS NOT NULL\`,

@@ -1,7 +1,7 @@
 import { copyFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openSqliteStore } from "../../../src/stores/sqlite/sqlite-store.ts";
-import type { Upkeep } from "../../../src/stores/contract/upkeep.ts";
+import type { Upkeep } from "../../../src/stores/contract/store-options.ts";
 
 // Deletes plants while checkpoints of the file fail. Run as `node delete-through-stalled-checkpoints.ts FILE PLANTS
 // WAIT_MS`. Waits for the store to report it, copies the file and its log to `FILE.rescued`, and waits until the store

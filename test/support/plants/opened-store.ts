@@ -1,4 +1,4 @@
-import type { DurableStoreOptions } from "../../../src/stores/contract/durable-store-options.ts";
+import type { DurableStoreOptions } from "../../../src/stores/contract/store-options.ts";
 import type { PlantLocation } from "../../../src/stores/index.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
 

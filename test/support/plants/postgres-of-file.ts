@@ -1,7 +1,7 @@
 import { afterAll, afterEach } from "vitest";
 import { openPostgresStore } from "../../../src/stores/postgres/postgres-store.ts";
 import type { PlantStore } from "../../../src/service/plant-store.ts";
-import type { DurableStoreOptions } from "../../../src/stores/contract/durable-store-options.ts";
+import type { DurableStoreOptions } from "../../../src/stores/contract/store-options.ts";
 import type { ProtectionSql, StoreDatabase } from "./opened-store.ts";
 import { failAttempts } from "./failing-attempts.ts";
 import { openClient, type PostgresServer, runSql, startPostgres } from "./postgres-server.ts";

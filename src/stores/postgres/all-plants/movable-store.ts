@@ -1,7 +1,6 @@
-import type { DeletionRecord, MovableStore } from "../../contract/movable-store.ts";
+import { type DeletionRecord, type MovableStore, batchUuidOf } from "../../contract/movable-store.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
-import { batchUuidOf } from "../../records/moved-batch.ts";
-import { rethrowing } from "../../records/wrap-errors.ts";
+import { rethrowing } from "../../contract/plant-database.ts";
 import { problemOf } from "../delete/fault-table.ts";
 import { quote, toArrayLiteral } from "../delete/store-tables.ts";
 import { checkDatabase } from "../schema/check-database.ts";

@@ -1,9 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type { Deletion, DeletionFilter, ImportCounts, PlantDatabase } from "../../contract/plant-database.ts";
+import {
+  type Deletion,
+  type DeletionFilter,
+  type ImportCounts,
+  type PlantDatabase,
+  chunkRowsMax,
+  wrapErrors,
+} from "../../contract/plant-database.ts";
 import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
-import { chunkRowsMax } from "../../records/in-chunks.ts";
-import { wrapErrors } from "../../records/wrap-errors.ts";
 import { problemOf, verdictOn } from "../delete/fault-table.ts";
 import { deleteTimeouts, emitMessageSql } from "../delete/single-server.ts";
 import { parseIdArray, toArrayLiteral } from "../delete/store-tables.ts";

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { retentionIntervalMs } from "../../contract/retention.ts";
-import { type OnUpkeep, reportDropped } from "../../contract/upkeep.ts";
+import { retentionIntervalMs, type OnUpkeep, reportDropped } from "../../contract/store-options.ts";
 import { problemOf } from "../delete/fault-table.ts";
 import type { Dropped, StoreTables } from "../delete/store-tables.ts";
 import { sqlStateOf } from "../server/connect.ts";

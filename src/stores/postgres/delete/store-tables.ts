@@ -1,6 +1,5 @@
 import type { DeleteCall } from "../../../service/index.ts";
-import type { Lanes, Requested } from "../../contract/backend.ts";
-import { toStorableText } from "../../contract/storable-text.ts";
+import { type Lanes, type Requested, toStorableText } from "../../contract/backend.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { sqlStateOf } from "../server/connect.ts";
 import { beginSql, briefTransaction, readCommitted } from "../server/pinned-settings.ts";

@@ -1,4 +1,4 @@
-import { asideProblemOf } from "../../contract/move-marks.ts";
+import { asideProblemOf } from "../../contract/movable-store.ts";
 import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { readCommitted } from "../server/pinned-settings.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
-import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
+import type { Upkeep } from "../../../../../src/stores/contract/store-options.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 import { runSql } from "../../../../support/plants/postgres-server.ts";

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import {
+import fs, {
   closeSync,
   copyFileSync,
   openSync,
@@ -12,13 +12,14 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
 import { prepareDeleteBatch, type Row, withIdentityChecks } from "../../../../../src/stores/sqlite/delete-batch.ts";
-import { FileIdentity, LogIntegrity } from "../../../../../src/stores/sqlite/file-identity.ts";
+import { FileIdentity } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
@@ -141,6 +142,21 @@ function watch(folder: TempFolder) {
   };
 }
 
+/** Runs `work` just before the next check for a file's name, until it is disposed of. */
+function onStat(file: string, work: () => void): Disposable {
+  const { statSync: original } = fs;
+  replaceStat((path: string, options: fs.StatSyncOptions) => {
+    if (path === file) work();
+    return original(path, options);
+  });
+  return { [Symbol.dispose]: () => replaceStat(original) };
+}
+
+function replaceStat(stat: unknown): void {
+  Object.assign(fs, { statSync: stat });
+  syncBuiltinESMExports();
+}
+
 describe("truncated log detection", () => {
   test("closes its files, and leaves no log behind", () => {
     using folder = createTempFolder();
@@ -176,20 +192,18 @@ describe("truncated log detection", () => {
   test("reports no change when SQLite writes after the index is read", () => {
     using folder = createTempFolder();
     using watched = watch(folder);
-    const integrity = new LogIntegrity(watched.file);
-    const checkAfter = (write: () => void): boolean => {
-      const index = integrity.readIndex();
-      write();
-      return integrity.check(index, statSync(`${watched.file}-wal`).size);
+    /** Returns the problem if a write runs between reading the index and the log. */
+    const findAfter = (write: () => void): string | undefined => {
+      using _ = onStat(watched.file, write);
+      return watched.find();
     };
-    expect(checkAfter(() => watched.other.exec("CREATE TABLE other AS SELECT randomblob(100000)"))).toBe(false);
-    expect(checkAfter(watched.checkpoint)).toBe(false);
+    expect(findAfter(() => watched.other.exec("CREATE TABLE other AS SELECT randomblob(100000)"))).toBeUndefined();
+    expect(findAfter(watched.checkpoint)).toBeUndefined();
     // Restarts the log.
-    expect(checkAfter(() => watched.deletePlant(1n))).toBe(false);
-    expect(checkAfter(() => watched.other.exec("PRAGMA wal_checkpoint(TRUNCATE)"))).toBe(false);
+    expect(findAfter(() => watched.deletePlant(1n))).toBeUndefined();
+    expect(findAfter(() => watched.other.exec("PRAGMA wal_checkpoint(TRUNCATE)"))).toBeUndefined();
     watched.deletePlant(2n);
-    expect(checkAfter(() => truncateSync(`${watched.file}-wal`))).toBe(true);
-    integrity.close();
+    expect(findAfter(() => truncateSync(`${watched.file}-wal`))).toBe(cut);
   });
 
   test("reports no change while the index header copies differ", () => {

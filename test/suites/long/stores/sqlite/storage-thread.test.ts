@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { Row } from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { StorageThread } from "../../../../../src/stores/sqlite/storage-thread.ts";
-import type { Upkeep } from "../../../../../src/stores/contract/upkeep.ts";
+import type { Upkeep } from "../../../../../src/stores/contract/store-options.ts";
 import { startNode } from "../../../../../protoport/testing/src/process/command-line.ts";
 import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
 import { createTempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
@@ -16,24 +16,26 @@ function batchOf(id: bigint): Row[] {
   return [[id, "", "", null]];
 }
 
+/** The reply to a check of a healthy file. */
+function withName(hasSecondName: boolean): object {
+  return { outcomes: [], problem: undefined, file: { hasSecondName, areCheckpointsStalled: false } };
+}
+
 describe("the storage thread", () => {
   test("checks whether the file can be written", async () => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const thread = await StorageThread.start({ file, lockTimeoutMs: 20, migrates: true });
     const { size } = statSync(`${file}-wal`);
-    await expect(thread.checkWrite()).resolves.toBeUndefined();
+    await expect(thread.request("check")).resolves.toEqual(withName(false));
     // A commit that writes nothing would succeed on a full disk.
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(size);
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");
     const text = "another process holds the lock on the file";
-    await expect(thread.checkWrite()).resolves.toEqual({
-      text,
-      isTemporary: true,
-    });
+    await expect(thread.request("check")).resolves.toMatchObject({ problem: { text, isTemporary: true } });
     other.close();
-    await expect(thread.checkWrite()).resolves.toBeUndefined();
+    await expect(thread.request("check")).resolves.toEqual(withName(false));
     await thread.close();
   });
 
@@ -48,17 +50,17 @@ describe("the storage thread", () => {
     const gone = { kind: "second-name-gone", lastedMs: expect.any(Number) };
     events.length = 0;
     for (let id = 1n; id < 3n; id++) {
-      await thread.checkWrite();
-      expect([thread.file, events]).toEqual([{ hasSecondName: false, areCheckpointsStalled: false }, []]);
+      await expect(thread.request("check")).resolves.toEqual(withName(false));
+      expect(events).toEqual([]);
       linkSync(file, folder.file("second.db"));
-      for (let check = 0; check < 2; check++) await expect(thread.checkWrite()).resolves.toBeUndefined();
-      expect([thread.file, events]).toEqual([{ hasSecondName: true, areCheckpointsStalled: false }, [found]]);
-      await expect(thread.deleteBatch(batchOf(id))).resolves.toMatchObject({
+      for (let check = 0; check < 2; check++) await expect(thread.request("check")).resolves.toEqual(withName(true));
+      expect(events).toEqual([found]);
+      await expect(thread.request(batchOf(id))).resolves.toMatchObject({
         outcomes: ["deleted"],
       });
       rmSync(folder.file("second.db"));
-      for (let check = 0; check < 2; check++) await thread.checkWrite();
-      expect([thread.file, events]).toEqual([{ hasSecondName: false, areCheckpointsStalled: false }, [found, gone]]);
+      for (let check = 0; check < 2; check++) await expect(thread.request("check")).resolves.toEqual(withName(false));
+      expect(events).toEqual([found, gone]);
       events.length = 0;
     }
     await thread.close();
@@ -79,11 +81,8 @@ describe("the storage thread", () => {
     const thread = await StorageThread.start({ file, migrates: true });
     renameSync(file, `${file}.moved`);
     const text = "the file was moved, replaced or deleted";
-    await expect(thread.checkWrite()).resolves.toEqual({
-      text,
-      isTemporary: false,
-      needsOperator: true,
-    });
+    const problem = { text, isTemporary: false, needsOperator: true };
+    await expect(thread.request("check")).resolves.toMatchObject({ problem });
     await thread.close();
   });
 
@@ -91,9 +90,13 @@ describe("the storage thread", () => {
     using folder = createTempFolder();
     const options = { file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 2n } };
     const thread = await StorageThread.start(options);
-    const deletionOf = (id: bigint) => thread.deleteBatch(batchOf(id));
-    const replies = Promise.all([deletionOf(1n), thread.checkWrite(), deletionOf(3n)]);
-    await expect(replies).resolves.toMatchObject([{ outcomes: ["deleted"] }, undefined, { outcomes: ["absent"] }]);
+    const deletionOf = (id: bigint) => thread.request(batchOf(id));
+    const replies = Promise.all([deletionOf(1n), thread.request("check"), deletionOf(3n)]);
+    await expect(replies).resolves.toMatchObject([
+      { outcomes: ["deleted"] },
+      { problem: undefined },
+      { outcomes: ["absent"] },
+    ]);
     await thread.close();
   });
 

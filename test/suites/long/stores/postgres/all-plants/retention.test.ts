@@ -8,8 +8,7 @@ import { openPostgresStore } from "../../../../../../src/stores/postgres/postgre
 import { storeSchema } from "../../../../../../src/stores/postgres/schema/store-schema.ts";
 import { readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { retentionIntervalMs } from "../../../../../../src/stores/contract/retention.ts";
-import type { Upkeep } from "../../../../../../src/stores/contract/upkeep.ts";
+import { retentionIntervalMs, type Upkeep } from "../../../../../../src/stores/contract/store-options.ts";
 import { collect } from "../../../../../../protoport/testing/src/collect.ts";
 import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
 import { startHangingProxy } from "../../../../../support/plants/postgres-proxy.ts";

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import type { OnUpkeep } from "../../../../../../src/stores/contract/upkeep.ts";
+import type { OnUpkeep } from "../../../../../../src/stores/contract/store-options.ts";
 import { openPostgresStore } from "../../../../../../src/stores/postgres/postgres-store.ts";
 import { deleteCall } from "../../../../../support/plants/delete-call.ts";
 import { startPostgresProxy } from "../../../../../support/plants/postgres-proxy.ts";

@@ -1,3 +1,36 @@
+import type { DeleteCall } from "../../service/index.ts";
+
+/**
+ * Called when a batch is sent, for metrics and traces. Must not throw.
+ *
+ * @returns a function to call once the batch's outcome is known, without an error if the batch is durable
+ */
+export type OnBatch = (calls: readonly DeleteCall[]) => (error?: unknown) => void;
+
+/** Options for every persistent store. */
+export interface DurableStoreOptions {
+  /** How long deletion records are kept, in milliseconds. Default 90 days, at least an hour. */
+  readonly deletionsKeptMs?: number;
+  readonly onBatch?: OnBatch | undefined;
+  readonly onUpkeep?: OnUpkeep | undefined;
+}
+
+/** How long deletion records are kept by default, in milliseconds: 90 days. */
+export const deletionsKeptMsDefault: number = 90 * 24 * 3_600_000;
+
+// Minimum time to keep deletion records, in milliseconds: an hour. A retry must find the first attempt's record, and an
+// import must find the records of plants that are deleted during the import.
+const deletionsKeptMsMin = 3_600_000;
+
+/** @throws RangeError when the time is less than an hour */
+export function checkDeletionsKept(keptMs: number = deletionsKeptMsDefault): void {
+  if (keptMs >= deletionsKeptMsMin) return;
+  throw new RangeError(`deletionsKeptMs must be at least ${deletionsKeptMsMin} (an hour), got ${keptMs}`);
+}
+
+/** How often a store drops expired records, in milliseconds. */
+export const retentionIntervalMs: number = 10 * 60_000;
+
 /** A store event other than a deletion. `lastedMs` is how long the event lasted, in milliseconds. */
 export type Upkeep =
   /** The file's schema was migrated from one version to another. A new file has version 0. */
