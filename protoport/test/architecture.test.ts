@@ -155,9 +155,9 @@ const limits = [
   { name: "command-line", lines: 870, files: 13, exports: 68 },
   { name: "docs-page", lines: 2185, files: 25, exports: 34 },
   { name: "frameworks", lines: 1165, files: 8, exports: 34 },
-  { name: "gateway", lines: 34640, files: 263, exports: 30 },
+  { name: "gateway", lines: 34780, files: 264, exports: 30 },
   { name: "grpc-handlers", lines: 2675, files: 23, exports: 20 },
-  { name: "proxy", lines: 12395, files: 102, exports: 26 },
+  { name: "proxy", lines: 12445, files: 102, exports: 26 },
   { name: "rest-client", lines: 1885, files: 15, exports: 20 },
   { name: "telemetry", lines: 2250, files: 26, exports: 39 },
 ];
@@ -169,9 +169,9 @@ test.each(limits)("the sources of $name stay within $lines lines, $files files a
   expect(exports).toBeLessThanOrEqual(limit.exports);
 });
 
-test("the proxy without definitions stays within 9,800 lines", () => {
+test("the proxy without definitions stays within 9,845 lines", () => {
   const [proxy, definitions] = ["proxy", "proxy/definitions"].map((name) => tree.sizeOf(name).lines);
-  expect((proxy ?? 0) - (definitions ?? 0)).toBeLessThanOrEqual(9_800);
+  expect((proxy ?? 0) - (definitions ?? 0)).toBeLessThanOrEqual(9_845);
 });
 
 test("every package has size limits", () => {

@@ -5,6 +5,7 @@
  * The module does not depend on authentication or logs. Routes, `admit` and endpoints are passed in as options.
  */
 export {
+  type ErrorBody,
   type ErrorForm,
   type ErrorRecord,
   type ErrorRecordPolicy,

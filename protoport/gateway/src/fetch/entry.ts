@@ -20,6 +20,7 @@ export { errorCodeOf } from "../protobuf/index.ts";
 export { type GatewayErrorCode, type HeaderReader, type Limits, type Peer } from "../http/index.ts";
 export {
   type ProtocolName as Protocol,
+  type ErrorBody,
   type ErrorForm,
   type ErrorRecord,
   type ErrorRecordPolicy,

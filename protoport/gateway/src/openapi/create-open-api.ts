@@ -5,7 +5,7 @@
  * a schema refers to them. The document describes the bindings that serve requests, so the document and the server
  * cannot diverge.
  */
-import type { DescMessage, DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, DescService, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import {
   runInTurns,
   runSteps,
@@ -20,6 +20,9 @@ import {
   codeNames,
   compileInSteps,
   type ErrorForm,
+  type ErrorPlaceholder,
+  fillErrorBody,
+  placeholderOf,
   contentTypeOf,
   errorFormats,
   errorFormOf,
@@ -186,11 +189,7 @@ function* describeServices(
       describeHeader: options.describeHeader,
       securityOf: security.ofMethod,
       toolNames: options.mcp?.toolNamesOf(methods),
-      errors: describeErrors(
-        options.errors ?? standardErrors(schemas, errorFormOf(rest)),
-        schemas,
-        contentTypeOf(rest),
-      ),
+      errors: describeErrors(options.errors ?? standardErrors(schemas, rest), schemas, contentTypeOf(rest)),
     },
     (binding) => ({ operationId: idOf(binding), tags: tags.namesOf(binding.method) }),
     options.onOmitted,
@@ -228,6 +227,12 @@ function nameOperations(bindings: readonly RestBinding[], names?: OperationIds):
 const valueNames: OpenApiSchema = { "x-value-names": codeNames };
 
 const text: OpenApiSchema = { type: "string" };
+const codeNumber: OpenApiSchema = {
+  type: "integer",
+  format: "int32",
+  description: "The number of the google.rpc.Code.",
+  ...valueNames,
+};
 const codeName: OpenApiSchema = { type: "string", description: "The name of the google.rpc.Code." };
 const httpStatus: OpenApiSchema = { type: "integer", format: "int32", description: "The HTTP status." };
 const details: OpenApiSchema = {
@@ -247,7 +252,7 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
     schema: {
       type: "object",
       properties: {
-        code: { type: "integer", format: "int32", description: "The number of the google.rpc.Code.", ...valueNames },
+        code: codeNumber,
         status: codeName,
         message: text,
         details,
@@ -289,8 +294,34 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
   },
 };
 
-function standardErrors(schemas: Schemas, form: ErrorForm): readonly OpenApiError[] {
-  const { name, schema } = errorSchemas[form];
+/** The schemas of the placeholders in `rest.errorBody`. */
+const placeholderSchemas: Readonly<Record<ErrorPlaceholder, OpenApiSchema>> = {
+  code: codeName,
+  number: codeNumber,
+  message: text,
+  details,
+  httpStatus,
+};
+
+/** Returns the schema of a value in the template `rest.errorBody`. */
+function schemaOfTemplate(value: JsonValue): OpenApiSchema {
+  const placeholder = placeholderOf(value);
+  if (placeholder !== undefined) return placeholderSchemas[placeholder];
+  if (Array.isArray(value)) return { type: "array", items: { anyOf: value.map(schemaOfTemplate) } };
+  if (typeof value !== "object" || value === null) return { const: value };
+  const properties = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, schemaOfTemplate(each)]));
+  return { type: "object", properties, required: Object.keys(value) };
+}
+
+function schemaOfErrors(form: ErrorForm, template: RestOptions["errorBody"]): (typeof errorSchemas)[ErrorForm] {
+  if (template === undefined) return errorSchemas[form];
+  const parts = { code: 5, codeName: "NOT_FOUND", httpStatus: 404, message: "not found", details: [] };
+  return { name: "ErrorBody", schema: { ...schemaOfTemplate(template), examples: [fillErrorBody(template, parts)] } };
+}
+
+function standardErrors(schemas: Schemas, rest: RestOptions): readonly OpenApiError[] {
+  const form = errorFormOf(rest);
+  const { name, schema } = schemaOfErrors(form, rest.errorBody);
   const { contentType } = errorFormats[form];
   const body = { record: schemas.ofOther(name, schema), ...(contentType !== undefined && { contentType }) };
   return [

@@ -231,7 +231,7 @@ export function* compileRoutesInSteps(
   const writeErrorRecord = createErrorRecordWriter(
     rest.errorRecord,
     registry,
-    { form: errorFormOf(rest), contentType: contentTypeOf(rest) },
+    { form: errorFormOf(rest), template: rest.errorBody, contentType: contentTypeOf(rest) },
     (error) => report(error, callbackFailure("rest.errorRecord")),
   );
   yield;

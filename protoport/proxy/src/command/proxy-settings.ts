@@ -142,14 +142,17 @@ function tlsOf({ settings: { listen }, problemAt }: ReadSettings): CertificateFi
   return toCertificateFiles(cert, key);
 }
 
-function toRest({ settings: { rest } }: ReadSettings, rules: readonly ExternalHttpRule[]): RestOptions {
-  const { profile, errors, json, options, services, omit } = rest;
+function toRest({ settings: { rest }, problemAt }: ReadSettings, rules: readonly ExternalHttpRule[]): RestOptions {
+  const { profile, errors, errorBody, json, options, services, omit } = rest;
+  if (errors !== undefined && errorBody !== undefined)
+    throw problemAt("rest.errorBody", "must not be combined with rest.errors; use one of them");
   const enabled = json.int64 === "numbers" ? [...options, "int64Numbers" as const] : options;
   const { service: ofAll, ...others } = toRestOptions(new Set(enabled), profile);
   const items = services.map((item) => ({ matches: createNameFilter([item.name]), options: serviceOptionsOf(item) }));
   return {
     ...others,
     ...(errors && { errors }),
+    ...(errorBody && { errorBody }),
     service: (service: DescService) => ({
       ...ofAll?.(service),
       ...items.find(({ matches }) => matches?.(service.typeName))?.options,

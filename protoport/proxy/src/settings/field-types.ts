@@ -11,6 +11,7 @@ import {
 import { messageOf } from "@protoport/gateway/errors";
 import { isToken, requireField } from "@protoport/gateway/exchange";
 import { isSettable } from "../upstreams/index.ts";
+import { type ErrorBody, errorBodyProblems } from "@protoport/gateway/rest";
 
 /** Maximum secret size in bytes. 64 KiB is longer than any header field that servers accept. */
 const secretMaxBytes = 64 * 1024;
@@ -107,4 +108,30 @@ function isFieldValue(value: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** The template of errors. Each problem has the place of its value. */
+export const errorBody: SettingType<ErrorBody> = {
+  label: "mapping",
+  schema: { type: "object" },
+  read: (at, report) => {
+    const template = toJson(at);
+    const problems = [...errorBodyProblems(template)];
+    for (const { path, problem } of problems) report(path.reduce(memberOf, at), problem);
+    return problems.length === 0 && isTemplate(template) ? template : undefined;
+  },
+};
+
+function isTemplate(value: unknown): value is ErrorBody {
+  return typeof value === "object" && value !== null;
+}
+
+function memberOf(at: Located, name: string): Located {
+  const { value } = at;
+  return (value instanceof Map ? value.get(name) : Array.isArray(value) ? value[Number(name)] : undefined) ?? at;
+}
+
+function toJson({ value }: Located): unknown {
+  if (value instanceof Map) return Object.fromEntries([...value].map(([name, each]) => [name, toJson(each)]));
+  return Array.isArray(value) ? value.map(toJson) : value;
 }

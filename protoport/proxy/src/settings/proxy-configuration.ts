@@ -54,6 +54,7 @@ export interface ListenSection {
 export interface RestSection {
   readonly profile: RestProfile;
   readonly errors: RestOptions["errors"];
+  readonly errorBody: RestOptions["errorBody"];
   readonly json: JsonSection;
   readonly options: readonly SwitchName[];
   readonly services: readonly RestServiceSection[];

@@ -14,7 +14,7 @@ import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
 import { defaultReadMaxBytes } from "@protoport/gateway/exchange";
 import { operationIdsType, profileNames, splitSwitches, switchNames } from "../definitions/index.ts";
 import { authenticationType } from "./authentication-table.ts";
-import { fieldName, originOrAny } from "./field-types.ts";
+import { errorBody, fieldName, originOrAny } from "./field-types.ts";
 import { methodConfigType } from "./method-config-table.ts";
 import type {
   CorsSection,
@@ -92,6 +92,11 @@ const rest = mapping<RestSection>({
   errors: {
     type: oneOf(["status", "google", "problem"]),
     about: "Form of errors: google.rpc.Status, as of Google's APIs, or problem details. Default: as in the profile.",
+  },
+  errorBody: {
+    type: errorBody,
+    about:
+      "The JSON of errors, in which `{code}`, `{number}`, `{message}`, `{details}` and `{httpStatus}` are placeholders. Excludes `errors`.",
   },
   json: { type: json, implied: true, about: "How responses are written as JSON, on Connect too." },
   options: {

@@ -5,6 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { refusePromise, requireField, toUtf8, withCode } from "../../../http/index.ts";
 import { problemStatusOf, anyToJson, type JsonStyle } from "../../../protobuf/index.ts";
 import { file_google_rpc_error_details } from "../../../protobuf/gen/google/rpc/error_details_pb.ts";
+import { type ErrorBody, fillErrorBody } from "./error-body.ts";
 import { type ErrorForm, errorFormats, type ErrorParts } from "./error-forms.ts";
 
 /** A failed request's properties in addition to the error. */
@@ -52,6 +53,8 @@ export function withDetailTypes(registry: Registry = createRegistry()): Registry
 /** The error format, and the content type for formats that define none. */
 interface ErrorStyle {
   readonly form: ErrorForm;
+  /** The template that replaces the JSON of the format, or `undefined`. */
+  readonly template?: ErrorBody | undefined;
   readonly contentType: string;
 }
 
@@ -67,16 +70,18 @@ interface ErrorStyle {
 export function createErrorRecordWriter(
   policy?: ErrorRecordPolicy,
   registry?: Registry,
-  { form, contentType: jsonType }: ErrorStyle = { form: "status", contentType: "application/json" },
+  { form, template, contentType: jsonType }: ErrorStyle = { form: "status", contentType: "application/json" },
   onPolicyFault: (error: unknown) => void = () => undefined,
 ): ErrorRecordWriter {
   // No code is generated for error details, because errors with details are rare.
   const options: JsonStyle = { registry: withDetailTypes(registry), codegen: false };
   const { contentType: standardType = jsonType, toJson } = errorFormats[form];
+  const toBody = (parts: ErrorParts): JsonObject =>
+    template === undefined ? toJson(parts) : fillErrorBody(template, parts);
   const standard: ErrorRecordPolicy = (error, { httpStatus }) => ({
     httpStatus,
     contentType: standardType,
-    body: toJson(partsOf(error, httpStatus, options)),
+    body: toBody(partsOf(error, httpStatus, options)),
   });
   const write = (error: ConnectError, failure: RestFailure): ErrorResponse => {
     if (policy === undefined) return toResponse(standard(error, failure), jsonType);
@@ -89,7 +94,7 @@ export function createErrorRecordWriter(
       return toResponse(standard(internal, { ...failure, httpStatus: 500 }), jsonType);
     }
   };
-  return Object.assign(write, { isStatus: policy === undefined && form === "status" });
+  return Object.assign(write, { isStatus: policy === undefined && template === undefined && form === "status" });
 }
 
 /** Returns a record as a response. @throws TypeError for a value that is not a record, or cannot be sent */

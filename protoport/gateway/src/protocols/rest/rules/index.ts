@@ -30,6 +30,13 @@ export {
   toHttpPatterns,
 } from "./http-rule.ts";
 export { createRawReader, isHttpBodyType, isMediaType } from "./http-body.ts";
+export {
+  type ErrorBody,
+  errorBodyProblems,
+  type ErrorPlaceholder,
+  fillErrorBody,
+  placeholderOf,
+} from "./error-body.ts";
 export { type ErrorForm, errorFormats } from "./error-forms.ts";
 export type { SelectFields } from "./field-selection.ts";
 export { type RestProfile, restProfiles, type RestServiceOptions } from "./service-options.ts";

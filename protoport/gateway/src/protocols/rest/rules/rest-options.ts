@@ -7,6 +7,7 @@ import {
   type WriteJsonOptions,
 } from "../../../protobuf/index.ts";
 import { withCode, type OptionNames, refusePromise, refuseUnknownOptions, requireName } from "../../../http/index.ts";
+import { type ErrorBody, requireErrorBody } from "./error-body.ts";
 import { type ErrorForm, errorFormats } from "./error-forms.ts";
 import type { ErrorRecordPolicy } from "./error-to-rest.ts";
 import type { ExternalHttpRule } from "./http-rule.ts";
@@ -27,6 +28,8 @@ export interface RestOptions {
   readonly profile?: RestProfile;
   /** The format for errors. An error's code determines the HTTP status. Defaults to the profile's format. */
   readonly errors?: ErrorForm;
+  /** The template of each error's JSON. Excludes {@link errors} and {@link errorRecord}. */
+  readonly errorBody?: ErrorBody;
   /** Returns each error's record and status. Replaces {@link errors}. */
   readonly errorRecord?: ErrorRecordPolicy;
   /**
@@ -69,6 +72,7 @@ export const restOptionNames: OptionNames<RestOptions> = {
   emptyResponse: true,
   profile: true,
   errors: true,
+  errorBody: true,
   errorRecord: true,
   contentType: true,
   endEvent: true,
@@ -152,19 +156,30 @@ function styleOf(writeJson: WriteJsonOptions, int64Numbers: boolean, alwaysEmitI
 }
 
 /**
- * Returns the error format. With `errorRecord`, the format is `"status"`, in which streams mark errors with `@error`.
+ * Returns the error format. With `errorRecord` or `errorBody`, the format is `"status"`, in which streams mark errors
+ * with `@error`.
  *
- * @throws TypeError for an unknown format or profile
+ * @throws TypeError for an unknown format or profile, an invalid `errorBody`, or another option in addition to it
  */
 export function errorFormOf({
   profile = "strict",
   errors,
+  errorBody,
   errorRecord,
-}: Pick<RestOptions, "profile" | "errors" | "errorRecord">): ErrorForm {
+}: Pick<RestOptions, "profile" | "errors" | "errorBody" | "errorRecord">): ErrorForm {
   requireName(restProfiles, profile, "rest.profile");
   const form = errors ?? restProfiles[profile].errors;
   requireName(errorFormats, form, "rest.errors");
-  return errorRecord === undefined ? form : "status";
+  if (errorBody !== undefined) {
+    const other = errors === undefined ? errorRecord && "rest.errorRecord" : "rest.errors";
+    if (other !== undefined)
+      throw withCode(
+        new TypeError(`rest.errorBody must not be combined with ${other}; use one of them`),
+        "ERR_OPTIONS",
+      );
+    requireErrorBody(errorBody);
+  }
+  return errorRecord === undefined && errorBody === undefined ? form : "status";
 }
 
 // Matches a JSON type (RFC 6839 §3.1) without parameters, because JSON has no charset (RFC 8259 §11).

@@ -74,6 +74,7 @@ const restEffects: EffectsOf<RestOptions> = {
   emptyResponse: () => compareRest("DELETE /v1/sinks/1", { emptyResponse: 204 }),
   profile: () => compareRest(unknown, { profile: "grpc-gateway" }),
   errors: () => compareRest(failed, { errors: "problem" }),
+  errorBody: () => compareRest(failed, { errorBody: { text: "{message}" } }),
   errorRecord: () => compareRest(failed, { errorRecord: () => ({ httpStatus: 418, body: { short: true } }) }),
   contentType: () => compareRest("GET /v1/query", { contentType: "application/vnd.shop+json" }),
   endEvent: () => compareRest({ line: readings, header: { accept: "text/event-stream" } }, { endEvent: false }),

@@ -81,6 +81,7 @@ const otherEffects: Effects = {
     const observe = bodyOf(unknownParameter);
     return compare({}, { rest: { errors: "problem" } }, observe);
   },
+  "rest.errorBody": () => compare({}, { rest: { errorBody: { text: "{message}" } } }, bodyOf(unknownParameter)),
   "rest.json.names": async () => {
     await compareJson({ names: "proto" }, bodyOf("/openapi.json"));
     return await compareJson({ names: "proto" }, bodyOf(reading));

@@ -1,0 +1,162 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { BadRequestSchema } from "../../src/protobuf/gen/google/rpc/error_details_pb.ts";
+import { createGateway, type RestOptions } from "../../src/index.ts";
+import { createOpenApi, type OpenApiSchema } from "../../src/openapi/index.ts";
+
+// The template `rest.errorBody`.
+
+/** A message that would change the JSON if it were inserted as text. */
+const message = 'no "{code}"\n, {message} \\';
+const details = [{ desc: BadRequestSchema, value: { fieldViolations: [{ field: "bed" }] } }];
+
+async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<readonly unknown[]> {
+  const gateway = createGateway({
+    rest: {
+      rules: [
+        {
+          selector: `${GreenhouseService.typeName}.WatchReadings`,
+          pattern: { case: "get", value: "/sensors/{sensor}/readings" },
+        },
+      ],
+      ...rest,
+    },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: () => {
+          throw new ConnectError(message, Code.NotFound, undefined, details);
+        },
+        async *watchReadings() {
+          yield { sensor: "s" };
+          throw new ConnectError(message, Code.NotFound);
+        },
+      }),
+  });
+  const response = await gateway.fetch(new Request(`http://a${path}`, { headers: { accept } }));
+  return [response.status, response.headers.get("content-type"), await response.text()];
+}
+
+const reading = "/sensors/s/reading";
+const violations = [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field: "bed" }] }];
+
+test.each<{ name: string; errorBody: JsonObject; want: object }>([
+  {
+    name: "every placeholder",
+    errorBody: { a: "{code}", b: "{number}", c: "{message}", d: "{details}", e: "{httpStatus}" },
+    want: { a: "NOT_FOUND", b: 5, c: message, d: violations, e: 404 },
+  },
+  {
+    name: "nested objects and arrays",
+    errorBody: { errors: [{ reason: "{code}" }, "{message}"] },
+    want: { errors: [{ reason: "NOT_FOUND" }, message] },
+  },
+  {
+    name: "other values",
+    errorBody: { ok: false, none: null, count: 0, code: "code", ["__proto__"]: "x" },
+    want: { ok: false, none: null, count: 0, code: "code", ["__proto__"]: "x" },
+  },
+])("errorBody with $name is the body of an error", async ({ errorBody, want }) => {
+  const [status, type, text] = await get({ errorBody }, reading);
+  expect([status, type, JSON.parse(String(text))]).toEqual([404, "application/json", want]);
+});
+
+const errorBody: JsonObject = { error: { code: "{httpStatus}", text: "{message}" } };
+
+test("errorBody is the body for an unknown path, next to a gateway with another template", async () => {
+  const other = get({ errorBody: { reason: "{code}" } }, "/nothing");
+  expect([await get({ errorBody }, "/nothing"), await other]).toEqual([
+    [404, "application/json", expect.stringMatching(/^\{"error":\{"code":404,"text":"[^"]+"\}\}$/)],
+    [404, "application/json", '{"reason":"NOT_FOUND"}'],
+  ]);
+});
+
+test("errorBody is sent with the content type of the profile", async () => {
+  const [, type, text] = await get({ errorBody: { reason: "{code}" }, profile: "a2a" }, reading);
+  expect([type, text]).toEqual(["application/a2a+json", '{"reason":"NOT_FOUND"}']);
+});
+
+test("errorBody is sent instead of google.rpc.Status to clients that accept protobuf", async () => {
+  const rest: RestOptions = { errorBody: { reason: "{code}" }, profile: "grpc-gateway" };
+  expect(await get(rest, reading, "application/x-protobuf")).toEqual([
+    404,
+    "application/json",
+    '{"reason":"NOT_FOUND"}',
+  ]);
+});
+
+test.each([
+  { accept: "application/x-ndjson", end: '{"@error":{"reason":"NOT_FOUND"}}\n' },
+  { accept: "text/event-stream", end: 'event: error\ndata: {"reason":"NOT_FOUND"}\n\n' },
+])("errorBody is the error at the end of a stream in $accept", async ({ accept, end }) => {
+  const [status, , text] = await get({ errorBody: { reason: "{code}" } }, "/sensors/s/readings", accept);
+  expect([status, text]).toEqual([200, expect.stringContaining(end)]);
+});
+
+test.each<{ name: string; rest: object; problem: string }>([
+  {
+    name: "an unknown placeholder",
+    rest: { errorBody: { error: { text: "{mesage}" } } },
+    problem: "rest.errorBody.error.text must be {code}, {number}, {message}, {details}, {httpStatus} or text without",
+  },
+  {
+    name: "a placeholder within text",
+    rest: { errorBody: { e: ["at {code}"] } },
+    problem: "rest.errorBody.e.0 must be",
+  },
+  {
+    name: "a placeholder as a name",
+    rest: { errorBody: { "{code}": 1 } },
+    problem: 'names without braces, got "{code}"',
+  },
+  { name: "a string", rest: { errorBody: "{message}" }, problem: "rest.errorBody must be an object" },
+  { name: "an array", rest: { errorBody: ["{message}"] }, problem: "rest.errorBody must be an object" },
+  { name: "a Date", rest: { errorBody: { at: new Date(0) } }, problem: "rest.errorBody.at must be JSON" },
+  { name: "Infinity", rest: { errorBody: { at: Infinity } }, problem: "rest.errorBody.at must be JSON" },
+  { name: "a function", rest: { errorBody: { at: () => 1 } }, problem: "rest.errorBody.at must be JSON" },
+  {
+    name: "rest.errors in addition",
+    rest: { errorBody, errors: "google" },
+    problem: "rest.errorBody must not be combined with rest.errors; use one of them",
+  },
+  {
+    name: "rest.errorRecord in addition",
+    rest: { errorBody, errorRecord: () => ({ httpStatus: 400, body: {} }) },
+    problem: "rest.errorBody must not be combined with rest.errorRecord; use one of them",
+  },
+])("createGateway and createOpenApi refuse errorBody with $name", async ({ rest, problem }) => {
+  await expect(get(rest, reading)).rejects.toThrow(problem);
+  expect(() => describeErrors(rest)).toThrow(problem);
+});
+
+/** Returns the schema of error bodies. */
+function describeErrors(rest: RestOptions): OpenApiSchema | undefined {
+  const { paths, components } = createOpenApi([GreenhouseService], { info: { title: "t", version: "1" }, rest });
+  const { schema } =
+    paths[reading.replace("/s/", "/{sensor}/")]?.get?.responses["4XX"]?.content?.["application/json"] ?? {};
+  expect(schema).toEqual({ $ref: "#/components/schemas/ErrorBody" });
+  return components?.schemas?.["ErrorBody"];
+}
+
+describe("the OpenAPI document with errorBody", () => {
+  test("has a schema of the template, with an example", () => {
+    const template = { ok: false, error: { name: "{code}", code: "{number}" }, items: [{ text: "{message}" }] };
+    expect(describeErrors({ errorBody: template })).toMatchObject({
+      type: "object",
+      required: ["ok", "error", "items"],
+      properties: {
+        ok: { const: false },
+        error: { type: "object", properties: { name: { type: "string" }, code: { type: "integer" } } },
+        items: { type: "array", items: { anyOf: [{ type: "object", required: ["text"] }] } },
+      },
+      examples: [{ ok: false, error: { name: "NOT_FOUND", code: 5 }, items: [{ text: "not found" }] }],
+    });
+  });
+
+  test("describes details and the HTTP status", () => {
+    expect(describeErrors({ errorBody: { d: "{details}", s: "{httpStatus}" } })).toMatchObject({
+      properties: { d: { type: "array" }, s: { type: "integer", description: "The HTTP status." } },
+    });
+  });
+});

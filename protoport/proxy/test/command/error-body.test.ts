@@ -1,0 +1,92 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterAll, expect, test } from "vitest";
+import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
+import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { serviceWithRoutes } from "../../../testing/src/gateway/reflected-upstream.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+// The setting rest.errorBody.
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const greenhouse = folder.write("greenhouse.binpb", descriptorSetOf(GreenhouseService.file));
+const shop = folder.write(
+  "shop.binpb",
+  descriptorSetOf(serviceWithRoutes("shop.v1.Shop", { Get: ["GET /shop"] }).file),
+);
+
+/** Writes a configuration with an upstream at an address, and one that does not respond. */
+function configure(address: string, rest: object): string {
+  const upstreams = [
+    { addresses: [address], descriptors: greenhouse, services: ["greenhouse.*"] },
+    { addresses: ["http://127.0.0.1:1"], descriptors: shop, services: ["shop.*"] },
+  ];
+  const settings = { listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, upstreams, rest };
+  return folder.write("proxy.yaml", JSON.stringify(settings));
+}
+
+const quoted = 'no "sensor"\n{code}';
+
+/** Returns the body of an error with the first template of the test. */
+function errorWith(code: string, status: number, text: unknown = expect.any(String)): object {
+  return { success: false, error: { code, status, text } };
+}
+
+test("a proxy sends rest.errorBody for errors of its own and of upstreams, until a reload changes it", async () => {
+  await using upstream = await startGreenhouse({
+    getReading: () => {
+      const detail = { desc: OrderService.method.deleteOrder.input, value: { id: 7n } };
+      throw new ConnectError(quoted, Code.FailedPrecondition, undefined, [detail]);
+    },
+  });
+  const address = `http://127.0.0.1:${upstream.address.port}`;
+  const errorBody = { success: false, error: { code: "{code}", status: "{httpStatus}", text: "{message}" } };
+  await using command = new ProxyCommand(["--config", configure(address, { errorBody })]);
+  const baseUrl = await command.serving;
+  const bodyOf = async (path: string, init?: RequestInit): Promise<unknown> => {
+    const response = await fetch(`${baseUrl}${path}`, init);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    return response.json();
+  };
+  expect(await bodyOf("/sensors/s/reading")).toEqual(errorWith("FAILED_PRECONDITION", 400, quoted));
+  expect(await bodyOf("/shop")).toEqual(errorWith("UNAVAILABLE", 503));
+  expect(await bodyOf("/nothing")).toEqual(errorWith("NOT_FOUND", 404));
+  const headers = { "content-type": "application/json" };
+  expect(await bodyOf("/beds/7:water", { method: "POST", headers, body: "{" })).toEqual(
+    errorWith("INVALID_ARGUMENT", 400),
+  );
+  configure(address, { errorBody: { number: "{number}", details: "{details}" } });
+  command.hangUp();
+  expect(await command.waitForLine(/^configuration reloaded$/)).toBeDefined();
+  const detail = { "@type": "type.googleapis.com/orders.v1.DeleteOrderRequest", value: expect.any(String) };
+  expect(await bodyOf("/sensors/s/reading")).toEqual({ number: 9, details: [detail] });
+});
+
+test.each([
+  {
+    name: "an unknown placeholder",
+    yaml: 'rest:\n  errorBody:\n    error:\n      text: "{msg}"\n',
+    problem: "refused.yaml:4:13: rest.errorBody.error.text must be {code}, {number}",
+  },
+  { name: "a list", yaml: "rest:\n  errorBody: [a]\n", problem: "refused.yaml:2:14: rest.errorBody must be an object" },
+  {
+    name: "an infinite number",
+    yaml: "rest:\n  errorBody: {e: [.inf]}\n",
+    problem: "refused.yaml:2:19: rest.errorBody.e[0] must be JSON",
+  },
+  {
+    name: "rest.errors in addition",
+    yaml: "rest:\n  errors: google\n  errorBody: {error: '{message}'}\n",
+    problem: "refused.yaml:3:14: rest.errorBody must not be combined with rest.errors; use one of them",
+  },
+])("a proxy refuses rest.errorBody with $name at its place", async ({ yaml, problem }) => {
+  const upstreams = `upstreams:\n- addresses: ["http://127.0.0.1:1"]\n  descriptors: ${greenhouse}\n`;
+  const config = folder.write("refused.yaml", `${yaml}${upstreams}`);
+  const command = new ProxyCommand(["--config", config, "--check"]);
+  expect(await command.done).toBe(2);
+  expect(command.errors.join("\n")).toContain(problem);
+});
