@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { RestProfile } from "../../gateway/src/index.ts";
+import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type RestProfile } from "../../gateway/src/index.ts";
 import type { Field } from "../../testing/src/http/exchange.ts";
 import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
 import { readPage } from "../support/docs/page-blocks.ts";
@@ -38,6 +39,9 @@ const sent: Readonly<Record<string, readonly Sent[]>> = {
     { about: "a parameter or a body", request: "PUT /v1/sinks/7", body: '{"fInt64":"8"}', response: seven },
     { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', response: seven },
     { about: "`labels[", request: "GET /v1/query?labels[color]=red", response: [200, { labels: { color: "red" } }] },
+    { about: "`%2F` in `{id}`", request: "GET /v1/string/a%2Fb", response: [200, { fString: "a/b" }] },
+    { about: "`/orders/` sets", request: "GET /v1/string/", response: [404] },
+    { about: "`?note=a;b`", request: "GET /v1/query?fString=a;b", response: [200, { fString: "a;b" }] },
     { about: "501 for", request: "PUT /v1/int64/7", response: [405] },
     { about: "501 for", request: "HEAD /v1/int64/7", response: [200] },
     { about: "`007`", request: "GET /v1/int64/007", response: [400] },
@@ -99,6 +103,34 @@ describe.each(Object.entries(sections))('the section "%s"', (title, profile) => 
       received.httpStatus === 200 && httpMethod !== "HEAD" ? [JSON.parse(received.body.toString()).sink] : [];
     expect([received.httpStatus, ...messages]).toEqual(testCase.response);
   });
+});
+
+/** Returns the name that a handler gets from a path with `%2F`. */
+async function nameWith(rest: object): Promise<unknown> {
+  await using gateway = await startKitchenSink({ rest: { profile: "grpc-gateway", ...rest } });
+  const { body } = await exchangeHttp1(gateway.address, { httpMethod: "GET", path: "/v1/files/a%2Fb/c", header: [] });
+  return JSON.parse(String(body)).sink.fString;
+}
+
+test("with fullyDecodeReservedExpansion, %2F in {name=**} is a slash as in grpc-gateway's default", async () => {
+  expect(sectionOf("From grpc-gateway")).toContain("\n| `%2F` in `{name=**}` is a slash (`UnescapingModeLegacy`");
+  expect(await nameWith({ fullyDecodeReservedExpansion: true })).toBe("a/b/c");
+  expect(await nameWith({})).toBe("a%2Fb/c");
+});
+
+test("a handler reads the header field cookie, not grpcgateway-cookie", async () => {
+  expect(sectionOf("From grpc-gateway")).toContain("\n| cookies are the metadata `grpcgateway-cookie` | `cookie`, for");
+  const gateway = createGateway({
+    rest: { profile: "grpc-gateway" },
+    routes: (router) =>
+      router.service(GreenhouseService, {
+        getReading: (_, { requestHeader }) => ({
+          sensor: `${requestHeader.get("cookie")}, ${requestHeader.get("grpcgateway-cookie")}`,
+        }),
+      }),
+  });
+  const response = await gateway.fetch(new Request("http://a/sensors/s/reading", { headers: { cookie: "a=b" } }));
+  expect(await response.json()).toMatchObject({ sensor: "a=b, null" });
 });
 
 function count(isOne: (one: Case) => boolean): number {

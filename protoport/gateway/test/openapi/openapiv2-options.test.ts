@@ -194,6 +194,22 @@ test("unsupportedOpenApiOptions lists ignored option fields with their descripto
   });
 });
 
+test("options of protoc-gen-openapiv3 are listed with the elements that set them", () => {
+  const service = serviceOf({ methods: [undefined, [[2, "Send"]]] });
+  const [first, second] = service.methods;
+  const value = { no: 1295, wireType: WireType.LengthDelimited, data: new Uint8Array([0]) };
+  for (const { proto } of [service.file, first, second, first?.input, first?.input.fields[0]].flatMap(
+    (desc) => desc ?? [],
+  ))
+    if (proto.options) proto.options.$unknown = [...(proto.options.$unknown ?? []), value];
+  expect([...unsupportedOpenApiOptions([service])]).toEqual([
+    ["openapiv3_document", ["shop.proto"]],
+    ["openapiv3_operation", ["shop.Shop.Send0", "shop.Shop.Send1"]],
+    ["openapiv3_schema", ["shop.Order"]],
+    ["openapiv3_field", ["shop.Order.kind"]],
+  ]);
+});
+
 test("a malformed option is listed, and the document is created without it", () => {
   const service = serviceOf({ methods: [[[2, "Send"]]] });
   const [method] = service.methods;
