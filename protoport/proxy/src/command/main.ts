@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 const words = process.argv.slice(2);
 // Only servers handle SIGHUP. SIGHUP terminates other commands.
-const isServer = (words[0] === undefined || /^(?:serve$|-)/.test(words[0])) && !words.includes("--check");
+const exits = words.includes("--check") || words.includes("--openapi");
+const isServer = (words[0] === undefined || /^(?:serve$|-)/.test(words[0])) && !exits;
 const onHangup = isServer ? queueHangups() : () => undefined;
 
 void run();

@@ -15,6 +15,7 @@ const serveCommand: CommandOf<Terminal> = {
     config: { value: "FILE", about: "Reads settings from this file; flags replace its settings." },
     check: { about: "Reports what would be served, or what is wrong, and exits." },
     json: { about: "With --check, prints the report as JSON." },
+    openapi: { about: "Prints the OpenAPI document that would be served at /openapi.json, and exits." },
   },
   settings: settingFlags,
   notes: [
@@ -28,7 +29,8 @@ const serveCommand: CommandOf<Terminal> = {
     const path = textOf(flags["config"]);
     const read = (): ReturnType<typeof readSettings> => readSettings(flags);
     const file = path === undefined ? undefined : new ConfigurationFile(path, read);
-    const report = flags["check"] !== true ? "none" : flags["json"] === true ? "json" : "text";
+    const check = flags["check"] !== true ? "none" : flags["json"] === true ? "json" : "text";
+    const report = flags["openapi"] === true ? "openapi" : check;
     return await serveProxy(await read(), terminal, report, file);
   },
 };

@@ -36,8 +36,8 @@ const retryEveryMs = 1_000;
 /** The end of the message for a failed reload. "These" excludes other upstreams, which may use new descriptors. */
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
-/** The output format of `--check`. `none` starts the server instead. */
-export type ReportFormat = "none" | "text" | "json";
+/** The output format of `--check`, or the OpenAPI document. `none` starts the server instead. */
+export type ReportFormat = "none" | "text" | "json" | "openapi";
 
 /**
  * Runs a proxy with some settings until a stop is requested, or prints a report.
@@ -53,7 +53,9 @@ export async function serveProxy(
   file: ConfigurationFile | undefined,
 ): Promise<number> {
   let proxy: ProxyServer | undefined;
-  const parts = await openParts(settings, terminal, () => proxy?.served);
+  // A report is the only output, so that programs can read it.
+  const output = report === "none" ? terminal : { out: terminal.err, err: terminal.err };
+  const parts = await openParts(settings, output, () => proxy?.served);
   proxy = new ProxyServer(parts, terminal, report, file);
   return await proxy.run();
 }
@@ -124,7 +126,7 @@ class ProxyServer {
       this.#reportOmittedServices(this.#proxy);
       this.#reportIneffectiveNames(this.#proxy);
       this.#reportMissingRoutes(this.#proxy);
-      if (checksOnly) return this.#printReport(this.#proxy);
+      if (checksOnly) return await this.#printReport(this.#proxy);
       await this.#listen(this.#proxy);
       await stopped;
       await drainGracefully(this.#proxy, this.#readiness, this.#settings.drain);
@@ -337,8 +339,11 @@ class ProxyServer {
     );
   }
 
-  #printReport(proxy: ProxyGateway): number {
-    this.#terminal.out(writeCheckReport(proxy, this.#parts, this.#report === "json"));
+  async #printReport(proxy: ProxyGateway): Promise<number> {
+    const { hasDocs, problemAt } = this.#settings;
+    if (this.#report !== "openapi") this.#terminal.out(writeCheckReport(proxy, this.#parts, this.#report === "json"));
+    else if (!hasDocs) throw problemAt("docs", "must be true for --openapi");
+    else this.#terminal.out(await (await proxy.fetch(new Request("http://localhost/openapi.json"))).text());
     return proxy.descriptorReloads.every(({ problem }) => problem === undefined) ? 0 : 1;
   }
 }

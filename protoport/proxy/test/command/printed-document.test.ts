@@ -1,0 +1,62 @@
+import { afterAll, expect, test } from "vitest";
+import { createSigningKey, startIdentityProvider } from "../../../testing/src/auth/identity-provider.ts";
+import { descriptorSetOf } from "../../../testing/src/gateway/descriptor-set.ts";
+import { ProxyCommand } from "../../../testing/src/gateway/proxy-command.ts";
+import { scopedGreenhouse } from "../../../testing/src/gateway/restricted.ts";
+import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
+
+// protoport --openapi
+
+const folder = createTempFolder();
+afterAll(() => folder[Symbol.dispose]());
+
+const service = scopedGreenhouse({ WaterBed: ["beds:water"] });
+const upstreams = [service, OrderService].map(({ file, typeName }, at) => ({
+  addresses: [`http://127.0.0.1:${at + 1}`],
+  descriptors: folder.write(`${at}.binpb`, descriptorSetOf(file)),
+  services: [typeName],
+}));
+const served = { listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, upstreams };
+
+test("--openapi prints the document that a proxy with the same settings serves", async () => {
+  using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  const settings = {
+    ...served,
+    openapi: { title: "Garden", version: "7", license: { name: "MIT" }, operationIds: "full" },
+    rest: {
+      errorBody: { reason: "{code}" },
+      json: { names: "proto" },
+      services: [{ name: OrderService.typeName, profile: "grpc-gateway" }],
+    },
+    mcp: { tools: ["orders.*"] },
+    authentication: {
+      jwt: [{ issuer: provider.issuer, audiences: ["garden"] }],
+      open: [OrderService.typeName],
+      scopes: { "greenhouse.*": "beds:water" },
+    },
+  };
+  const config = folder.write("all.yaml", JSON.stringify(settings));
+  const printing = new ProxyCommand(["--config", config, "--openapi"]);
+  expect(await printing.done).toBe(0);
+  await using command = new ProxyCommand(["--config", config]);
+  const document = await (await fetch(`${await command.serving}/openapi.json`)).text();
+  expect(printing.printed).toEqual([document]);
+  expect(JSON.parse(document)).toMatchObject({
+    info: { title: "Garden", version: "7", license: { name: "MIT" } },
+    paths: {
+      "/beds/{bed}:water": {
+        post: { operationId: "greenhouse_v1_GreenhouseService_waterBed", security: [{ bearerAuth: ["beds:water"] }] },
+      },
+      "/orders/{id}": { delete: { operationId: "orders_v1_OrderService_deleteOrder", security: [] } },
+    },
+    components: { schemas: { ErrorBody: { required: ["reason"] } } },
+  });
+});
+
+test("--openapi is refused without docs", async () => {
+  const config = folder.write("no-docs.yaml", JSON.stringify({ ...served, docs: false }));
+  const refused = new ProxyCommand(["--config", config, "--openapi"]);
+  expect(await refused.done).toBe(2);
+  expect(refused.errors.join("\n")).toContain("docs must be true for --openapi");
+});
