@@ -9,14 +9,13 @@ export interface Shard {
   readonly worker: number;
 }
 
-// Whether the tables are distributed as by {@link distribute}, or no row.
+// Whether the tables are distributed as by {@link distribute}. NULL if they are not distributed.
 const distributionSql = `
-  SELECT deletions.colocationid = plants.colocationid
-    AND pg_catalog.column_to_column_name(deletions.logicalrelid, deletions.partkey) = 'plant_id'
-    AND EXISTS (SELECT FROM pg_catalog.pg_index WHERE indrelid = deletions.logicalrelid AND indisunique AND NOT indisprimary)
-  FROM pg_catalog.pg_dist_partition AS plants
-    LEFT JOIN pg_catalog.pg_dist_partition AS deletions ON deletions.logicalrelid = pg_catalog.to_regclass($2)
-  WHERE plants.logicalrelid = pg_catalog.to_regclass($1) AND plants.partmethod = 'h'`;
+  SELECT pg_catalog.min(colocationid) = pg_catalog.max(colocationid)
+    AND pg_catalog.string_agg(key, ' ' ORDER BY logicalrelid = pg_catalog.to_regclass($2)) = 'id plant_id'
+    AND EXISTS (SELECT FROM pg_catalog.pg_index WHERE indrelid = pg_catalog.to_regclass($2) AND indisunique AND NOT indisprimary)
+  FROM pg_catalog.pg_dist_partition, pg_catalog.column_to_column_name(logicalrelid, partkey) AS key
+  WHERE partmethod = 'h' AND logicalrelid IN (pg_catalog.to_regclass($1), pg_catalog.to_regclass($2))`;
 
 const shardsSql = `
   SELECT shardmaxvalue, groupid FROM pg_catalog.pg_dist_shard JOIN pg_catalog.pg_dist_placement USING (shardid)
@@ -49,8 +48,8 @@ export async function hasCitus(session: Session, { quoted }: StoreSchema): Promi
 
 /** Returns whether the tables are distributed. @throws StoreOpenError if an operator has distributed them differently */
 async function isDistributed(session: Session, { plants, deletions }: StoreSchema): Promise<boolean> {
-  const [found] = await session.query(distributionSql, [plants, deletions]);
-  if (found === undefined || found[0] === "t") return found !== undefined;
+  const [[isOwn = null] = []] = await session.query(distributionSql, [plants, deletions]);
+  if (isOwn !== "f") return isOwn === "t";
   throw new StoreOpenError(
     'its tables were not distributed by "plantstore migrate": "plants" must be distributed by "id", "deletions" by "plant_id" and colocated with "plants", with a unique index on (plant_id, idempotency_key)',
   );
@@ -98,11 +97,11 @@ export function hashOf(id: bigint): number {
   const high = Number(BigInt.asIntN(32, id >> 32n));
   const half = Number(BigInt.asIntN(32, id)) ^ (id >= 0n ? high : ~high);
   // PostgreSQL's seed for a four-byte key.
-  const seed = 0x9e3779b9 + 4 + 3_923_095;
-  const mixed = Int32Array.of(seed + half, seed, seed);
-  for (const [i, bits] of [14, 11, 25, 16, 4, 14, 24].entries()) {
-    const [from = 0, to = 0] = [mixed[(i + 1) % 3], mixed[(i + 2) % 3]];
-    mixed[(i + 2) % 3] = (to ^ from) - ((from << bits) | (from >>> (32 - bits)));
+  const seed = (0x9e3779b9 + 4 + 3_923_095) | 0;
+  let [c, b, a] = [seed, seed, (seed + half) | 0];
+  for (const bits of [14, 11, 25, 16, 4, 14, 24]) {
+    const mixed = ((c ^ b) - ((b << bits) | (b >>> (32 - bits)))) | 0;
+    [c, b, a] = [a, mixed, b];
   }
-  return mixed[2] ?? 0;
+  return b;
 }

@@ -14,7 +14,6 @@ import { type Retention, startRetention } from "./all-plants/retention.ts";
 import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";
 import { concernsPlants, problemOf } from "./delete/fault-table.ts";
 import { deleteTimeouts } from "./delete/single-server.ts";
-import { checkRequestedSettings } from "./schema/store-schema.ts";
 import { sqlStateOf } from "./server/connect.ts";
 import { readServerUrl, type Server } from "./server/server-url.ts";
 import { Session, SessionPool } from "./server/session.ts";
@@ -130,10 +129,8 @@ class PostgresBackend implements Backend {
   async #findProblem(hasCommitted: boolean, deadlineMs: number): Promise<StoreProblem | undefined> {
     return await this.#sessions.use(deadlineMs, async (session) => {
       try {
-        // Checks the settings each time, because a pooler may have started to drop settings since the last check.
-        await checkRequestedSettings(session);
-        await this.#location.check(session);
-        if (!hasCommitted) await this.#location.tables.checkWrite(session);
+        const tables = await this.#location.check(session);
+        if (!hasCommitted) await tables.checkWrite(session);
         return undefined;
       } catch (fault) {
         // The next check uses a new connection, perhaps to a new primary.

@@ -4,7 +4,7 @@ import { distribute, findShards, hasCitus } from "../citus/shards.ts";
 import { singleServer } from "./delete/single-server.ts";
 import type { StoreTables } from "./delete/store-tables.ts";
 import { checkDatabase } from "./schema/check-database.ts";
-import { findSchema, type StoreSchema } from "./schema/store-schema.ts";
+import { checkRequestedSettings, findSchema, type StoreSchema } from "./schema/store-schema.ts";
 import type { Session } from "./server/session.ts";
 
 // This file is the only one in this folder that imports Citus.
@@ -54,6 +54,8 @@ export class TableLocation {
    * @throws StoreOpenError for a wrong schema, setting or privilege. Other errors may be temporary
    */
   async check(session: Session): Promise<StoreTables> {
+    // Checks the settings each time, because a pooler may have started to drop settings since the last check.
+    await checkRequestedSettings(session);
     await checkDatabase(session, await this.schemaOn(session), "serve");
     return await this.refresh(session);
   }

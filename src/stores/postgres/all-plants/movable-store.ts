@@ -1,7 +1,7 @@
 import { type DeletionRecord, type MovableStore, batchUuidOf } from "../../contract/movable-store.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { rethrowing } from "../../contract/plant-database.ts";
-import { problemOf } from "../delete/fault-table.ts";
+import { cannotUse } from "../delete/fault-table.ts";
 import { quote, toArrayLiteral } from "../delete/store-tables.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/migrate.ts";
@@ -22,7 +22,7 @@ export async function openMovablePostgres(url: string, isTarget: boolean): Promi
   const server = readServerUrl(url);
   const session = new Session(server, unlimitedTimeouts);
   const fail = (fault: unknown): never => {
-    throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
+    throw cannotUse(server.name, fault);
   };
   const opening = retryTransientErrors(session, async () => {
     const location = new TableLocation();

@@ -9,18 +9,12 @@ import {
 } from "../../contract/plant-database.ts";
 import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
-import { problemOf, verdictOn } from "../delete/fault-table.ts";
+import { cannotUse, problemOf, verdictOn } from "../delete/fault-table.ts";
 import { deleteTimeouts, emitMessageSql } from "../delete/single-server.ts";
 import { parseIdArray, toArrayLiteral } from "../delete/store-tables.ts";
 import { asideProblemIn, assertNotAside, checkDatabase } from "../schema/check-database.ts";
 import { migrate, type OnWaiting } from "../schema/migrate.ts";
-import {
-  checkRequestedSettings,
-  findSchema,
-  type Migration,
-  migrations,
-  type StoreSchema,
-} from "../schema/store-schema.ts";
+import { findSchema, type Migration, migrations, type StoreSchema } from "../schema/store-schema.ts";
 import { sqlStateOf } from "../server/connect.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { readServerUrl, type Server } from "../server/server-url.ts";
@@ -118,7 +112,6 @@ export async function checkPostgresStore(url: string): Promise<readonly string[]
   return await withSession(server, deleteTimeouts, async (session) => {
     const check = async (): Promise<readonly string[]> => {
       const tables = await location.check(session);
-      await checkRequestedSettings(session);
       await tables.checkWrite(session);
       return (await tables.findWarnings?.(session)) ?? [];
     };
@@ -138,7 +131,7 @@ async function withSession<Result>(
   try {
     return await work(session);
   } catch (fault) {
-    throw new StoreOpenError(`cannot use ${server.name}: ${problemOf(fault).text}`, { cause: fault });
+    throw cannotUse(server.name, fault);
   } finally {
     await session.close();
   }
@@ -166,8 +159,6 @@ export async function addPlants(
   const insertSql = `
     WITH added AS (INSERT INTO ${plants} SELECT pg_catalog.unnest($1::bigint[]) ON CONFLICT DO NOTHING RETURNING id)
     SELECT pg_catalog.array_agg(id) FROM added`;
-  // Ids that attempts with an unknown outcome may have added. Counted as added even if a retry finds them present.
-  const added = new Set<string>();
   return await retryTransientErrors(session, async () => {
     await session.begin(readCommitted);
     const before = await findDeleted(toArrayLiteral(lines));
@@ -193,14 +184,12 @@ export async function addPlants(
         const text = "it is unknown whether the last batch was restored; check which of its plants exist";
         throw new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
       }
-      if (sqlStateOf(fault) === "40003") for (const id of inserted) added.add(id);
       throw fault;
     }
-    for (const id of inserted) added.add(id);
-    for (const id of [...before, ...meanwhile]) added.delete(id);
-    const all = new Set([...before, ...meanwhile]);
-    const deleted = all.size === 0 ? 0 : lines.filter((id) => all.has(String(id))).length;
-    return { added: added.size, deleted, present: lines.length - added.size - deleted };
+    const skipped = new Set([...before, ...meanwhile]);
+    const deleted = skipped.size === 0 ? 0 : lines.filter((id) => skipped.has(String(id))).length;
+    const added = inserted.length - meanwhile.length;
+    return { added, deleted, present: lines.length - added - deleted };
   });
 }
 

@@ -75,6 +75,11 @@ export function problemOf(fault: unknown): StoreProblem {
   return { text: textOf(fault), isTemporary: true, mayBeBrief };
 }
 
+/** Returns the error of a command that fails because of a server, for an operator. */
+export function cannotUse(serverName: string, cause: unknown): StoreOpenError {
+  return new StoreOpenError(`cannot use ${serverName}: ${problemOf(cause).text}`, { cause });
+}
+
 // Adds the reason to the server's message, which lacks the reason, and may be translated.
 function textOf(fault: unknown): string {
   // If a host name has several addresses, each address has its own error, and there is no common message.

@@ -322,15 +322,14 @@ export const retryForMs = 10_000;
 
 /**
  * Runs `work` for an operator's command, and retries `work` after transient errors, for `forMs` after the first error.
- * By default, an error is transient if it is a serialization failure (40001), a deadlock (40P01) or an unknown outcome
- * (40003).
+ * By default, serialization failures (40001) and deadlocks (40P01) are transient.
  *
  * @param work - must leave no transaction open, and must be idempotent
  */
 export async function retryTransientErrors<Result>(
   session: Session,
   work: () => Promise<Result>,
-  transient: RegExp = /^(?:40001|40P01|40003)$/,
+  transient: RegExp = /^(?:40001|40P01)$/,
   forMs: number = retryForMs,
 ): Promise<Result> {
   let endMs: number | undefined;
