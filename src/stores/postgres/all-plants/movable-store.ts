@@ -2,7 +2,7 @@ import { type DeletionRecord, type MovableStore, batchUuidOf } from "../../contr
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { rethrowing } from "../../contract/plant-database.ts";
 import { cannotUse } from "../delete/fault-table.ts";
-import { quote, toArrayLiteral } from "../delete/store-tables.ts";
+import { toArrayLiteral } from "../delete/store-tables.ts";
 import { checkDatabase } from "../schema/check-database.ts";
 import { disableTransactionTimeout } from "../schema/migrate.ts";
 import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
@@ -100,10 +100,10 @@ const insertSql = `
 const recordColumns: readonly ((record: DeletionRecord) => string | bigint)[] = [
   ({ plantId }) => plantId,
   ({ deletedAtUs }) => deletedAtUs,
-  ({ subject }) => quote(subject),
-  ({ requestId }) => quote(requestId),
+  ({ subject }) => subject,
+  ({ requestId }) => requestId,
   // An empty text means that the record has no key.
-  ({ idempotencyKey }) => quote(idempotencyKey ?? ""),
+  ({ idempotencyKey }) => idempotencyKey ?? "",
   ({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs),
 ];
 

@@ -11,7 +11,7 @@ import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 import { cannotUse, problemOf, verdictOn } from "../delete/fault-table.ts";
 import { deleteTimeouts, emitMessageSql } from "../delete/single-server.ts";
-import { parseIdArray, toArrayLiteral } from "../delete/store-tables.ts";
+import { parseIdArray } from "../delete/store-tables.ts";
 import { asideProblemIn, assertNotAside, checkDatabase } from "../schema/check-database.ts";
 import { migrate, type OnWaiting } from "../schema/migrate.ts";
 import { findSchema, type Migration, migrations, type StoreSchema } from "../schema/store-schema.ts";
@@ -161,9 +161,9 @@ export async function addPlants(
     SELECT pg_catalog.array_agg(id) FROM added`;
   return await retryTransientErrors(session, async () => {
     await session.begin(readCommitted);
-    const before = await findDeleted(toArrayLiteral(lines));
+    const before = await findDeleted(`{${lines.join()}}`);
     const undeleted = before.size === 0 ? lines : lines.filter((id) => !before.has(String(id)));
-    const [row] = await session.query(insertSql, [toArrayLiteral(undeleted)]);
+    const [row] = await session.query(insertSql, [`{${undeleted.join()}}`]);
     const inserted = parseIdArray(row?.[0]);
     // The INSERT waits for a deletion in progress, and then inserts the id. So a second query reads the records with a
     // new snapshot. The query contains only the added ids. Other ids may belong to restored plants, which exist although

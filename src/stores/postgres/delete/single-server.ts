@@ -3,7 +3,15 @@ import type { StoreSchema } from "../schema/store-schema.ts";
 import { hiddenRows, pinnedCondition } from "../server/pinned-settings.ts";
 import { nameStatement, type SessionTimeouts, type Statement } from "../server/session.ts";
 import { verdictOn } from "./fault-table.ts";
-import { dropOldRows, idsOf, keysOf, parseIdArray, probeWrite, type StoreTables, textsOf } from "./store-tables.ts";
+import {
+  dropOldRows,
+  idsOf,
+  keysOf,
+  parseIdArray,
+  probeWrite,
+  type StoreTables,
+  toArrayLiteral,
+} from "./store-tables.ts";
 
 /** The timeouts for deletions. A batch normally holds locks for a few milliseconds. */
 export const deleteTimeouts: SessionTimeouts = {
@@ -103,8 +111,8 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     verdictOn,
     deletePlants: async (session, calls, token) => {
       const hasKeys = calls.some(({ call }) => call.idempotencyKey !== undefined);
-      const texts = [textsOf(calls, ({ subject }) => subject), textsOf(calls, ({ requestId }) => requestId)];
-      const values = [idsOf(calls), ...texts, token, ...(hasKeys ? [keysOf(calls)] : [])];
+      const texts = [calls.map(({ call }) => call.subject), calls.map(({ call }) => call.requestId)];
+      const values = [idsOf(calls), ...texts.map(toArrayLiteral), token, ...(hasKeys ? [keysOf(calls)] : [])];
       const statement = statements[calls.length === 1 ? 1 : 0]?.[hasKeys ? 1 : 0] ?? "";
       const [[deleted, isKept] = []] = await session.query(statement, values);
       return { ids: new Set(parseIdArray(deleted)), isKept: isKept === "t" };

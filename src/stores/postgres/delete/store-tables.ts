@@ -1,4 +1,3 @@
-import type { DeleteCall } from "../../../service/index.ts";
 import { type Lanes, type Requested, toStorableText } from "../../contract/backend.ts";
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { sqlStateOf } from "../server/connect.ts";
@@ -71,31 +70,25 @@ export function idsOf(calls: readonly Requested[]): string {
   return toArrayLiteral(calls.map(({ id }) => id));
 }
 
-/** Returns a text of each call as `text[]`. */
-export function textsOf(calls: readonly Requested[], toText: (call: DeleteCall) => string): string {
-  return toArrayLiteral(calls.map(({ call }) => quote(toText(call))));
-}
-
 /** Returns idempotency keys as `text[]`, "" for none. NULL would become "NULL" with `array_nulls = off`. */
 export function keysOf(calls: readonly Requested[]): string {
-  return textsOf(calls, ({ idempotencyKey }) => idempotencyKey ?? "");
+  return toArrayLiteral(calls.map(({ call }) => call.idempotencyKey ?? ""));
 }
 
-/** Returns a PostgreSQL array literal. Strings must be quoted with {@link quote}. */
-export function toArrayLiteral(elements: readonly (string | bigint)[] | BigInt64Array): string {
-  return `{${elements.join()}}`;
+/** Returns a PostgreSQL array literal (postgresql.org/docs/current/arrays.html#ARRAYS-IO). Texts become storable. */
+export function toArrayLiteral(elements: readonly (string | bigint)[]): string {
+  return `{${elements.map((element) => (typeof element === "bigint" ? element : quote(element))).join()}}`;
+}
+
+function quote(text: string): string {
+  const storable = toStorableText(text);
+  // `test` is several times faster than a `replaceAll` without a match.
+  return `"${/["\\]/.test(storable) ? storable.replaceAll(/["\\]/g, "\\$&") : storable}"`;
 }
 
 /** Returns the ids in an array literal, as strings. Returns an empty array for NULL. */
 export function parseIdArray(array: string | null = null): readonly string[] {
   return array === null || array === "{}" ? [] : array.slice(1, -1).split(",");
-}
-
-/** Quotes a string for an array literal (postgresql.org/docs/current/arrays.html#ARRAYS-IO). */
-export function quote(text: string): string {
-  const storable = toStorableText(text);
-  // `test` is several times faster than a `replaceAll` without a match.
-  return `"${/["\\]/.test(storable) ? storable.replaceAll(/["\\]/g, "\\$&") : storable}"`;
 }
 
 /**
