@@ -24,9 +24,9 @@ lint:
 `;
 
 const vitestConfig = `import { createVitestConfig } from "./protoport/testing/src/vitest-config.ts";
-import { longSuite, unitSuite } from "./protoport/test/suites/suites.ts";
+import { checkSuite, longSuite, unitSuite } from "./protoport/test/suites/suites.ts";
 
-export default createVitestConfig([unitSuite, longSuite]);
+export default createVitestConfig([unitSuite, checkSuite, longSuite]);
 `;
 
 const read = (file: string): Record<string, Record<string, unknown>> =>

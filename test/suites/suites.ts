@@ -1,5 +1,5 @@
 import { type Suite } from "../../protoport/testing/src/suite.ts";
-import { longRepeats, longSuite, unitSuite } from "../../protoport/test/suites/suites.ts";
+import { checkSuite, longRepeats, longSuite, unitSuite } from "../../protoport/test/suites/suites.ts";
 import { nightlySuites } from "./nightly-suites.ts";
 
 // The only list of test suites, which vitest.config.ts, `npm run suite`, .ci/run, .ci/nightly and .ci/install-tools
@@ -8,6 +8,7 @@ import { nightlySuites } from "./nightly-suites.ts";
 /** All suites. Suites in .ci/run are listed in the order in which .ci/run runs them. */
 export const suites: readonly Suite[] = [
   unitSuite,
+  checkSuite,
   {
     kind: "files",
     name: "old-contexts",

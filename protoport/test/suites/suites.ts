@@ -11,6 +11,15 @@ export const unitSuite: FileSuite = {
   workers: 6,
 };
 
+/** The suite of `npm run check`, whose tests do not run the product. */
+export const checkSuite: FileSuite = {
+  kind: "files",
+  name: "check",
+  about: "documents, wording, modules and their limits, tools and benchmarks",
+  occasion: "run",
+  whySeparate: "a mistake in the product does not fail these tests",
+};
+
 /** The files of `npm test` whose tests run in all combinations in {@link longSuite}. */
 // oxfmt-ignore
 export const longRepeats: readonly string[] = [

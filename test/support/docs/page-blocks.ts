@@ -47,8 +47,16 @@ export const blockRules: readonly BlockRule[] = [
     start: "$ curl",
     run: { by: "test/suites/clients/documented-refusal.test.ts" },
   },
-  { page: "docs/how-to/authentication.md", language: "json", run: { by: "test/examples/documented-log.test.ts" } },
-  { page: "docs/how-to/authentication.md", language: "env", run: { by: "test/examples/documented-settings.test.ts" } },
+  {
+    page: "docs/how-to/authentication.md",
+    language: "json",
+    run: { by: "test/suites/check/examples/documented-log.test.ts" },
+  },
+  {
+    page: "docs/how-to/authentication.md",
+    language: "env",
+    run: { by: "test/suites/check/examples/documented-settings.test.ts" },
+  },
   { language: "ts", run: { by: "test/suites/clients/documented-programs.test.ts" } },
   { language: "sh", run: { by: "test/suites/clients/documented-commands.test.ts" } },
   { language: "console", run: { by: "test/suites/clients/documented-commands.test.ts" } },

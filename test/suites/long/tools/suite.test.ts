@@ -91,7 +91,7 @@ test.each([
   ["a misspelled second suite", ["load", "crahs"], 'unknown suite "crahs"; "npm run suite" lists the suites'],
   [
     "a missing suite name",
-    ["--", "test/deploy.test.ts"],
+    ["--", "test/suites/check/deploy.test.ts"],
     'the name of a suite is missing; "npm run suite" lists the suites',
   ],
   ["an unknown value of --of", ["--of", "dawn"], '--of must be followed by test, run or nightly, got "dawn"'],

@@ -1,0 +1,212 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { moduleNames, privateAccessIn } from "../../../testing/src/source-tree.ts";
+import { allowedEverywhere, allowedImports, entryImporters } from "../../support/allowed-imports.ts";
+import { protoportFolder, protoportPackageNames, protoportTree as tree } from "../../support/source-files.ts";
+
+const architecture = "docs/explanation/architecture.md";
+
+test("source files import files by path only from their own package", () => {
+  expect(tree.files.length).toBeGreaterThan(500);
+  expect(tree.wrongPaths()).toEqual([]);
+});
+
+test.each(protoportPackageNames)("%s imports the packages that its package.json declares, and no others", (name) => {
+  const generated = tree.pathOf(`${name}/gen`);
+  const sources = existsSync(generated)
+    ? readdirSync(generated, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"))
+    : [];
+  const imported = [...tree.files, ...sources.map((file) => `${name}/gen/${file}`)]
+    .filter((file) => file.startsWith(`${name}/`))
+    .flatMap((file) => tree.importsOf(file).map((path) => path.split("/")[0] ?? ""))
+    .filter((other) => other !== name && !other.endsWith("package.json"));
+  const declared = Object.keys(tree.manifests.get(name)?.dependencies ?? {}).filter((each) =>
+    each.startsWith("@protoport/"),
+  );
+  expect([...new Set(imported)].map((other) => `@protoport/${other}`).toSorted()).toEqual(declared.toSorted());
+});
+
+const page = readFileSync(join(protoportFolder, architecture), "utf8");
+
+/** The lines of package names in architecture.md, from top to bottom. */
+const layers = (/```text\n(.*?)```/s.exec(page)?.[1] ?? "").split("\n").map((line) => line.split(/ +/));
+
+test.each(protoportPackageNames)("%s depends only on packages in lower lines of architecture.md", (name) => {
+  const line = layers.findIndex((names) => names.includes(name));
+  expect(line).toBeGreaterThanOrEqual(0);
+  const lower = new Set(layers.slice(line + 1).flat());
+  const { dependencies = {} } = tree.manifests.get(name) ?? {};
+  const own = Object.keys(dependencies).flatMap((each) => /^@protoport\/(.*)$/.exec(each)?.[1] ?? []);
+  expect(own.filter((other) => !lower.has(other))).toEqual([]);
+});
+
+test("source files import only entry points of allowed modules", () => {
+  const fences = { allowed: allowedImports, everywhere: allowedEverywhere, entries: ["gateway/http/node-entry.ts"] };
+  expect(tree.wrongImports(fences)).toEqual([]);
+});
+
+test("packages import only the listed entries of other packages", () => {
+  expect(tree.importersOfEntries()).toEqual(entryImporters);
+});
+
+test("source files use only documented members of Node.js", () => {
+  for (const file of tree.files) expect.soft(privateAccessIn(tree.textOf(file)), file).toEqual([]);
+});
+
+test.each([
+  'const handle = Reflect.get(socket, "_handle");',
+  'Reflect.set(\n  response,\n  "_sent100",\n  true,\n);',
+  "socket._handle.useUserBuffer(memory);",
+  "socket?._handle",
+  'response["_sent100"] === true',
+  "Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'kBuffer')",
+  "const { getOwnPropertySymbols } = Object;",
+  "Reflect.ownKeys(socket)",
+  'Reflect.apply(Reflect.get(Buffer.prototype, "utf8Slice"), bytes, [0, 1])',
+  "bytes.latin1Write(text)",
+  'process.binding("tcp_wrap")',
+  'import { setFlagsFromString } from "node:v8";',
+  'process.getBuiltinModule("node:v8").setFlagsFromString("--no-opt");',
+])("%s is reported as access to Node.js internals", (line) => {
+  expect(privateAccessIn(line)).not.toEqual([]);
+});
+
+test.each([
+  "Reflect.get(message, field.localName)",
+  'attributes["rpc.method"] === "_OTHER" ? "rpc.system.name" : "rpc.method"',
+  'name.slice(0, -"_total".length)',
+  "(flags, _operands, terminal) => run(flags, terminal)",
+])("%s is not reported as access to Node.js internals", (line) => {
+  expect(privateAccessIn(line)).toEqual([]);
+});
+
+test("imports have no cycles, including imports of types", () => {
+  expect(tree.cycles()).toEqual([]);
+});
+
+const protocolFolderOf = (file: string): string => /^(gateway\/protocols\/.+)\/[^/]+$/.exec(file)?.[1] ?? file;
+
+test("no folder of gateway/protocols imports another one that imports it", () => {
+  expect(tree.cycles(protocolFolderOf)).toEqual([]);
+});
+
+test("every source file is an entry point or imported by another file", () => {
+  // The script of the docs page runs in the browser.
+  expect(tree.unusedFiles(["docs-page/files/page.ts"])).toEqual([]);
+});
+
+test.each(["@connectrpc/connect-node", "@grpc/grpc-js"])("%s is imported only by grpc-handlers", (dependency) => {
+  const others = tree.files.filter((file) => !file.startsWith("grpc-handlers/"));
+  expect(others.filter((file) => tree.textOf(file).includes(`"${dependency}`))).toEqual([]);
+});
+
+test("source files do not compare protocols by name", () => {
+  for (const file of tree.files) {
+    // A `Record<ProtocolName, …>` makes the compiler report each decision that a new protocol requires.
+    const comparisons = /(?:rotocol(?:\.name|Name)? [!=]==|case) "(?:connect|grpc|grpc-web|mcp|rest)"|\.has\(protocol/g;
+    expect.soft(tree.textOf(file).match(comparisons) ?? [], file).toEqual([]);
+  }
+});
+
+const withSeparateEntry = /^gateway\/(?:protobuf\/gen\/grpc|health|reflection|mcp|validation)\//;
+test.each([
+  { entry: "gateway/index.ts", optional: withSeparateEntry },
+  { entry: "gateway/fetch/entry.ts", optional: withSeparateEntry },
+  { entry: "proxy/command/proxy-server.ts", optional: /^gateway\/mcp\// },
+])("$entry does not load optional modules of the gateway", ({ entry, optional }) => {
+  const loaded = tree.allLoadedBy(entry);
+  expect(loaded.size).toBeGreaterThan(50);
+  expect([...loaded].filter((file) => optional.test(file))).toEqual([]);
+});
+
+test("proxy/definitions does not import other modules of the proxy, nor modules that open sockets", () => {
+  const found = new Set(tree.files.filter((file) => file.startsWith("proxy/definitions/")));
+  expect(found.size).toBeGreaterThan(20);
+  for (const file of found)
+    if (file.startsWith("proxy/")) for (const imported of tree.importsOf(file)) found.add(imported);
+  expect([...found].filter((file) => /^proxy\/(?!definitions\/)|^gateway\/engine\//.test(file))).toEqual([]);
+  expect([...found].filter((file) => /"node:(?:http2?|https|net|tls|dgram)"/.test(tree.textOf(file)))).toEqual([]);
+});
+
+const ofNode = /^(?:import|export) (?!type )[^;]*?from "node:|getBuiltinModule|\bBuffer\.|\brequire\(/m;
+
+test.each(["gateway/fetch/entry.ts", "rest-client/index.ts"])("%s loads no Node.js modules", (entry) => {
+  const loaded = [...tree.allLoadedBy(entry)];
+  expect(loaded.length).toBeGreaterThan(50);
+  expect(loaded.filter((file) => ofNode.test(tree.textOf(file)))).toEqual([]);
+});
+
+test("conformance imports only its own files and Node.js modules", () => {
+  const folder = join(protoportFolder, "conformance");
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  const specifiers = sources.flatMap((file) =>
+    [...readFileSync(join(folder, file), "utf8").matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)].map(
+      ([, specifier = ""]) => (specifier.startsWith(".") ? resolve(folder, dirname(file), specifier) : specifier),
+    ),
+  );
+  expect(sources.length).toBeGreaterThan(10);
+  expect(specifiers.filter((specifier) => !specifier.startsWith("node:") && !specifier.startsWith(folder))).toEqual([]);
+});
+
+/** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
+const limits = [
+  { name: "auth", lines: 3425, files: 38, exports: 34 },
+  { name: "command-line", lines: 870, files: 13, exports: 68 },
+  { name: "docs-page", lines: 2185, files: 25, exports: 34 },
+  { name: "frameworks", lines: 1165, files: 8, exports: 34 },
+  { name: "gateway", lines: 34780, files: 264, exports: 30 },
+  { name: "grpc-handlers", lines: 2675, files: 23, exports: 20 },
+  { name: "proxy", lines: 12445, files: 102, exports: 26 },
+  { name: "rest-client", lines: 1885, files: 15, exports: 20 },
+  { name: "telemetry", lines: 2250, files: 26, exports: 39 },
+];
+
+test.each(limits)("the sources of $name stay within $lines lines, $files files and $exports exports", (limit) => {
+  const { lines, files, exports } = tree.sizeOf(limit.name);
+  expect(lines).toBeLessThanOrEqual(limit.lines);
+  expect(files).toBeLessThanOrEqual(limit.files);
+  expect(exports).toBeLessThanOrEqual(limit.exports);
+});
+
+test("the proxy without definitions stays within 9,845 lines", () => {
+  const [proxy, definitions] = ["proxy", "proxy/definitions"].map((name) => tree.sizeOf(name).lines);
+  expect((proxy ?? 0) - (definitions ?? 0)).toBeLessThanOrEqual(9_845);
+});
+
+test("every package has size limits", () => {
+  expect(limits.map(({ name }) => name)).toEqual(protoportPackageNames);
+});
+
+/** The pages that list modules: architecture.md and the README of each package's sources. */
+const pages = [
+  architecture,
+  ...readdirSync(protoportFolder, { recursive: true, encoding: "utf8" }).filter((path) =>
+    /^[a-z-]+\/src\/README\.md$/.test(path),
+  ),
+].map((path) => ({ path, text: readFileSync(join(protoportFolder, path), "utf8") }));
+
+const listed = /^(\| `([a-z0-9/-]+)\/` \|.*\| )(\d+)(?= \|$)/gm;
+
+test("architecture.md and the READMEs of the packages list every module", () => {
+  const folders = moduleNames(allowedImports).filter(
+    (name) => !name.endsWith("/gen") && !name.endsWith(".ts") && tree.linesOf(name, allowedImports) > 0,
+  );
+  const names = pages.flatMap(({ text }) => [...text.matchAll(listed)].map(([, , name = ""]) => name));
+  expect(names.toSorted()).toEqual(folders.toSorted());
+});
+
+// `npm run suite -- check -- -u` updates the numbers.
+test.each(pages)("the line counts of modules in $path are accurate within 20 %", async ({ path, text }) => {
+  const counted = text.replace(listed, (row, before: string, name: string, lines: string) => {
+    const real = tree.linesOf(name, allowedImports);
+    return Math.abs(real / Number(lines) - 1) < 0.2 ? row : `${before}${Math.round(real / 10) * 10}`;
+  });
+  await expect(counted).toMatchFileSnapshot(join(protoportFolder, path));
+});
+
+const named = [...page.matchAll(/`((?:[a-z0-9-]+\/)+(?:[a-z0-9-]+\.ts)?)`/g)].map(([, file = ""]) => file);
+
+test.each([...new Set(named)])("%s in architecture.md exists", (file) => {
+  expect(existsSync(join(protoportFolder, file)) || existsSync(tree.pathOf(file))).toBe(true);
+});

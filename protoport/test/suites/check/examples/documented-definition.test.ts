@@ -1,0 +1,42 @@
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { runOpenApi } from "../../../../proxy/test/suites/long/definitions/openapi/run-openapi.ts";
+import { descriptorSetOf } from "../../../../testing/src/gateway/descriptor-set.ts";
+import { file_orders_v1_orders } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
+import { pageBlocks } from "../../../support/docs/page-blocks.ts";
+
+function blocksOf(page: string, language: string): readonly string[] {
+  return pageBlocks
+    .filter((block) => block.page === `protoport/docs/how-to/${page}` && block.language === language)
+    .map(({ text }) => text);
+}
+
+test("the documented base file and plugin options are accepted", async () => {
+  using folder = createTempFolder();
+  const [base = "", plugin = ""] = blocksOf("openapi.md", "yaml");
+  writeFileSync(folder.file("set.binpb"), descriptorSetOf(file_orders_v1_orders));
+  writeFileSync(folder.file("base.yaml"), base);
+  const { opt, local }: { readonly opt: readonly string[]; readonly local: readonly string[] } =
+    parse(plugin).plugins[0];
+  expect(local.slice(1)).toEqual(["protoport", "protoc-gen-openapi"]);
+  const flags = opt.map((option) => `--${option}`);
+  const { exitCode, printed } = await runOpenApi(
+    folder.file("set.binpb"),
+    "--base",
+    folder.file("base.yaml"),
+    ...flags,
+  );
+  expect(exitCode).toBe(0);
+  const { info, servers, securitySchemes } = parse(base);
+  expect(parse(printed)).toMatchObject({ openapi: "3.2.0", info, servers, components: { securitySchemes } });
+});
+
+test("the documented rules use google.api.visibility options", () => {
+  const [definition = ""] = blocksOf("openapi.md", "proto");
+  expect(definition.match(/\(google\.api\.\w+\)\.restriction = "[A-Z, ]+"/g)).toEqual([
+    '(google.api.method_visibility).restriction = "INTERNAL"',
+    '(google.api.field_visibility).restriction = "INTERNAL, PARTNER"',
+  ]);
+});

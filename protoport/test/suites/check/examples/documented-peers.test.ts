@@ -1,0 +1,153 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Gateway } from "../../../../gateway/src/index.ts";
+import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
+import type { Address, Field, HttpResponse } from "../../../../testing/src/http/exchange.ts";
+import { OrderService } from "../../../../testing/src/gen/orders/v1/orders_pb.ts";
+import { exchangeHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+import { startKitchenSink, type TestGateway } from "../../../../testing/src/gateway/kitchen-sink.ts";
+
+// protoport/docs/how-to/migration.md compares the gateway with its peers in tables. This test sends the requests that two
+// tables list to the gateway.
+
+const root = join(import.meta.dirname, "../../../../..");
+const page = readFileSync(join(root, "protoport/docs/how-to/migration.md"), "utf8");
+const [, section = ""] = page.split("\n## Compared with other gateways\n");
+
+/** A row: its subject, the gateway's cell, and the cells for the four peers. */
+type TableRow = { readonly about: string; readonly own: string; readonly peers: readonly string[] };
+
+const tables = section
+  .split(/\n\n/)
+  .filter((part) => part.startsWith("|"))
+  .map((part) => part.trim().split("\n").slice(2).map(toRow));
+
+function toRow(line: string): TableRow {
+  const [about = "", own = "", ...peers] = line
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+  return { about, own, peers };
+}
+
+function ownCell(about: string): string {
+  const row = tables.flat().find((each) => each.about === about);
+  if (row === undefined) throw new Error(`the guide has no row about ${about}`);
+  return row.own;
+}
+
+test("protoport/docs/how-to/migration.md compares gateways in three tables", () => {
+  expect(tables.map((rows) => rows.length > 5)).toEqual([true, true, true]);
+});
+
+test.each(tables.flat())("the row about $about has a checked response for every peer", ({ peers }) => {
+  expect(peers).toHaveLength(4);
+  expect(peers.filter((cell) => cell === "" || /not checked|unknown$/.test(cell))).toEqual([]);
+});
+
+/** A request that a table lists, by its row's subject. */
+interface Sent {
+  readonly about: string;
+  readonly request: string;
+  readonly body?: string;
+  /** Returns the expected cell for the response; by default the status, and the id that the handler got. */
+  readonly cell?: (response: HttpResponse) => string;
+}
+
+const jsonType: Field = ["content-type", "application/json"];
+
+async function send(address: Address, { request, body }: Pick<Sent, "request" | "body">): Promise<HttpResponse> {
+  const [httpMethod = "", path = ""] = request.split(" ");
+  const head = { httpMethod, path, header: body === undefined ? [] : [jsonType] };
+  return await exchangeHttp1(address, body === undefined ? head : { ...head, body: Buffer.from(body) });
+}
+
+describe("the gateway's response to a DELETE /orders/{id} request", () => {
+  let gateway: Gateway;
+  let address: Address;
+  let received: bigint | undefined;
+  const routes = (router: ConnectRouter): void => {
+    router.service(OrderService, {
+      deleteOrder: ({ id }) => {
+        received = id;
+        return {};
+      },
+    });
+  };
+
+  beforeAll(async () => {
+    gateway = createTestGateway({ routes });
+    address = await gateway.listen({ host: "127.0.0.1", port: 0 });
+  });
+  afterAll(() => gateway.close());
+
+  const paths = ["/orders/010", "/orders/0x7", "/orders/+7", "/orders/%207", "/orders/null", "/orders/7;x=1"];
+  const morePaths = ["/orders/7/", "//orders/7", "/%6Frders/7", "/orders/7?x=1"];
+  const testCases: readonly Sent[] = [
+    ...[...paths, ...morePaths].map((path) => ({ about: `\`${path}\``, request: `DELETE ${path}` })),
+    { about: "`/orders/%D9%A7` (an Arabic-Indic 7)", request: "DELETE /orders/%D9%A7" },
+    {
+      about: "`/orders/%zz`",
+      request: "DELETE /orders/%zz",
+      cell: (response) =>
+        `${response.httpStatus}, ${typeof JSON.parse(response.body.toString()) === "object" ? "JSON" : "text"}`,
+    },
+    {
+      about: "PUT to `/orders/7`",
+      request: "PUT /orders/7",
+      cell: (response) =>
+        `${response.httpStatus}${response.header.some(([name, value]) => name === "allow" && value === "DELETE") ? ", `Allow`" : ""}`,
+    },
+  ];
+
+  test.each(testCases)('for "$about" is as documented', async ({ about, cell, ...request }) => {
+    received = undefined;
+    const response = await send(address, request);
+    const plain = received === undefined ? `${response.httpStatus}` : `${response.httpStatus} → ${String(received)}`;
+    expect(cell?.(response) ?? plain).toBe(ownCell(about));
+  });
+
+  test("is tested for every documented row", () => {
+    expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[0]?.map(({ about }) => about).toSorted());
+  });
+});
+
+/** Returns the `f_string` that an echoing handler got, as the page writes it. */
+function echoed({ body }: HttpResponse): string {
+  const record: unknown = JSON.parse(body.toString());
+  return /"fString":"([^"]*)"/.exec(JSON.stringify(record))?.[1] ?? "nothing";
+}
+
+const quoted = (response: HttpResponse): string => `\`${echoed(response)}\``;
+const status = ({ httpStatus }: HttpResponse): string => String(httpStatus);
+
+describe("the gateway's response with other HTTP rules", () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startKitchenSink();
+  });
+  afterAll(() => gateway[Symbol.asyncDispose]());
+
+  // oxfmt-ignore
+  const testCases: readonly (Sent & Required<Pick<Sent, "cell">>)[] = [
+    { about: "`/files/1%2F2` to `/files/{path=**}`", request: "GET /v1/files/1%2F2", cell: quoted },
+    { about: "`/shelves/1%2F2/books/3` to `/{name=shelves/*/books/*}`", request: "GET /v1/shelves/1%2F2/books/3",
+      cell: (response) => (echoed(response) === "shelves/1%2F2/books/3" ? "keeps `%2F`" : echoed(response)) },
+    { about: "`/a:b` to `/{name}`, next to `/{name}:close`", request: "GET /v1/verbs/a:b", cell: quoted },
+    { about: "HEAD where GET is", request: "HEAD /v1/query",
+      cell: ({ httpStatus, header }) => (httpStatus === 200 && header.length > 1 ? "as GET" : String(httpStatus)) },
+    { about: "a string that is not UTF-8, in a query", request: "GET /v1/query?fString=%ff", cell: status },
+    { about: "an unknown enum name in a body", request: "POST /v1/sinks", body: '{"fEnum":"X"}', cell: status },
+    { about: "text after the JSON of a body", request: "POST /v1/sinks", body: "{} x", cell: status },
+  ];
+
+  test.each(testCases)('for "$about" is as documented', async ({ about, cell, ...request }) => {
+    expect(cell(await send(gateway.address, request))).toBe(ownCell(about));
+  });
+
+  test("is tested for every documented row", () => {
+    expect(testCases.map(({ about }) => about).toSorted()).toEqual(tables[1]?.map(({ about }) => about).toSorted());
+  });
+});

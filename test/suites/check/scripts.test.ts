@@ -1,0 +1,43 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { projectFolder } from "../../../protoport/testing/src/process/child-program.ts";
+import { projectFiles } from "../../../protoport/testing/src/project-files.ts";
+import { suites } from "../suites.ts";
+
+// Every npm script and suite that a project file names exists.
+
+const read = (file: string): string => readFileSync(join(projectFolder, file), "utf8");
+
+const scripts = Object.keys(JSON.parse(read("package.json")).scripts);
+
+// Without pages about a user's project, which has other scripts.
+const pages = projectFiles().filter((file) => !/package-lock\.json$|^test\/package\/|^docs\/tutorial\.md$/.test(file));
+
+test("every npm script that a project file mentions exists", () => {
+  const unknown = pages.flatMap((file) =>
+    [...read(file).matchAll(/\bnpm run (?:(?:-s|--silent) )?([a-z][\w:-]*)/g)]
+      .filter(([, name = ""]) => !scripts.includes(name))
+      .map(([command]) => `${file}: ${command}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+test("every suite that a project file mentions exists", () => {
+  const names = suites.map(({ name }) => name);
+  const unknown = pages.flatMap((file) =>
+    [...read(file).matchAll(/\bnpm run (?:(?:-s|--silent) )?suite -- ((?:[a-z][\w-]* ?)+)/g)]
+      .filter(([, words = ""]) =>
+        words
+          .trim()
+          .split(" ")
+          .some((name) => !names.includes(name)),
+      )
+      .map(([command]) => `${file}: ${command}`),
+  );
+  expect(unknown).toEqual([]);
+});
+
+test("there are at most 15 npm scripts", () => {
+  expect(scripts.length).toBeLessThanOrEqual(15);
+});
