@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import {
   buildClient,
@@ -9,6 +11,8 @@ import {
   type Step,
   typeScriptStep,
 } from "../../support/clients/generated-client.ts";
+import { createOpenApi } from "../../../gateway/src/openapi/index.ts";
+import { Catalog } from "../../../testing/src/gen/catalog/v1/catalog_pb.ts";
 import { buildLimitMs } from "../../../testing/src/process/build-step.ts";
 import { hasProgram } from "../../../testing/src/process/tools-folder.ts";
 
@@ -48,7 +52,10 @@ describe.runIf(hasProgram("go") && hasProgram("python3"))("a client generator", 
     "oapi-codegen requires the documented option",
     async () => {
       const output = ["-generate", "types,client", "-package", "client", "-o", "oapi-codegen/client/client.go"];
-      const steps: readonly Step[] = [["go", "tool", "oapi-codegen", ...output, "openapi.json"], goBuild];
+      const info = { title: "Catalog", version: "1" };
+      const document = createOpenApi([Catalog], { info, operationIds: "rpc" });
+      writeFileSync(join(folder.folder, "rpc.json"), JSON.stringify(document));
+      const steps: readonly Step[] = [["go", "tool", "oapi-codegen", ...output, "rpc.json"], goBuild];
       const failure = "BatchGetBooksResponse redeclared";
       await expect(buildClient({ tool: "oapi-codegen", steps }, folder)).rejects.toThrow(failure);
     },

@@ -2,16 +2,16 @@ import sys
 from datetime import datetime
 from io import BytesIO
 
-from client.api.catalog import v1_catalog_batch_get_books as batch_get_books
-from client.api.catalog import v1_catalog_create_book as create_book
-from client.api.catalog import v1_catalog_delete_book as delete_book
-from client.api.catalog import v1_catalog_get_book as get_book
-from client.api.catalog import v1_catalog_get_scan as get_scan
-from client.api.catalog import v1_catalog_lend_book as lend_book
-from client.api.catalog import v1_catalog_list_books as list_books
-from client.api.catalog import v1_catalog_put_scan as put_scan
-from client.api.catalog import v1_catalog_update_book as update_book
-from client.api.catalog import v1_catalog_watch_books as watch_books
+from client.api.catalog import v_1_catalog_batch_get_books as batch_get_books
+from client.api.catalog import v_1_catalog_create_book as create_book
+from client.api.catalog import v_1_catalog_delete_book as delete_book
+from client.api.catalog import v_1_catalog_get_book as get_book
+from client.api.catalog import v_1_catalog_get_scan as get_scan
+from client.api.catalog import v_1_catalog_lend_book as lend_book
+from client.api.catalog import v_1_catalog_list_books as list_books
+from client.api.catalog import v_1_catalog_put_scan as put_scan
+from client.api.catalog import v_1_catalog_update_book as update_book
+from client.api.catalog import v_1_catalog_watch_books as watch_books
 from client.client import Client
 from client.models import Book, BookLabels, BookState, V1CatalogLendBookBody, V1CatalogUpdateBookBody
 from client.types import UNSET, File
