@@ -92,7 +92,7 @@ export class PlantClientError extends Error {
 }
 
 /** Returns the advice for a call with an unknown outcome. `isKeyed` is whether the caller knows the deletion's key. */
-function adviceOf(code: string, rpc: Rpc, isKeyed: boolean): string | undefined {
+function adviceOf(code: string, rpc: PlantRpc, isKeyed: boolean): string | undefined {
   const repeatable = "you can repeat the call safely";
   const unrepeatable = "without the same idempotency key a repeated call may return not-found";
   const ofDeletion = `the plant may have been deleted${isKeyed ? `; ${repeatable}` : `, and ${unrepeatable}`}`;
@@ -145,7 +145,7 @@ function checkArguments(id: unknown, idempotencyKey: unknown): void {
     throw new PlantClientError("INVALID_ARGUMENT", "idempotencyKey must be 1 to 128 printable ASCII characters");
 }
 
-function toPlantClientError(error: ServiceError, rpc: Rpc, isKeyed = true): PlantClientError {
+function toPlantClientError(error: ServiceError, rpc: PlantRpc, isKeyed = true): PlantClientError {
   const name = status[error.code] ?? "";
   return new PlantClientError(isCodeName(name) ? name : "UNKNOWN", error.details, error, adviceOf(name, rpc, isKeyed));
 }
@@ -154,10 +154,10 @@ function isCodeName(name: string): name is keyof typeof status {
   return name in status;
 }
 
-type Rpc = keyof typeof PlantServiceService;
+type PlantRpc = keyof typeof PlantServiceService;
 
 /** The paths of the RPCs that delete. Retries of these need an idempotency key. An RPC without a row does not compile. */
-const deletionPaths: Readonly<Record<Rpc, string | undefined>> = {
+const deletionPaths: Readonly<Record<PlantRpc, string | undefined>> = {
   deletePlant: PlantServiceService.deletePlant.path,
 };
 
@@ -165,7 +165,7 @@ const deletionPaths: Readonly<Record<Rpc, string | undefined>> = {
 // `grpc-retry-pushback-ms`. A proxy's ENHANCE_YOUR_CALM becomes RESOURCE_EXHAUSTED without a delay.
 const retryableStatusCodes = ["UNAVAILABLE", "RESOURCE_EXHAUSTED"];
 const backoff = { initialBackoff: "0.1s", maxBackoff: "2s", backoffMultiplier: 2 };
-const retryPolicy = { maxAttempts: 4, ...backoff, retryableStatusCodes };
+const plantRetryPolicy = { maxAttempts: 4, ...backoff, retryableStatusCodes };
 
 // Other methods might not be idempotent.
 const retriedMethods = Object.values(PlantServiceService).map(({ path }) => {
@@ -179,10 +179,10 @@ function openStub({ address, token, credentials: given }: PlantClientOptions): P
   // A2), but still resends a call that the server has certainly not processed (RFC 9113 §8.7).
   const unretried = new Channel(address, security, { "grpc.enable_retries": 0 });
   const client = new PlantServiceClient(address, security, {
-    interceptors: [sendIdempotencyKey, bearer(token)],
+    interceptors: [sendIdempotencyKey, bearerInterceptor(token)],
     callInvocationTransformer: (call) =>
       isDeletion(call.methodDefinition) && hasEmptyKey(call.metadata) ? { ...call, channel: unretried } : call,
-    "grpc.service_config": JSON.stringify({ methodConfig: [{ name: retriedMethods, retryPolicy }] }),
+    "grpc.service_config": JSON.stringify({ methodConfig: [{ name: retriedMethods, retryPolicy: plantRetryPolicy }] }),
   });
   const close = client.close.bind(client);
   client.close = () => {
@@ -218,7 +218,7 @@ const sendIdempotencyKey: Interceptor = (callOptions, nextCall) => {
 };
 
 // Uses an interceptor, because grpc-js refuses call credentials on a connection without TLS, even to the same machine.
-function bearer(token: PlantClientOptions["token"]): Interceptor {
+function bearerInterceptor(token: PlantClientOptions["token"]): Interceptor {
   const credential = credentialsOf(token);
   return (callOptions, nextCall) => {
     const call = nextCall(callOptions);

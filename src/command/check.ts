@@ -3,7 +3,7 @@ import { exitCode, type Command } from "./command.ts";
 import { acceptedSettings, sourcesOf } from "./setting-flags.ts";
 
 /** The `check` command, which checks the configuration for `serve` and everything that `serve` would open. */
-export const checkCommand: Command = {
+export const checkStoreCommand: Command = {
   name: "check",
   summary: "check the settings of serve, their files and the store, without changing anything",
   settings: acceptedSettings,

@@ -1,7 +1,7 @@
 import type { CommandOf } from "@protoport/command-line";
 
 /** A command's environment. The environment is an argument, so that tests can run commands in their own process. */
-export interface Terminal {
+export interface PlantTerminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Calls a function on each SIGHUP, and immediately if the process has already received a SIGHUP. */
   readonly onHangup: (reload: () => void) => void;
@@ -18,7 +18,7 @@ export interface Terminal {
 }
 
 /** A `plantstore` command. */
-export type Command = CommandOf<Terminal>;
+export type Command = CommandOf<PlantTerminal>;
 
 /** The exit codes. 74 and 78 are EX_IOERR and EX_CONFIG in sysexits.h. Shells use 2 for invalid usage. */
 export const exitCode = {

@@ -1,5 +1,5 @@
 import { statSync } from "node:fs";
-import type { Terminal } from "./command.ts";
+import type { PlantTerminal } from "./command.ts";
 
 /** Interval between progress updates, in milliseconds. */
 const progressIntervalMs = 200;
@@ -10,7 +10,7 @@ const progressIntervalMs = 200;
  */
 export function showProgress(
   file: string,
-  { progress }: Pick<Terminal, "progress">,
+  { progress }: Pick<PlantTerminal, "progress">,
 ): (ids: number, bytes: number) => void {
   if (progress === undefined) return () => undefined;
   const bytesTotal = lengthOf(file);

@@ -1,7 +1,7 @@
 import { UsageError } from "@protoport/command-line";
 import { movePlants, openMovableStore, reopenPlants, type StoreCounts } from "../stores/index.ts";
 import { plantLocationOf } from "../server/index.ts";
-import { exitCode, type Command, type Terminal } from "./command.ts";
+import { exitCode, type Command, type PlantTerminal } from "./command.ts";
 import { formatInteger, startClock } from "./import-progress.ts";
 
 /** The `move` command, which moves everything in a store to an empty store. */
@@ -27,14 +27,14 @@ export const moveCommand: Command = {
       terminal.err(`nothing to move: an earlier run has moved ${source.name} to ${target.name}`);
       return exitCode.ok;
     }
-    for (const line of describe(counts)) terminal.out(line);
+    for (const line of describeCounts(counts)) terminal.out(line);
     terminal.err(`moved ${source.name} to ${target.name} in ${elapsed()}`);
     return exitCode.ok;
   },
 };
 
 /** Undoes an interrupted move, for the flag `--reopen` of the command `migrate`. Returns the exit code. */
-export async function reopenStores([from, to]: readonly string[], terminal: Terminal): Promise<number> {
+export async function reopenStores([from, to]: readonly string[], terminal: PlantTerminal): Promise<number> {
   // The source alone must not be reopened, because only the target knows whether the move has finished.
   if (from === undefined || to === undefined)
     throw new UsageError("--reopen requires FROM and TO of the interrupted move");
@@ -45,7 +45,7 @@ export async function reopenStores([from, to]: readonly string[], terminal: Term
 }
 
 async function openStores(from: string, to: string) {
-  const [sourceLocation, targetLocation] = [locationOf("FROM", from), locationOf("TO", to)];
+  const [sourceLocation, targetLocation] = [storeLocationOf("FROM", from), storeLocationOf("TO", to)];
   await using opening = new AsyncDisposableStack();
   const source = opening.use(await openMovableStore(sourceLocation, "source"));
   const target = opening.use(await openMovableStore(targetLocation, "target"));
@@ -53,7 +53,7 @@ async function openStores(from: string, to: string) {
   return { source, target, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-function locationOf(operand: string, url: string): ReturnType<typeof plantLocationOf> {
+function storeLocationOf(operand: string, url: string): ReturnType<typeof plantLocationOf> {
   try {
     return plantLocationOf(url);
   } catch (cause) {
@@ -62,6 +62,6 @@ function locationOf(operand: string, url: string): ReturnType<typeof plantLocati
   }
 }
 
-function describe({ plants, records, keys }: StoreCounts): readonly string[] {
+function describeCounts({ plants, records, keys }: StoreCounts): readonly string[] {
   return [`plants: ${plants}`, `deletion records: ${records}`, `idempotency keys: ${keys}`];
 }

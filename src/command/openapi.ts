@@ -8,7 +8,7 @@ const { variable } = settings.publicUrl;
 const defaultUrl = `http://${defaultText(settings.host)}:${defaultText(settings.port)}`;
 
 /** The `openapi` command, which prints the OpenAPI description for the REST interface. */
-export const openApiCommand: Command = {
+export const openApiOfStoreCommand: Command = {
   name: "openapi",
   summary: "print the OpenAPI 3.1 description of the REST interface",
   flags: {

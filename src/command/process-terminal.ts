@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { addAbortSignal } from "node:stream";
 import { firstStopSignal } from "@protoport/command-line";
-import { exitCode, type Terminal } from "./command.ts";
+import { exitCode, type PlantTerminal } from "./command.ts";
 
 /** Returns the terminal for this process. */
-export function processTerminal(onHangup: Terminal["onHangup"]): Terminal {
+export function processTerminal(onHangup: PlantTerminal["onHangup"]): PlantTerminal {
   const { stdin, stdout, stderr } = process;
   // EPIPE counts as success, as for `plantstore export | head`. Any other error loses output, so the command fails.
   stdout.on("error", ({ code }: NodeJS.ErrnoException) => {

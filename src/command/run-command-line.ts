@@ -1,12 +1,12 @@
 import { type Program, runProgram } from "@protoport/command-line";
 import { explainSystemError } from "@protoport/auth/inputs";
 import { ConfigurationError } from "../server/index.ts";
-import { checkCommand } from "./check.ts";
-import { type Command, exitCode, type Terminal } from "./command.ts";
+import { checkStoreCommand } from "./check.ts";
+import { type Command, exitCode, type PlantTerminal } from "./command.ts";
 import { moveCommand } from "./move.ts";
-import { openApiCommand } from "./openapi.ts";
+import { openApiOfStoreCommand } from "./openapi.ts";
 import { packageVersion } from "./package-version.ts";
-import { serveCommand } from "./serve.ts";
+import { serveStoreCommand } from "./serve.ts";
 import {
   backupCommand,
   deletionsCommand,
@@ -19,8 +19,8 @@ import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from "./toke
 
 /** All commands, in the order in which the help lists them. */
 export const commands: readonly Command[] = [
-  serveCommand,
-  checkCommand,
+  serveStoreCommand,
+  checkStoreCommand,
   tokenCreateCommand,
   tokenListCommand,
   tokenRevokeCommand,
@@ -31,7 +31,7 @@ export const commands: readonly Command[] = [
   restoreCommand,
   migrateCommand,
   moveCommand,
-  openApiCommand,
+  openApiOfStoreCommand,
 ];
 
 /**
@@ -39,11 +39,11 @@ export const commands: readonly Command[] = [
  *
  * Writes results to standard output, and all other lines to standard error.
  */
-export function runCommandLine(words: readonly string[], terminal: Terminal): Promise<number> {
+export function runCommandLine(words: readonly string[], terminal: PlantTerminal): Promise<number> {
   return runProgram(plantstore, words, terminal);
 }
 
-const plantstore: Program<Terminal> = {
+const plantstore: Program<PlantTerminal> = {
   name: "plantstore",
   about: "a plant store over gRPC, gRPC-Web, Connect and REST, on one port.",
   version: packageVersion(),
@@ -64,7 +64,7 @@ const plantstore: Program<Terminal> = {
   },
 };
 
-function reportProblems(problems: readonly string[], terminal: Terminal): number {
+function reportProblems(problems: readonly string[], terminal: PlantTerminal): number {
   terminal.err("plantstore: invalid configuration:");
   for (const problem of problems) terminal.err(`  ${problem}`);
   return exitCode.configuration;

@@ -12,7 +12,7 @@ import {
   type StartOptions,
   trimmedSettings,
 } from "../server/index.ts";
-import { exitCode, type Command, type Terminal } from "./command.ts";
+import { exitCode, type Command, type PlantTerminal } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
 import { followOrders, supervisorStop, workerVariable } from "./worker.ts";
 import { packageVersion } from "./package-version.ts";
@@ -28,7 +28,7 @@ const demoFlags: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** The `serve` command, which serves plants until a signal stops the process. */
-export const serveCommand: Command = {
+export const serveStoreCommand: Command = {
   name: "serve",
   summary: "serve plants until SIGTERM or SIGINT",
   flags: {
@@ -63,7 +63,7 @@ function logTrimmed(trimmed: readonly string[], { logLevel }: Configuration): vo
   openLog(logLevel).warn({ settings: trimmed }, "removed the line break at the end of settings");
 }
 
-function printConfiguration(flags: ParsedFlags, terminal: Terminal): number {
+function printConfiguration(flags: ParsedFlags, terminal: PlantTerminal): number {
   const shownConfiguration = showConfiguration(sourcesOf(flags, terminal.environment));
   const width = Math.max(...shownConfiguration.map(({ variable }) => variable.length));
   for (const { variable, text = "-", source } of shownConfiguration) {
@@ -72,7 +72,7 @@ function printConfiguration(flags: ParsedFlags, terminal: Terminal): number {
   return exitCode.ok;
 }
 
-async function serveDemo(flags: ParsedFlags, terminal: Terminal): Promise<number> {
+async function serveDemo(flags: ParsedFlags, terminal: PlantTerminal): Promise<number> {
   const otherFlags = Object.keys(flags).filter((flag) => !demoFlags.has(flag));
   if (otherFlags.length > 0) throw new UsageError(`--demo cannot be combined with --${otherFlags.join(", --")}`);
   using demo = await prepareDemo(terminal.environment);

@@ -7,7 +7,7 @@ import {
   settingGroups,
   settings,
 } from "../server/index.ts";
-import type { Terminal } from "./command.ts";
+import type { PlantTerminal } from "./command.ts";
 
 const flags: Readonly<Record<string, Flag>> = Object.fromEntries(
   Object.values(settings).flatMap((setting) => {
@@ -21,7 +21,7 @@ export const listedSettings: SettingFlags = {
   flags,
   help: [
     "Settings, by flag or by environment variable, with their defaults:",
-    ...settingGroups.flatMap((group) => ["", `${group.title}:`, ...group.settings.flatMap(describe)]),
+    ...settingGroups.flatMap((group) => ["", `${group.title}:`, ...group.settings.flatMap(describeSetting)]),
   ],
 };
 
@@ -31,7 +31,7 @@ export const acceptedSettings: SettingFlags = {
   help: ['The settings are those of serve; run "plantstore help serve" to list them.'],
 };
 
-function describe(setting: PlantSetting): string[] {
+function describeSetting(setting: PlantSetting): string[] {
   return [`  ${namesOf(setting)}`, `      ${descriptionOf(setting)}`];
 }
 
@@ -47,7 +47,7 @@ export function namesOf(setting: PlantSetting): string {
 }
 
 /** Returns the sources for a command's settings, which are the flags and the environment. */
-export function sourcesOf(parsed: ParsedFlags, environment: Terminal["environment"]): ConfigurationSources {
+export function sourcesOf(parsed: ParsedFlags, environment: PlantTerminal["environment"]): ConfigurationSources {
   const texts = Object.entries(parsed).map(([name, flag]) => [name, textOf(flag)]);
   return { environment, flags: Object.fromEntries(texts) };
 }

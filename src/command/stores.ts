@@ -10,7 +10,7 @@ import {
 import { plantLocationOf, settings } from "../server/index.ts";
 import { type Flag, type ParsedFlags, readFlag, textOf, UsageError } from "@protoport/command-line";
 import { formatted } from "@protoport/command-line/settings";
-import { exitCode, type Command, type Terminal } from "./command.ts";
+import { exitCode, type Command, type PlantTerminal } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 import { formatInteger, showProgress, startClock } from "./import-progress.ts";
 import { reopenStores } from "./move.ts";
@@ -26,7 +26,7 @@ const databaseFlag: Readonly<Record<string, Flag>> = {
 };
 
 /** Returns the location of a command's store. Throws ConfigurationError if no store is configured. */
-function databaseOf(flags: ParsedFlags, { environment }: Terminal): ReturnType<typeof plantLocationOf> {
+function databaseOf(flags: ParsedFlags, { environment }: PlantTerminal): ReturnType<typeof plantLocationOf> {
   return plantLocationOf(textOf(flags["database-url"]) ?? environment[variable], environment[fileVariable]);
 }
 
@@ -118,13 +118,13 @@ export const deletionsCommand: Command = {
 };
 
 // Matches an RFC 3339 time, or a date at midnight UTC. Date.parse would also accept "5" and "tomorrow 12".
-const dateTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
+const dateOrTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d))?$/;
 
 const time = formatted("time", "a duration such as 24h or a time such as 2030-01-31T12:00:00Z", (text) => {
   const agoMs = parseDurationMs(text);
   if (agoMs !== undefined) return new Date(Date.now() - agoMs);
   const since = new Date(text);
-  const isTime = dateTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length));
+  const isTime = dateOrTime.test(text) && !Number.isNaN(since.getTime()) && isDay(text.slice(0, "2030-01-31".length));
   return isTime ? since : undefined;
 });
 
@@ -140,7 +140,7 @@ export const backupCommand: Command = {
   operands: [{ name: "FILE", about: "the copy, which is also a store; must not exist yet" }],
   flags: databaseFlag,
   run: async (flags, [file = ""], terminal) => {
-    const store = fileOf("backup", flags, terminal);
+    const store = copiedFileOf("backup", flags, terminal);
     store.backUp(file);
     terminal.err(`copied ${store.path} to ${file}`);
     return exitCode.ok;
@@ -155,14 +155,18 @@ export const restoreCommand: Command = {
   flags: databaseFlag,
   notes: ["Plants that were deleted after the backup are restored too."],
   run: async (flags, [file = ""], terminal) => {
-    const store = fileOf("restore", flags, terminal);
+    const store = copiedFileOf("restore", flags, terminal);
     store.restore(file);
     terminal.err(`restored ${store.path} from ${file}`);
     return exitCode.ok;
   },
 };
 
-function fileOf(command: string, flags: ParsedFlags, terminal: Terminal): Exclude<ReturnType<typeof copiesOf>, string> {
+function copiedFileOf(
+  command: string,
+  flags: ParsedFlags,
+  terminal: PlantTerminal,
+): Exclude<ReturnType<typeof copiesOf>, string> {
   const copies = copiesOf(databaseOf(flags, terminal));
   if (typeof copies === "string")
     throw new UsageError(`${command} requires a store in a file, such as sqlite:; use ${copies} instead`);

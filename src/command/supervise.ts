@@ -7,7 +7,7 @@ import type { MetricFamily } from "@protoport/telemetry/metrics";
 import { openLog } from "@protoport/telemetry/logs";
 import type { PlantErrorCode } from "../service/index.ts";
 import { type Configuration, ConfigurationError, serveAdmin, type ServerProblems } from "../server/index.ts";
-import { exitCode, type Terminal } from "./command.ts";
+import { exitCode, type PlantTerminal } from "./command.ts";
 import { type WorkerOrder, type WorkerReport, workerVariable } from "./worker.ts";
 
 // Delay before an exited worker is replaced, in milliseconds. Avoids a busy loop if workers cannot start.
@@ -25,7 +25,7 @@ const replaceAfterMs = 500;
  */
 export async function superviseWorkers(
   configuration: Pick<Configuration, "workers" | "adminAddress" | "logLevel">,
-  onHangup: Terminal["onHangup"],
+  onHangup: PlantTerminal["onHangup"],
 ): Promise<number> {
   if (!cluster.isPrimary)
     throw new ConfigurationError(["PLANTSTORE_WORKERS must be 1 in a cluster of Node.js, such as that of pm2 -i"]);

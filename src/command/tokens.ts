@@ -1,7 +1,7 @@
 import { listTokens, revokeToken } from "@protoport/auth";
 import { type Flag, type ParsedFlags, textOf, UsageError } from "@protoport/command-line";
 import { ConfigurationError, issuePlantToken, settings } from "../server/index.ts";
-import { exitCode, type Command, type Terminal } from "./command.ts";
+import { exitCode, type Command, type PlantTerminal } from "./command.ts";
 import { parseDurationMs } from "./duration.ts";
 
 const { variable } = settings.tokenHashesFile;
@@ -10,12 +10,12 @@ const fileFlag: Readonly<Record<string, Flag>> = {
   file: { value: "FILE", about: `the file of token hashes; default ${variable}` },
 };
 
-function configuredFile(flags: ParsedFlags, { environment }: Terminal): string | undefined {
+function configuredFile(flags: ParsedFlags, { environment }: PlantTerminal): string | undefined {
   return (textOf(flags["file"]) ?? environment[variable]) || undefined;
 }
 
 /** Returns the token hash file for a command. Throws ConfigurationError if no file is configured. */
-function fileOf(flags: ParsedFlags, terminal: Terminal): string {
+function fileOf(flags: ParsedFlags, terminal: PlantTerminal): string {
   const file = configuredFile(flags, terminal);
   if (file === undefined) throw new ConfigurationError([`the file is missing; set --file or ${variable}`]);
   return file;

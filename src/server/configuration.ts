@@ -20,7 +20,7 @@ import {
   type PlantSetting,
   socketPathOf,
   variablePrefix,
-  withoutPrefix,
+  variableWithoutPrefix,
 } from "./setting-types.ts";
 import { type Configuration, settings, type SettingValues } from "./settings.ts";
 
@@ -43,7 +43,7 @@ export interface ConfigurationSources {
 export function readConfiguration(sources: ConfigurationSources): Configuration {
   const problems: string[] = [];
   const report: ReportProblem = (at, problem) => void problems.push(`${subjectOf(at)} ${problem}`);
-  const read = mapping<SettingValues>(settings).read(locate(sources, report), report);
+  const read = mapping<SettingValues>(settings).read(locateSetting(sources, report), report);
   const database = read?.database ?? read?.databaseUrlFile;
   const unknown = unknownVariables(sources.environment, settingVariables);
   const allProblems = [...problems, ...settingConflicts({ ...read, database }, sources), ...unknown];
@@ -88,7 +88,7 @@ export function trimmedSettings(sources: ConfigurationSources): readonly string[
 }
 
 /** Returns the settings that are set. Reports values in quotes or white space. */
-function locate(sources: ConfigurationSources, report: ReportProblem): Located {
+function locateSetting(sources: ConfigurationSources, report: ReportProblem): Located {
   const values = new Map<string, Located>();
   for (const [key, setting] of Object.entries(settings)) {
     const { text = "", source } = effectiveText(setting, sources);
@@ -200,8 +200,10 @@ function unknownVariables(
 
 // Compares names without the prefix, so that PLANTSTORE_PORT matches PORT.
 function suggestionText(name: string, known: readonly string[]): string {
-  const nearest = nearestName(withoutPrefix(name), known.map(withoutPrefix));
-  const suggestion = known.find((variable) => withoutPrefix(variable) === nearest || variable === `${name}_FILE`);
+  const nearest = nearestName(variableWithoutPrefix(name), known.map(variableWithoutPrefix));
+  const suggestion = known.find(
+    (variable) => variableWithoutPrefix(variable) === nearest || variable === `${name}_FILE`,
+  );
   return suggestion === undefined ? "" : `, did you mean "${suggestion}"?`;
 }
 

@@ -96,7 +96,7 @@ export function assemblePlantServer(
 ): PlantServer {
   const { store, verifier, drainDelayMs = 0, drainTimeoutMs = drainTimesDefault.timeoutMs } = options;
   const log = options.log ?? silentLog;
-  const readiness = new Readiness({ ...partsOf(store), credentials: verifier ?? {} });
+  const readiness = new Readiness({ ...serverPartsOf(store), credentials: verifier ?? {} });
   const endpoints = endpointsOf(options, readiness);
   const resource = resourceOf(options, endpoints);
   const plants = createPlantGatewayOptions({
@@ -147,7 +147,7 @@ export function assemblePlantServer(
 }
 
 // Returns a store's two readiness components. The check after a crash is separate, because a check is not a problem.
-function partsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
+function serverPartsOf(store: PlantStore): Readonly<Record<"store" | "store-check", ServerPart>> {
   return {
     store: {
       get problem() {

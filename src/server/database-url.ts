@@ -67,10 +67,10 @@ const urlForms: { readonly [Kind in StoreLocation["kind"]]: UrlForm<Extract<Stor
  */
 export function readDatabaseUrl(text: string): ParseResult<StoreLocation> {
   const forms = Object.values(urlForms).map(({ form }) => form);
-  return formOf(text)?.read(text) ?? withProblems(`be ${forms.slice(0, -1).join(", ")} or ${forms.at(-1)}`);
+  return urlFormOf(text)?.read(text) ?? withProblems(`be ${forms.slice(0, -1).join(", ")} or ${forms.at(-1)}`);
 }
 
-function formOf(text: string): (typeof urlForms)[StoreLocation["kind"]] | undefined {
+function urlFormOf(text: string): (typeof urlForms)[StoreLocation["kind"]] | undefined {
   return Object.values(urlForms).find(({ pattern }) => pattern.test(text));
 }
 
@@ -221,7 +221,7 @@ function toResult<Value>(requirement: string, read: () => Value): ParseResult<Va
 
 /** Returns a valid `DATABASE_URL` without user, password and parameters. A parameter may contain the password. */
 export function showDatabaseUrl(text: string): string {
-  return formOf(text)?.show(text) ?? text;
+  return urlFormOf(text)?.show(text) ?? text;
 }
 
 /**

@@ -29,7 +29,7 @@ export function defaultText({ fallback }: PlantSetting): string | undefined {
 export const variablePrefix = "PLANTSTORE_";
 
 /** Returns a variable's name without the {@link variablePrefix}, if any. */
-export function withoutPrefix(variable: string): string {
+export function variableWithoutPrefix(variable: string): string {
   return variable.startsWith(variablePrefix) ? variable.slice(variablePrefix.length) : variable;
 }
 
@@ -38,7 +38,7 @@ export function withoutPrefix(variable: string): string {
  * lists show flags.
  */
 export function flagOf({ variable, secret }: PlantSetting): string | undefined {
-  return secret === "hidden" ? undefined : withoutPrefix(variable).toLowerCase().replaceAll("_", "-");
+  return secret === "hidden" ? undefined : variableWithoutPrefix(variable).toLowerCase().replaceAll("_", "-");
 }
 
 /** Returns words as alternatives for a sentence, such as "a, b or c". */

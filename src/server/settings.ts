@@ -242,9 +242,9 @@ interface SettingGroup {
 }
 
 /** All settings by group, in table order. */
-export const settingGroups: readonly SettingGroup[] = groupsOf(Object.values(settings));
+export const settingGroups: readonly SettingGroup[] = settingGroupsOf(Object.values(settings));
 
-function groupsOf(all: readonly PlantSetting[]): SettingGroup[] {
+function settingGroupsOf(all: readonly PlantSetting[]): SettingGroup[] {
   const starts = all.flatMap(({ title }, index) => (title === undefined && index > 0 ? [] : [index]));
   return starts.map((start, n) => ({
     title: all[start]?.title ?? "Settings",

@@ -85,7 +85,7 @@ export async function startServer(configuration: Configuration, options: StartOp
   const problems = (): ServerProblems => Object.fromEntries(server.readiness.problems());
   const sources = { collect: collectMetrics, problems };
   const admin = opened.use(adminAddress && (await serveAdmin(adminAddress, sources, log)));
-  const address = await listen(server, configuration, certificate);
+  const address = await listenOn(server, configuration, certificate);
   // Omits port 0, because a Unix socket has no port.
   const bindAddress = { ...address, port: address.port || undefined };
   log.info({ pid: process.pid, ...bindAddress, ...describeServing(configuration) }, "listening");
@@ -120,7 +120,7 @@ function openLogs(
   return { log, auditLog: log.child({}, { level }), deletionLog: openReserveLog(level, logDestination) };
 }
 
-async function listen(
+async function listenOn(
   server: PlantServer,
   configuration: Configuration,
   certificate: Certificate | undefined,
@@ -170,13 +170,13 @@ const noCredentials: PlantErrorCode = "ERR_NO_CREDENTIALS";
 const hourMs = 3_600_000;
 
 /**
- * Returns a readable error for a `listen` error. The message names the setting to change. The error's `cause` is the
+ * Returns a readable error for a `listenOn` error. The message names the setting to change. The error's `cause` is the
  * system error ("listen EADDRINUSE: …"). Other errors are returned unchanged.
  */
 export function explainListenError(reason: unknown, { host, port }: Pick<Configuration, "host" | "port">): unknown {
   if (!isListenError(reason)) return reason;
   const path = socketPathOf(host);
-  const text = path === undefined ? problemOfPort(reason, host, port) : problemOfSocket(reason, path);
+  const text = path === undefined ? problemOfPort(reason, host, port) : listenProblemOfSocket(reason, path);
   return new Error(text, { cause: reason });
 }
 
@@ -201,7 +201,7 @@ function problemOfPort({ code, message }: SystemError, host: string, port: numbe
   return `cannot listen on HOST: ${message}`;
 }
 
-function problemOfSocket({ code, message }: SystemError, path: string): string {
+function listenProblemOfSocket({ code, message }: SystemError, path: string): string {
   if (code === "EADDRINUSE") return `cannot listen on HOST: ${path} is in use, or is not a socket`;
   // libuv also reports EACCES for a missing directory.
   if (code === "EACCES")
@@ -218,11 +218,14 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
       case "records-dropped":
         return log.info(fields, "old deletion records dropped");
       case "second-name-found":
-        return log.warn(withCode("ERR_STORE_SECOND_NAME", fields), "the file of the store has a second name");
+        return log.warn(withPlantCode("ERR_STORE_SECOND_NAME", fields), "the file of the store has a second name");
       case "second-name-gone":
         return log.warn(fields, "the file of the store has a single name again");
       case "checkpoints-stalled":
-        return log.warn(withCode("ERR_CHECKPOINTS_STALLED", fields), "the write-ahead log is not copied into the file");
+        return log.warn(
+          withPlantCode("ERR_CHECKPOINTS_STALLED", fields),
+          "the write-ahead log is not copied into the file",
+        );
       case "checkpoints-resumed":
         return log.warn(fields, "the write-ahead log is copied into the file again");
       case "prepared-statements-refused":
@@ -230,12 +233,12 @@ export function logUpkeep(log: Pick<Log, "info" | "warn">): OnUpkeep {
       case "connections-refused":
         return log.warn(fields, "too few database connections; allow five per process");
       default:
-        return log.warn(withCode("ERR_RETENTION_FAILED", fields), "cannot drop old deletion records");
+        return log.warn(withPlantCode("ERR_RETENTION_FAILED", fields), "cannot drop old deletion records");
     }
   };
 }
 
-function withCode(errorCode: PlantErrorCode, fields: object): object {
+function withPlantCode(errorCode: PlantErrorCode, fields: object): object {
   return { errorCode, ...fields };
 }
 

@@ -65,7 +65,7 @@ export function createCredentialErrors({ realm, resourceMetadata, initialScope }
     const errorDescription = error && message;
     const field = formatChallenge({ realm, error, errorDescription, scope: initialScope, resourceMetadata });
     const header = { "www-authenticate": field };
-    return (cause) => refusalError(errorCode, message, Code.Unauthenticated, header, cause);
+    return (cause) => credentialError(errorCode, message, Code.Unauthenticated, header, cause);
   }
   // A request without any bearer credential gets no error code (RFC 6750 §3.1).
   const missingCredential = unauthenticated("ERR_CREDENTIAL_MISSING", "a bearer token is required");
@@ -95,7 +95,7 @@ export function createCredentialErrors({ realm, resourceMetadata, initialScope }
       const field = formatChallenge({ realm, error: "insufficient_scope", errorDescription, scope, resourceMetadata });
       const cause = new CredentialRefusal("insufficient-scope", errorDescription);
       const header = { "www-authenticate": field };
-      return refusalError("ERR_SCOPE_INSUFFICIENT", errorDescription, Code.PermissionDenied, header, cause);
+      return credentialError("ERR_SCOPE_INSUFFICIENT", errorDescription, Code.PermissionDenied, header, cause);
     },
   };
 }
@@ -104,7 +104,7 @@ function verificationUnavailableError(problem: TokenProblem & { readonly kind: "
   const cause = new CredentialRefusal("unavailable", problem.reason);
   // Retry-After in seconds (RFC 9110 §10.2.3).
   const header = { "retry-after": String(problem.retryAfterS) };
-  return refusalError(
+  return credentialError(
     "ERR_VERIFICATION_UNAVAILABLE",
     "the token cannot be verified right now",
     Code.Unavailable,
@@ -113,7 +113,7 @@ function verificationUnavailableError(problem: TokenProblem & { readonly kind: "
   );
 }
 
-function refusalError(
+function credentialError(
   errorCode: AuthErrorCode,
   message: string,
   code: Code,

@@ -35,7 +35,7 @@ export async function fetchText({ url, header, form, signal }: ProviderRequest):
     await body?.cancel();
     return { ...withProblems(`${withoutQuery(url)} responded with status ${httpStatus}`), httpStatus };
   } catch (error) {
-    return withProblems(`cannot fetch ${withoutQuery(url)}: ${describe(error)}`);
+    return withProblems(`cannot fetch ${withoutQuery(url)}: ${describeFailure(error)}`);
   }
 }
 
@@ -63,7 +63,7 @@ export function withoutQuery(url: URL): string {
 }
 
 // undici's message is "fetch failed". The `cause` has the reason, such as ECONNREFUSED or an invalid certificate.
-function describe(error: unknown): string {
+function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
   if (!(cause instanceof Error)) return error.message;

@@ -20,8 +20,8 @@ const rejectedTokensMax = 1_000;
  * stored separately, so that they cannot evict valid ones. Concurrent calls for the same token share one verification.
  */
 export class OutcomeCache<K extends ExpiringOutcome> {
-  readonly #valid = new Generations<K>(validTokensMax);
-  readonly #rejected = new Generations<K>(rejectedTokensMax);
+  readonly #valid = new CacheGenerations<K>(validTokensMax);
+  readonly #rejected = new CacheGenerations<K>(rejectedTokensMax);
   readonly #pending = new Map<string, Promise<TokenOutcome>>();
 
   /** Returns the cached outcome for a token, or `undefined` if no outcome may be used at `nowMs`. */
@@ -54,7 +54,7 @@ export class OutcomeCache<K extends ExpiringOutcome> {
  * generation, and the previous old generation is dropped. A cache hit usually costs one lookup. Evicting from a single
  * map would be slow, because finding the first key skips all deleted entries.
  */
-class Generations<V> {
+class CacheGenerations<V> {
   readonly #limit: number;
   #youngGeneration = new Map<string, V>();
   #oldGeneration = new Map<string, V>();

@@ -10,7 +10,7 @@ const extensionNumber = 57386;
 const scopesNumber = 1;
 
 /** Matches a `scope-token` (RFC 6749 §3.3). */
-const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+const requiredScopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /**
  * Returns the scopes that an RPC's option `protoport.auth.v1.required_scopes` lists, or `[]` if the RPC accepts every
@@ -22,7 +22,7 @@ const scopeToken = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 export function requiredScopesOf({ proto: { options }, parent, name }: DescMethod): readonly string[] | undefined {
   const rules = (options?.$unknown ?? []).filter(({ no }) => no === extensionNumber);
   if (rules.length === 0) return undefined;
-  const scopes = rules.map(readScopes);
+  const scopes = rules.map(readScopesOption);
   if (!scopes.includes(undefined)) return [...new Set(scopes.flatMap((each) => each ?? []))];
   throw withCode(
     new TypeError(
@@ -34,7 +34,7 @@ export function requiredScopesOf({ proto: { options }, parent, name }: DescMetho
 }
 
 /** Reads a `RequiredScopes`. Returns `undefined` for other values and unknown fields, which could restrict the RPC. */
-function readScopes({ wireType, data }: UnknownField): readonly string[] | undefined {
+function readScopesOption({ wireType, data }: UnknownField): readonly string[] | undefined {
   if (wireType !== WireType.LengthDelimited) return undefined;
   const scopes: string[] = [];
   try {
@@ -92,7 +92,7 @@ export function readRequiredScopes(
 
 /** Returns whether a text is a scope that a token can have. */
 export function isScope(text: string): boolean {
-  return scopeToken.test(text);
+  return requiredScopeToken.test(text);
 }
 
 /** Returns the error for a problem in the option `services`. */

@@ -107,11 +107,13 @@ const uncheckedWarning =
   "keep the check in the function that wraps admit: Object.assign(wrapper, { requireChecked: auth.admit.requireChecked })";
 
 function missingDescriptorError(procedure: string): TypeError {
-  return servicesProblem(`the served descriptor of ${nameOf(procedure)} is missing; list all services of the server`);
+  return servicesProblem(
+    `the served descriptor of ${rpcNameOf(procedure)} is missing; list all services of the server`,
+  );
 }
 
 function uncheckedError(procedure: string): TypeError {
-  const problem = `the option required_scopes of ${nameOf(procedure)} is not checked`;
+  const problem = `the option required_scopes of ${rpcNameOf(procedure)} is not checked`;
   const remedy = "set services of createBearerAuth, or return the scopes from requiredScope";
   return withCode(new TypeError(`${problem}: ${remedy}`), "ERR_OPTIONS");
 }
@@ -121,7 +123,7 @@ function isRestricted({ parent }: DescMethod): boolean {
   return parent.methods.some((each) => requiredScopesOf(each) !== undefined);
 }
 
-function nameOf(procedure: string): string {
+function rpcNameOf(procedure: string): string {
   return procedure.slice(1).replace("/", ".");
 }
 

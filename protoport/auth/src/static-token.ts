@@ -12,7 +12,7 @@ export interface StaticToken {
   readonly expiresAtMs: number | undefined;
 }
 
-interface Entry {
+interface StaticEntry {
   readonly principal: Principal;
   readonly expiresAtMs: number;
 }
@@ -54,11 +54,11 @@ export function createStaticTokenVerifier(
   };
 }
 
-function entriesOf(tokens: readonly StaticToken[]): ReadonlyMap<string, Entry> {
+function entriesOf(tokens: readonly StaticToken[]): ReadonlyMap<string, StaticEntry> {
   return new Map(tokens.map((token) => [token.digest, toEntry(token)]));
 }
 
-function toEntry(token: StaticToken): Entry {
+function toEntry(token: StaticToken): StaticEntry {
   return {
     principal: { kind: "principal", subject: token.name, issuer: undefined, scopes: token.scopes },
     expiresAtMs: token.expiresAtMs ?? Number.POSITIVE_INFINITY,

@@ -42,9 +42,9 @@ export async function listTokens(path: string): Promise<ParseResult<readonly Sta
   return text.kind === "problems" ? text : parseTokenHashes(text.value);
 }
 
-type Change = (text: string) => ParseResult<string>;
+type FileChange = (text: string) => ParseResult<string>;
 
-async function editFile(path: string, change: Change): Promise<ParseResult<void>> {
+async function editFile(path: string, change: FileChange): Promise<ParseResult<void>> {
   // If the path is a symbolic link, its target is replaced.
   const target = await realpath(path).catch(() => path);
   // The new file is also the lock: it is created before the old file is read, and then renamed over the old file.
@@ -70,7 +70,7 @@ async function replace(
   target: string,
   replacement: string,
   file: FileHandle,
-  change: Change,
+  change: FileChange,
 ): Promise<ParseResult<void>> {
   await using closing = file;
   // Only a missing file is read as empty, because an unreadable file must not be replaced.

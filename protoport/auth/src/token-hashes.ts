@@ -27,10 +27,10 @@ export function parseTokenHashes(text: string, scopeProblem?: ScopeProblem): Par
     else problems.push(`line ${number}: the ${what} already appears on line ${earlierLine}`);
   }
 
-  for (const [index, lineText] of toLines(text).entries()) {
+  for (const [index, lineText] of splitLines(text).entries()) {
     if (lineText === "" || lineText.startsWith("#")) continue;
     const number = index + 1;
-    const line = parseLine(lineText, scopeProblem);
+    const line = parseTokenLine(lineText, scopeProblem);
     if (line.kind === "problems") {
       problems.push(`line ${number}: ${line.problems.join("; ")}`);
       continue;
@@ -56,12 +56,12 @@ export function removeToken(text: string, name: string): ParseResult<string> {
   return remaining.length === lines.length ? withProblems(`no token is named ${name}`) : parsed(remaining.join("\n"));
 }
 
-function toLines(text: string): readonly string[] {
+function splitLines(text: string): readonly string[] {
   // Trimming also removes the byte order mark with which some editors start a file.
   return text.split("\n").map((line) => line.trim());
 }
 
-function parseLine(text: string, scopeProblem: ScopeProblem | undefined): ParseResult<StaticToken> {
+function parseTokenLine(text: string, scopeProblem: ScopeProblem | undefined): ParseResult<StaticToken> {
   const columns = text.split(/[ \t]+/);
   if (columns.length !== 4)
     return withProblems(`a line must have 4 columns "sha256:<hex> name scopes|- expiry|-", got ${columns.length}`);

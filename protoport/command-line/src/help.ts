@@ -1,7 +1,7 @@
 import type { CommandOf, Flag, Program } from "./command.ts";
 
 /** Maximum number of characters in a help line, so that the line fits a wide terminal. */
-const lineLengthMax = 120;
+const helpLineLengthMax = 120;
 
 /** Returns the lines of a program's `--help`, with one line per command and the exit codes. */
 export function overview<Terminal>({ name, about, commands, exitCodes }: Program<Terminal>): string[] {
@@ -20,9 +20,9 @@ export function overview<Terminal>({ name, about, commands, exitCodes }: Program
 /** Returns the lines of a command's `--help`. */
 export function helpOf<Terminal>(program: string, command: CommandOf<Terminal>): string[] {
   const { operands = [], flags = {}, notes = [], settings } = command;
-  const rows: Row[] = [
-    ...operands.map(({ name, about }): Row => [name, about]),
-    ...Object.entries(flags).map(([name, flag]): Row => [formatFlag(name, flag), flag.about]),
+  const rows: HelpRow[] = [
+    ...operands.map(({ name, about }): HelpRow => [name, about]),
+    ...Object.entries(flags).map(([name, flag]): HelpRow => [formatFlag(name, flag), flag.about]),
   ];
   return [
     usageOf(program, command),
@@ -51,13 +51,13 @@ export function formatFlag(name: string, { value }: Flag): string {
 }
 
 /** A line with two columns. */
-export type Row = readonly [left: string, right: string];
+export type HelpRow = readonly [left: string, right: string];
 
 /** Aligns rows in two columns. Text that is too long for its line continues below, in the same column. */
-export function formatColumns(rows: readonly Row[]): string[] {
+export function formatColumns(rows: readonly HelpRow[]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length)) + 4;
   return rows.flatMap(([left, right]) => {
-    const [first = "", ...others] = wrap(right, lineLengthMax - width);
+    const [first = "", ...others] = wrap(right, helpLineLengthMax - width);
     return [`  ${left}`.padEnd(width) + first, ...others.map((line) => " ".repeat(width) + line)];
   });
 }

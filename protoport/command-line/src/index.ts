@@ -11,7 +11,7 @@ export {
   textsOf,
   UsageError,
 } from "./command.ts";
-export { formatFlag, formatColumns, type Row, usageOf } from "./help.ts";
+export { formatFlag, formatColumns, type HelpRow, usageOf } from "./help.ts";
 export { parseCommand, readFlag, readValue } from "./parse-command.ts";
 export { type CommandOutput, runProgram } from "./program.ts";
 export { firstStopSignal } from "./stop-signals.ts";

@@ -68,11 +68,11 @@ function requireCommand<Terminal>(program: Program<Terminal>, words: readonly st
   const names = program.commands.map(({ name }) => name);
   const subcommands = names.filter((name) => name.startsWith(`${text} `));
   const near = nearestName(words.slice(0, 2).join(" "), names) ?? nearestName(words[0] ?? "", names);
-  const suggestion = subcommands.length > 0 ? subcommands.map(quote).join(" or ") : near && quote(near);
+  const suggestion = subcommands.length > 0 ? subcommands.map(quoteName).join(" or ") : near && quoteName(near);
   throw new UsageError(`unknown command "${text}"${suggestion === undefined ? "" : `, did you mean ${suggestion}?`}`);
 }
 
-function quote(name: string): string {
+function quoteName(name: string): string {
   return JSON.stringify(name);
 }
 

@@ -136,7 +136,7 @@ interface Resource {
 }
 
 /** A resource in one content coding. */
-interface Representation {
+interface PageRepresentation {
   /** A strong ETag (RFC 9110 §8.8.3). Each coding has a different ETag. */
   readonly etag: string;
   readonly header: Readonly<Record<string, string>>;
@@ -175,7 +175,7 @@ export function resourceEndpoint(path: string, open: boolean, create: () => Reso
     const digest = Buffer.from(await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes))).toString("base64url");
     return { header, bytes, tag: digest.slice(0, etagLength) };
   });
-  const represent = async (coding: (typeof codings)[number] | undefined): Promise<Representation> => {
+  const represent = async (coding: (typeof codings)[number] | undefined): Promise<PageRepresentation> => {
     const { header, bytes, tag } = await uncompressed();
     const etag = `"${coding === undefined ? tag : `${tag}-${coding.name}`}"`;
     const varying = { ...header, etag, vary: "accept-encoding" };

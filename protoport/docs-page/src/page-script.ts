@@ -26,10 +26,10 @@ function modulesOf(name: string, written: Set<string>): string[] {
   written.add(name);
   const text = stripTypeScriptTypes(readFileSync(pageFile(`${name}.ts`), "utf8"));
   const imported = [...text.matchAll(imports)].flatMap(([, , path = ""]) => (path.startsWith("./") ? [path] : []));
-  const dependencies = imported.flatMap((path) => modulesOf(nameOf(path), written));
+  const dependencies = imported.flatMap((path) => modulesOf(moduleNameOf(path), written));
   const exported = [...text.matchAll(exports)].map(([, , local]) => local);
   const body = text
-    .replaceAll(imports, (_, names: string, path: string) => `const {${names}} = ${variableOf(nameOf(path))};`)
+    .replaceAll(imports, (_, names: string, path: string) => `const {${names}} = ${variableOf(moduleNameOf(path))};`)
     .replaceAll(exports, "$1$2");
   // A module without exports is the entry module, which is not wrapped, so that it may use top-level await.
   if (exported.length === 0) return [...dependencies, body];
@@ -39,7 +39,7 @@ function modulesOf(name: string, written: Set<string>): string[] {
 const imports = /^import \{([^}]*)\} from "([^"]+)";$/gm;
 const exports = /export ((?:async )?function\*? |const )(\w+)/g;
 
-function nameOf(path: string): string {
+function moduleNameOf(path: string): string {
   return path.replace(/^\.\//, "").replace(/\.js$/, "");
 }
 

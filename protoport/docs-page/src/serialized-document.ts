@@ -22,20 +22,20 @@ const charactersPerStep = 256 * 1024;
 export async function serializeDocument(document: string | object): Promise<SerializedDocument> {
   if (typeof document === "object") {
     return {
-      json: await runInTurns(encode(jsonPieces(document))),
-      yaml: () => runInTurns(encode(yamlPieces(document))),
+      json: await runInTurns(encodePieces(jsonPieces(document))),
+      yaml: () => runInTurns(encodePieces(yamlPieces(document))),
       origins: originsOf(document),
     };
   }
   const value = parseWithDigits(document);
   return {
     json: new TextEncoder().encode(document),
-    yaml: () => runInTurns(encode(yamlPieces(value))),
+    yaml: () => runInTurns(encodePieces(yamlPieces(value))),
     origins: originsOf(value),
   };
 }
 
-function* encode(pieces: Iterable<string>): Generator<void, Uint8Array<ArrayBuffer>> {
+function* encodePieces(pieces: Iterable<string>): Generator<void, Uint8Array<ArrayBuffer>> {
   const encoded: Uint8Array[] = [];
   let bytes = 0;
   let text = "";
@@ -88,33 +88,33 @@ export function* yamlPieces(value: unknown): Generator<string> {
 
 /** Yields a value as YAML. For the first `levels` nested levels, each object member is a separate piece. */
 function* memberPieces(value: unknown, indent: string, levels: number): Generator<string> {
-  const members = levels === 0 ? [] : membersOf(value);
-  if (members.length === 0) yield blockOf(value, indent);
+  const members = levels === 0 ? [] : jsonMembersOf(value);
+  if (members.length === 0) yield yamlBlockOf(value, indent);
   for (const [key, each] of members) {
-    yield `\n${indent}${scalarOf(key)}:`;
+    yield `\n${indent}${yamlScalarOf(key)}:`;
     yield* memberPieces(each, `${indent}  `, levels - 1);
   }
 }
 
 /** Returns an object's members as `JSON.stringify` would write them. Other values have no members. */
-function membersOf(value: unknown): readonly (readonly [string, unknown])[] {
+function jsonMembersOf(value: unknown): readonly (readonly [string, unknown])[] {
   if (typeof value !== "object" || value === null || Array.isArray(value) || value instanceof Digits) return [];
   return Object.entries(value).filter(([, each]) => each !== undefined);
 }
 
 /** Writes the value after "key:" or "-". A non-empty object or array starts on the next line. */
-function blockOf(value: unknown, indent: string): string {
+function yamlBlockOf(value: unknown, indent: string): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return " []";
     // As in JSON, an undefined item is null.
-    return value.map((item) => `\n${indent}-${toListItem(blockOf(item ?? null, `${indent}  `), indent)}`).join("");
+    return value.map((item) => `\n${indent}-${toListItem(yamlBlockOf(item ?? null, `${indent}  `), indent)}`).join("");
   }
   if (value instanceof Digits) return ` ${value.text}`;
-  if (typeof value === "string") return ` ${scalarOf(value)}`;
+  if (typeof value === "string") return ` ${yamlScalarOf(value)}`;
   if (typeof value !== "object" || value === null) return ` ${String(value)}`;
-  const members = membersOf(value);
+  const members = jsonMembersOf(value);
   if (members.length === 0) return " {}";
-  return members.map(([key, each]) => `\n${indent}${scalarOf(key)}:${blockOf(each, `${indent}  `)}`).join("");
+  return members.map(([key, each]) => `\n${indent}${yamlScalarOf(key)}:${yamlBlockOf(each, `${indent}  `)}`).join("");
 }
 
 /** Removes the line break between an item's "-" and the item's first line. */
@@ -122,15 +122,15 @@ function toListItem(block: string, indent: string): string {
   return block.replace(`\n${indent}  `, " ");
 }
 
-function scalarOf(text: string): string {
-  return plainScalar.test(text) && !words.test(text) ? text : JSON.stringify(text);
+function yamlScalarOf(text: string): string {
+  return plainScalar.test(text) && !yamlWords.test(text) ? text : JSON.stringify(text);
 }
 
 // Strings that need no quotes. They start with a letter, "$" or "_", so they are not numbers, dates or YAML indicators.
 // ": " and " #" cannot occur.
 const plainScalar = /^[A-Za-z_$](?:[\w.$/-]| (?=[\w$]))*$/;
 // Matches words that some YAML versions read as a boolean or null.
-const words = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
+const yamlWords = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
 
 /**
  * Number of nested levels in which each object member is a separate piece. In an OpenAPI document, a piece is then one

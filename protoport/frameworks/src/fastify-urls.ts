@@ -12,17 +12,17 @@ export interface PluginPrefixes {
  */
 export function fastifyUrlsOf({ path, template }: GatewayRoute, prefixes: PluginPrefixes): readonly string[] {
   const { ofFastify, ofGateway } = prefixes;
-  if (template === undefined) return [toUrl(literalsOf(path.slice(ofFastify.length)))];
+  if (template === undefined) return [toFastifyUrl(literalsOf(path.slice(ofFastify.length)))];
   const before = literalsOf(ofGateway);
   const segments = template.segments.map(toSent);
   const verb = template.verb && encodeURIComponent(template.verb);
   const wildcardAt = segments.findIndex(({ kind }) => kind === "**");
-  if (wildcardAt < 0) return [toUrl([...before, ...segments], verb)];
+  if (wildcardAt < 0) return [toFastifyUrl([...before, ...segments], verb)];
   const beforeWildcard = [...before, ...segments.slice(0, wildcardAt)];
-  const url = `${toUrl(beforeWildcard)}/*`;
+  const url = `${toFastifyUrl(beforeWildcard)}/*`;
   // A wildcard at the end of a template also matches no segments, so that `/v1/files/**` matches `/v1/files`.
   const isLast = wildcardAt === segments.length - 1 && beforeWildcard.length > 0;
-  return isLast ? [url, toUrl(beforeWildcard, verb)] : [url];
+  return isLast ? [url, toFastifyUrl(beforeWildcard, verb)] : [url];
 }
 
 /** Returns a segment with percent-encoded text, as sent by clients. Colons are encoded, except before the verb. */
@@ -37,13 +37,13 @@ function literalsOf(path: string): TemplateSegment[] {
     .map((text) => ({ kind: "literal", text }));
 }
 
-function toUrl(segments: readonly TemplateSegment[], verb?: string): string {
+function toFastifyUrl(segments: readonly TemplateSegment[], verb?: string): string {
   return segments
-    .map((segment, at) => `/${printSegment(segment, `p${at}`, at === segments.length - 1 ? verb : undefined)}`)
+    .map((segment, at) => `/${printFastifySegment(segment, `p${at}`, at === segments.length - 1 ? verb : undefined)}`)
     .join("");
 }
 
-function printSegment(segment: TemplateSegment, parameter: string, verb: string | undefined): string {
+function printFastifySegment(segment: TemplateSegment, parameter: string, verb: string | undefined): string {
   const suffix = verb === undefined ? "" : `:${verb}`;
   if (segment.kind === "literal" && isPlain(segment.text + suffix)) return escapeColons(segment.text + suffix);
   // Literals with other characters become parameters, because Fastify would decode or interpret these characters.

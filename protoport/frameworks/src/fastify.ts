@@ -68,8 +68,8 @@ function sharersOf(app: FastifyLike, url: string): Sharer[] {
 }
 
 /** The HTTP methods that Fastify 4 and 5 support. */
-const commonMethods = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
-type HttpMethod = (typeof commonMethods)[number];
+const fastifyMethods = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"] as const;
+type HttpMethod = (typeof fastifyMethods)[number];
 
 /**
  * A Fastify plugin that serves Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin is
@@ -104,7 +104,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
     mount.close();
     done();
   });
-  const { supportedMethods = commonMethods } = app;
+  const { supportedMethods = fastifyMethods } = app;
   const warn = (message: string): void => (isSilent ? process.emitWarning(message) : app.log.warn(message));
   for (const [url, methods] of methodsByUrl(mount.routes, prefixes, warn)) {
     const sharing = sharersOf(app, url);

@@ -70,7 +70,7 @@ export function ipOf(request: object): string | undefined {
   return typeof ip === "string" ? ip : undefined;
 }
 
-type Response = Parameters<NodeHandler>[1];
+type MountedResponse = Parameters<NodeHandler>[1];
 
 /** 10 s give unary calls time to complete, and end before Kubernetes kills the process after 30 seconds. */
 const closeTimeoutMsDefault = 10_000;
@@ -81,7 +81,7 @@ const statusMsMax = 1_000;
 /** Ends the calls of a mounted gateway when its application closes. */
 export class CallCloser {
   readonly #closing = new AbortController();
-  readonly #open = new Set<Response>();
+  readonly #open = new Set<MountedResponse>();
   readonly #sockets = new WeakMap<object, Socket>();
   #isClosing = false;
   /** Called when no call is open. */

@@ -90,17 +90,17 @@ export function enhancersOf(
 ): Enhancer[] {
   const key = metadataKeys[kind];
   const declared = providers.flatMap(({ type, instance, methods }) => [
-    ...listIn(type, key).map((item) => describe(item, `of ${nameOf(type)}`)),
+    ...listIn(type, key).map((item) => describeEnhancer(item, `of ${classNameOf(type)}`)),
     ...methods.flatMap((method) => {
       const items = listIn(Reflect.get(instance, method), key);
       const pipes = kind === "Pipes" ? parameterPipes(type, method) : [];
-      return [...items, ...pipes].map((item) => describe(item, `of ${nameOf(type)}.${method}`));
+      return [...items, ...pipes].map((item) => describeEnhancer(item, `of ${classNameOf(type)}.${method}`));
     }),
   ]);
-  const forAll = globalsOf(config, `getGlobal${kind}`).map((item) => describe(item, "(global)"));
+  const forAll = globalsOf(config, `getGlobal${kind}`).map((item) => describeEnhancer(item, "(global)"));
   // Nest has not created request-scoped enhancers yet. `metatype` is the class or factory.
   const forRequests = globalsOf(config, `getGlobalRequest${kind}`).map((wrapper) =>
-    describe(Reflect.get(wrapper, "metatype"), "(global)", true),
+    describeEnhancer(Reflect.get(wrapper, "metatype"), "(global)", true),
   );
   return [...declared, ...forAll, ...forRequests];
 }
@@ -122,17 +122,17 @@ function listIn(target: object, key: string): readonly unknown[] {
   return items ?? [];
 }
 
-function describe(declared: unknown, place: string, isScoped = false): Enhancer {
+function describeEnhancer(declared: unknown, place: string, isScoped = false): Enhancer {
   const type: unknown = typeof declared === "object" && declared !== null ? declared.constructor : declared;
-  return { declared, isScoped, label: `${nameOf(type)} ${place}` };
+  return { declared, isScoped, label: `${classNameOf(type)} ${place}` };
 }
 
-function nameOf(type: unknown): string {
+function classNameOf(type: unknown): string {
   return (typeof type === "function" && type.name) || "an unnamed class";
 }
 
 /** The codes for Nest's exceptions, by their HTTP status. */
-const codes: Readonly<Record<number, Code>> = {
+const codeOfNestStatus: Readonly<Record<number, Code>> = {
   400: Code.InvalidArgument,
   401: Code.Unauthenticated,
   403: Code.PermissionDenied,
@@ -145,9 +145,9 @@ const codes: Readonly<Record<number, Code>> = {
   503: Code.Unavailable,
 };
 
-/** Returns the error for a Nest `HttpException` with a status in `codes`, and `undefined` for any other error. */
+/** Returns the error for a Nest `HttpException` with a status in `codeOfNestStatus`, and `undefined` for any other error. */
 export function fromHttpException(error: unknown): ConnectError | undefined {
   if (!(error instanceof Error) || !("getStatus" in error) || typeof error.getStatus !== "function") return undefined;
-  const code = codes[Number(error.getStatus())];
+  const code = codeOfNestStatus[Number(error.getStatus())];
   return code === undefined ? undefined : new ConnectError(error.message, code, undefined, undefined, error);
 }

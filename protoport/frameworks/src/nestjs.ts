@@ -134,7 +134,7 @@ export class ConnectGateway {
     const kinds = ["Pipes", "Interceptors", "Filters"] as const;
     const others = kinds.flatMap((kind) => enhancersOf(kind, configuration, providers));
     if (others.length === 0) return;
-    process.emitWarning(`Nest runs no pipes, interceptors or exception filters for RPCs: ${labelsOf(others)}`);
+    process.emitWarning(`Nest runs no pipes, interceptors or exception filters for RPCs: ${enhancerLabelsOf(others)}`);
   }
 
   /** Called by Nest before it closes the server. */
@@ -143,7 +143,7 @@ export class ConnectGateway {
   }
 }
 
-function labelsOf(enhancers: readonly Enhancer[]): string {
+function enhancerLabelsOf(enhancers: readonly Enhancer[]): string {
   return enhancers.map(({ label }) => label).join(", ");
 }
 
@@ -210,7 +210,7 @@ function createGuardedMount(options: ExpressConnectOptions, checks: ReadonlyMap<
   };
   const { requireChecked } = options.admit ?? {};
   const mount = createMount<Parameters<NodeHandler>[0]>({
-    toError: toConnectError,
+    toError: nestErrorToConnect,
     ...options,
     admit: Object.assign(admit, { requireChecked }),
   });
@@ -223,7 +223,7 @@ function createGuardedMount(options: ExpressConnectOptions, checks: ReadonlyMap<
   };
 }
 
-function toConnectError(thrown: unknown): ConnectError {
+function nestErrorToConnect(thrown: unknown): ConnectError {
   return fromHttpException(thrown) ?? toErrorDefault(thrown);
 }
 

@@ -76,7 +76,7 @@ export interface CurrentNodeServer extends CurrentServer {
   handlerOptions: NodeHandlerOptions;
 }
 
-interface RequestHead {
+interface HandlerRequestHead {
   readonly common: CommonHeaderFields;
   /** The target in origin form. */
   readonly url: string;
@@ -87,7 +87,7 @@ interface RequestHead {
 }
 
 /** Checks a request's head, and finds its route. */
-function readHead({ routes, limits }: Server, request: IncomingMessage | Http2ServerRequest): RequestHead {
+function readHead({ routes, limits }: Server, request: IncomingMessage | Http2ServerRequest): HandlerRequestHead {
   const originalUrl = request.url ?? "";
   const common = new CommonHeaderFields(request.rawHeaders);
   const urlOrProblem = isAmbiguous(originalUrl)

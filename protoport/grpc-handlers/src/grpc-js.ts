@@ -10,9 +10,9 @@ import type {
 import { registerForwarder } from "@protoport/gateway/forward";
 import { type OptionNames, refuseUnknownOptions } from "@protoport/gateway/options";
 import { type AnyHandler, findConverter, findEncode, HandlerForwarder, type MessageTypes } from "./calls/index.ts";
-import { type DescriptorSource, findMethod, findService, findServices } from "./descriptors/index.ts";
+import { type HandlerDescriptors, findMethod, findService, findServices } from "./descriptors/index.ts";
 
-export { readServices, type DescriptorSource } from "./descriptors/index.ts";
+export { readServices, type HandlerDescriptors } from "./descriptors/index.ts";
 
 /** Options for {@link addGrpcJsService}. */
 export interface GrpcJsOptions {
@@ -21,7 +21,7 @@ export interface GrpcJsOptions {
    * proto-loader's descriptors lack comments, `json_name`, the custom options of services, messages, fields and enums,
    * and presence in proto2 and editions. The gateway's options `visibility` and `validation` require `descriptors`.
    */
-  readonly descriptors?: DescriptorSource;
+  readonly descriptors?: HandlerDescriptors;
   /** Interceptors for grpc-js's server, in the order that its `Server` option has. */
   readonly interceptors?: readonly ServerInterceptor[];
   /**

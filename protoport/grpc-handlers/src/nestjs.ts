@@ -15,7 +15,7 @@ import {
 
 export type { MountableApplication } from "@protoport/frameworks/nest-mount";
 export type { GrpcServer } from "./nestjs/index.ts";
-export { readServices, type DescriptorSource } from "./grpc-js.ts";
+export { readServices, type HandlerDescriptors } from "./grpc-js.ts";
 
 /** Options for {@link createGatewayStrategy}. */
 export interface GatewayStrategyOptions extends GrpcJsOptions {

@@ -6,7 +6,7 @@ import { addGrpcJsService, type GrpcJsOptions } from "./grpc-js.ts";
 import { type GenericDefinition, type NiceHandler, toGrpcJsDefinition, toGrpcJsHandler } from "./nice-grpc/index.ts";
 
 export type { GenericDefinition } from "./nice-grpc/index.ts";
-export { readServices, type DescriptorSource } from "./grpc-js.ts";
+export { readServices, type HandlerDescriptors } from "./grpc-js.ts";
 
 /**
  * Registers handlers written for nice-grpc, instead of `server.add(definition, implementation)`. The handlers are

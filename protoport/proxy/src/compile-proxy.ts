@@ -167,7 +167,7 @@ interface HeldTools {
 }
 
 /** Returns the RPCs that a function registers. */
-export function methodsOf(routes: GatewayOptions["routes"] | undefined): readonly DescMethod[] {
+export function routedMethodsOf(routes: GatewayOptions["routes"] | undefined): readonly DescMethod[] {
   if (routes === undefined) return [];
   const router = createConnectRouter();
   refusePromise<unknown>(routes(router), "routes must register the services synchronously");

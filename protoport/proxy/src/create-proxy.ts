@@ -17,7 +17,7 @@ import {
   withDefaultLimits,
 } from "@protoport/gateway/options";
 import { noBytes } from "@protoport/gateway/exchange";
-import { compileProxy, methodsOf } from "./compile-proxy.ts";
+import { compileProxy, routedMethodsOf } from "./compile-proxy.ts";
 import {
   type DescriptorReload,
   guardObserver,
@@ -166,7 +166,7 @@ type AcceptServices = (
  * with the error of a {@link DescriptorSource}, or with a TypeError for an invalid option
  */
 export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
-  const generations = new Generations(open);
+  const generations = new Generations(openProxy);
   const { server, opened } = await generations.apply(given);
   const served: CurrentNodeServer = { server, handlerOptions: opened.options };
   const gateway = assembleGateway(served);
@@ -229,7 +229,7 @@ const proxyLimits = {
 };
 
 /** Opens the parts for options, without a read or a connection. Throws as {@link createProxy} rejects. */
-function open(given: ProxyOptions, noteUnknownPath: (path: string) => void): OpenedOptions {
+function openProxy(given: ProxyOptions, noteUnknownPath: (path: string) => void): OpenedOptions {
   const options = { ...given, limits: withDefaultLimits(given.limits, proxyLimits) };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   refuseUntrustedRules(options);
@@ -238,7 +238,7 @@ function open(given: ProxyOptions, noteUnknownPath: (path: string) => void): Ope
   const observe = guardObserver(options.onUpstreamCall, report);
   const call = { ...options, observe, binaryOptions: { ...options.binaryOptions, codegen: options.codegen ?? true } };
   const owners = new ServiceOwners(options.upstreams);
-  const localMethods = methodsOf(options.routes);
+  const localMethods = routedMethodsOf(options.routes);
   const upstreams: ProxiedUpstream[] = [];
   try {
     for (const [at, upstream] of options.upstreams.entries())

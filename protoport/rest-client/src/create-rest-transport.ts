@@ -162,7 +162,7 @@ class RestTransport implements Transport {
     desc: DescMethodUnary<I, O>,
     signal: AbortSignal | undefined,
     timeoutMs: number | undefined,
-    header: HeadersInit | undefined,
+    header: TransportHeaders | undefined,
     input: MessageInitShape<I>,
     contextValues?: ContextValues,
   ): Promise<UnaryResponse<I, O>> {
@@ -196,7 +196,7 @@ class RestTransport implements Transport {
     desc: DescMethodStreaming<I, O>,
     signal: AbortSignal | undefined,
     timeoutMs: number | undefined,
-    header: HeadersInit | undefined,
+    header: TransportHeaders | undefined,
     input: AsyncIterable<MessageInitShape<I>>,
     contextValues?: ContextValues,
   ): Promise<StreamResponse<I, O>> {
@@ -234,13 +234,13 @@ class RestTransport implements Transport {
     return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, timerMsMax);
   }
 
-  #interception(signal: AbortSignal | undefined, timeoutMs: number | undefined): Interception {
+  #interception(signal: AbortSignal | undefined, timeoutMs: number | undefined): RestInterception {
     const interceptors = this.#interceptors;
     return { interceptors, ...(signal && { signal }), ...(timeoutMs !== undefined && { timeoutMs }) };
   }
 
   /** Returns the request for interceptors, without messages. */
-  #request({ desc, rule }: RestMethod, header: HeadersInit | undefined, contextValues: ContextValues | undefined) {
+  #request({ desc, rule }: RestMethod, header: TransportHeaders | undefined, contextValues: ContextValues | undefined) {
     return {
       service: desc.parent,
       requestMethod: rule?.httpMethod ?? "POST",
@@ -251,8 +251,8 @@ class RestTransport implements Transport {
   }
 }
 
-type HeadersInit = ConstructorParameters<typeof Headers>[0];
-type Interception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "signal" | "timeoutMs">;
+type TransportHeaders = ConstructorParameters<typeof Headers>[0];
+type RestInterception = Pick<Parameters<typeof runUnaryCall>[0], "interceptors" | "signal" | "timeoutMs">;
 
 /** Returns the normalized URL without a trailing slash. */
 function readBaseUrl(text: string): string {

@@ -11,7 +11,7 @@ import {
 } from "@protoport/gateway/messages";
 import { type FieldPath, findProtoField, isHttpBodyType, isMediaType } from "@protoport/gateway/rest";
 import { RefusalError, refuseUnwritable } from "./refusal.ts";
-import type { RestRule } from "./rest-rule.ts";
+import type { RestClientRule } from "./rest-rule.ts";
 
 /** A request body. */
 export interface EncodedBody {
@@ -28,13 +28,13 @@ export interface EncodedBody {
 export type BodyWriter = (message: Message) => EncodedBody | undefined;
 
 /** Creates the writer for a rule's bodies: JSON without the path fields, or the bytes in a google.api.HttpBody. */
-export function createBodyWriter({ method, pattern, variables }: RestRule, style: JsonStyle): BodyWriter {
+export function createBodyWriter({ method, pattern, variables }: RestClientRule, style: JsonStyle): BodyWriter {
   const { input } = method;
   const { body } = pattern;
   const forms = createMessageForms(style);
   if (body === "") return () => undefined;
   if (body === "*") {
-    if (isHttpBodyType(input)) return (message) => toRawBody(input.typeName, message);
+    if (isHttpBodyType(input)) return (message) => encodeRawBody(input.typeName, message);
     return (message) => {
       const withoutPathFields = variables.reduce((left, { path }) => withoutField(left, path), message);
       return toJsonBody(refuseUnwritable("", () => forms.writerOf(input).toJson(withoutPathFields)));
@@ -42,7 +42,7 @@ export function createBodyWriter({ method, pattern, variables }: RestRule, style
   }
   const field = findProtoField(input, body);
   if (field === undefined) throw new TypeError(`body "${body}" is not a field of ${input.typeName}`);
-  if (isHttpBodyType(field.message)) return (message) => toRawBody(body, loadField(asFieldValues(message), field));
+  if (isHttpBodyType(field.message)) return (message) => encodeRawBody(body, loadField(asFieldValues(message), field));
   const toJson = createFieldForm(field, forms);
   const variablesInField = variables.filter(({ path }) => path[0] === field);
   return (message) => {
@@ -69,7 +69,7 @@ function toJsonBody(value: JsonValue): EncodedBody {
   return { contentType: "application/json", bytes: toUtf8(json) };
 }
 
-function toRawBody(name: string, body: unknown): EncodedBody {
+function encodeRawBody(name: string, body: unknown): EncodedBody {
   if (!isMessage(body)) throw new RefusalError(`${name}: must be set, because it is the raw body of the request`);
   const { contentType, data, extensions } = asFieldValues(body);
   if (!(data instanceof Uint8Array)) throw new RefusalError(`${name}.data: must be a Uint8Array`);

@@ -9,7 +9,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { asFieldValues, type FieldValues, loadField } from "@protoport/gateway/messages";
 import { leafOf, printTemplateLiteral, type TemplateSegment } from "@protoport/gateway/rest";
 import { RefusalError } from "./refusal.ts";
-import type { RestRule, RuleVariable } from "./rest-rule.ts";
+import type { RestClientRule, RuleVariable } from "./rest-rule.ts";
 import { escapeUrlValue, type UrlValues } from "./url-values.ts";
 
 /**
@@ -17,7 +17,7 @@ import { escapeUrlValue, type UrlValues } from "./url-values.ts";
  *
  * @throws RefusalError that names a variable if its value cannot be in a path
  */
-export function writePath(rule: RestRule, message: Message, texts: UrlValues): string {
+export function writePath(rule: RestClientRule, message: Message, texts: UrlValues): string {
   const { segments, verb } = rule.template;
   const values = rule.variables.map((variable) => variableText(variable, message, texts));
   const parts: string[] = [];
@@ -70,7 +70,7 @@ function expandVariable(
     throw new RefusalError(`${name}: must not contain the path segment "${invalidPiece}"`);
   const segments = isMultiSegment ? pieces : [text];
   if (!fits(segments, template))
-    throw new RefusalError(`${name}: does not match "${template.map(printSegment).join("/")}"`);
+    throw new RefusalError(`${name}: does not match "${template.map(printPathSegment).join("/")}"`);
   const literals = literalsAt(segments.length, template);
   return segments.map((segment, at) =>
     literals.has(at) ? printTemplateLiteral(segment) : escapeUrlValue(name, segment),
@@ -95,13 +95,13 @@ function literalsAt(length: number, template: readonly TemplateSegment[]): Reado
   return literals;
 }
 
-function printSegment(segment: TemplateSegment): string {
+function printPathSegment(segment: TemplateSegment): string {
   return segment.kind === "literal" ? segment.text : segment.kind;
 }
 
 // A server that follows google/api/http.proto must match the path with `rule` and `values`. Some servers decode
 // slashes, colons or both before splitting the path. The decoded path must match the same rule and values, or no rule.
-function requireUnambiguous(rule: RestRule, path: string, values: readonly string[]): void {
+function requireUnambiguous(rule: RestClientRule, path: string, values: readonly string[]): void {
   const withSlashes = path.replaceAll("%2F", "/");
   const withColons = path.replaceAll("%3A", ":");
   const withSlashesAndColons = withSlashes.replaceAll("%3A", ":");

@@ -59,7 +59,7 @@ function parametersOf(
 
 /** Returns the parameter name for a field. @throws RefusalError if all names of the field are ambiguous */
 function parameterName(prefix: string, field: DescField, { useProtoFieldName }: QueryStyle): string {
-  const { json, proto } = namesOf(field);
+  const { json, proto } = parameterNamesOf(field);
   const name = useProtoFieldName ? (proto ?? json) : (json ?? proto);
   if (name === undefined)
     throw new RefusalError(`${prefix}${field.name}: each of its names is ambiguous with another field`);
@@ -68,7 +68,7 @@ function parameterName(prefix: string, field: DescField, { useProtoFieldName }: 
 
 // Returns the names that every server resolves to this field. Servers split names at dots, and some treat brackets as a
 // map key. A name that is the JSON name or proto name of another field is excluded.
-const namesOf = memoize((field: DescField) => {
+const parameterNamesOf = memoize((field: DescField) => {
   const otherFields = field.parent.fields.filter((other) => other !== field);
   const [json, proto] = [field.jsonName, field.name].map((name) => {
     const isUnambiguous =
@@ -87,7 +87,7 @@ function messageParameters(
 ): readonly string[] {
   const child = loadField(asFieldValues(message), field);
   if (field.fieldKind !== "message" || hasCustomJsonRepresentation(field.message) || !isMessage(child)) {
-    throw new RefusalError(`${name}: ${kindOf(field)} cannot be sent in a query`);
+    throw new RefusalError(`${name}: ${fieldKindOf(field)} cannot be sent in a query`);
   }
   const parameters = parametersOf(field.message, child, below, `${name}.`, style);
   if (parameters.length === 0 && below === undefined)
@@ -95,7 +95,7 @@ function messageParameters(
   return parameters;
 }
 
-function kindOf(field: DescField): string {
+function fieldKindOf(field: DescField): string {
   if (field.fieldKind === "map") return "maps";
   return field.fieldKind === "list" ? "repeated messages" : (field.message?.typeName ?? "messages");
 }

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { concatBytes } from "@protoport/gateway/exchange";
 import type { EncodedBody } from "./request-body.ts";
 import { isRawBody, type RestMethod } from "./rest-method.ts";
-import type { RestRule } from "./rest-rule.ts";
+import type { RestClientRule } from "./rest-rule.ts";
 
 // Maximum number of bytes in a request stream from a web page, which is collected before sending. Firefox and Safari
 // cannot stream a request, and Chrome cannot over HTTP/1.1.
@@ -26,7 +26,7 @@ export async function openInput(input: AsyncIterable<Message>): Promise<OpenedIn
  * Returns the only message of a request stream. @throws ConnectError `InvalidArgument` if the stream does not contain
  * exactly one message
  */
-export async function onlyMessage(input: AsyncIterable<Message>): Promise<Message> {
+export async function onlyInput(input: AsyncIterable<Message>): Promise<Message> {
   const { first, rest } = await openInput(input);
   if (first === undefined) throw new ConnectError("the request message is missing", Code.InvalidArgument);
   const { done } = await rest.next();
@@ -50,13 +50,13 @@ interface StreamBody {
  */
 export async function openStreamBody(
   method: RestMethod,
-  rule: RestRule,
+  rule: RestClientRule,
   first: EncodedBody | undefined,
   { rest }: OpenedInput,
 ): Promise<StreamBody> {
   const isRaw = isRawBody(rule);
   const contentType = isRaw ? first?.contentType : "application/x-ndjson";
-  const toPiece = ({ bytes }: EncodedBody): Uint8Array => (isRaw ? bytes : concatBytes([bytes, lineFeed]));
+  const toPiece = ({ bytes }: EncodedBody): Uint8Array => (isRaw ? bytes : concatBytes([bytes, lineFeedBytes]));
   const next = async (): Promise<Uint8Array | undefined> => {
     const { done, value } = await rest.next();
     return done === true ? undefined : toPiece(method.writeLater(rule, value));
@@ -82,7 +82,7 @@ export async function openStreamBody(
   return { contentType, body, failure: () => failure };
 }
 
-const lineFeed = new Uint8Array([0x0a]);
+const lineFeedBytes = new Uint8Array([0x0a]);
 
 async function collect(
   begin: Uint8Array | undefined,

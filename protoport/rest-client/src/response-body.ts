@@ -11,7 +11,7 @@ const errorRecordBytesMax = 64 * 1024;
  *
  * @throws ConnectError `Unavailable` if the body is incomplete
  */
-export async function* readPieces(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void> {
+export async function* readResponsePieces(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array, void> {
   const reader = body?.getReader();
   if (reader === undefined) return;
   try {
@@ -29,10 +29,10 @@ export async function* readPieces(body: ReadableStream<Uint8Array> | null): Asyn
  * Reads a response body. @throws ConnectError `ResourceExhausted` if the body exceeds the limit, `Unavailable` if the
  * body is incomplete
  */
-export async function readBody(response: Response, bytesMax: number): Promise<Uint8Array> {
+export async function readResponseBody(response: Response, bytesMax: number): Promise<Uint8Array> {
   const announced = Number(response.headers.get("content-length") ?? 0);
   const bytes = new CollectedBytes(0, bytesMax);
-  for await (const piece of readPieces(response.body)) {
+  for await (const piece of readResponsePieces(response.body)) {
     if (Math.max(announced, bytes.byteLength + piece.byteLength) > bytesMax) {
       throw new ConnectError(`the response is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
     }
@@ -44,7 +44,7 @@ export async function readBody(response: Response, bytesMax: number): Promise<Ui
 /** Reads an error record. Returns `undefined` if the body is not JSON, too large or incomplete. */
 export async function readRecordJson(response: Response): Promise<JsonValue | undefined> {
   try {
-    const bytes = await readBody(response, errorRecordBytesMax);
+    const bytes = await readResponseBody(response, errorRecordBytesMax);
     return isJsonType(response.headers) ? JSON.parse(new TextDecoder().decode(bytes)) : undefined;
   } catch {
     return undefined;
@@ -60,7 +60,7 @@ export function isJsonType(header: Headers): boolean {
 }
 
 /** Returns the error for an unexpected content type. The error does not contain the body. */
-export function contentTypeError(header: Headers, expected: string): ConnectError {
+export function unexpectedTypeError(header: Headers, expected: string): ConnectError {
   const type = header.get("content-type") ?? "no content type";
   return new ConnectError(`the response must be ${expected}, got ${type}`, Code.Unknown);
 }

@@ -41,7 +41,7 @@ export function readResponseError(
 ): ConnectError {
   const customError = record === undefined ? undefined : readErrorBody?.(record, httpStatus);
   if (customError !== undefined) return customError;
-  const standard = codeOfHttpStatus(httpStatus);
+  const standard = codeOfResponse(httpStatus);
   // In streams from Google's APIs, the error record is in an array.
   const [outer] = Array.isArray(record) ? record : [record];
   const found = isObject(outer) ? readRecord(outer, registry) : undefined;
@@ -64,7 +64,7 @@ function readRecord(outer: JsonObject, registry: Registry): RecordFound {
   const { details = [] } = record;
   const texts = [record["message"], record["detail"], record["title"], record["error"]];
   return {
-    code: codeOf(record),
+    code: codeOfError(record),
     message: texts.find((text): text is string => typeof text === "string"),
     details: Array.isArray(details) ? details.flatMap((detail) => toDetail(detail, registry)) : [],
   };
@@ -73,7 +73,7 @@ function readRecord(outer: JsonObject, registry: Registry): RecordFound {
 const codesByName = new Map(Object.entries(codeNames).map(([number, name]) => [name, Number(number)]));
 
 /** Returns the code in an error record. A number above the gRPC codes is an HTTP status, which Google's APIs send. */
-function codeOf({ status, code, grpc_code: grpcCode, error }: JsonObject): Code | undefined {
+function codeOfError({ status, code, grpc_code: grpcCode, error }: JsonObject): Code | undefined {
   const codeByName = typeof code === "string" ? (codeFromString(code) ?? codesByName.get(code)) : undefined;
   const namedCode = codeByName ?? (typeof status === "string" ? codesByName.get(status) : undefined);
   return [namedCode, code, grpcCode, error].find((each): each is Code => typeof each === "number" && each in Code);
@@ -107,7 +107,7 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 // Inverts the mapping in google/rpc/code.proto. If several codes have the status, returns the most general one.
-function codeOfHttpStatus(httpStatus: number): Code {
+function codeOfResponse(httpStatus: number): Code {
   const codeOfStatus = codesByStatus.get(httpStatus);
   if (codeOfStatus !== undefined) return codeOfStatus;
   if (httpStatus >= 500) return Code.Internal;

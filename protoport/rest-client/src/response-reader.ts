@@ -4,8 +4,8 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { readJsonExactly, type ReadJsonOptions } from "@protoport/gateway/messages";
 import { createRawReader, findProtoField } from "@protoport/gateway/rest";
-import { isJsonType, contentTypeError } from "./response-body.ts";
-import type { RestRule } from "./rest-rule.ts";
+import { isJsonType, unexpectedTypeError } from "./response-body.ts";
+import type { RestClientRule } from "./rest-rule.ts";
 
 /** Reads the messages in responses to requests with one rule. */
 export interface ResponseReader {
@@ -30,7 +30,7 @@ export interface ResponseReader {
  * @throws ConnectError `Internal` if the response message does not have the field `response_body`
  */
 export function createResponseReader(
-  { method, pattern, httpMethod }: RestRule,
+  { method, pattern, httpMethod }: RestClientRule,
   options: ReadJsonOptions,
 ): ResponseReader {
   const { output } = method;
@@ -56,12 +56,12 @@ export function createResponseReader(
     readBody(bytes, { headers, status }) {
       if (readRaw !== undefined) return readRaw(bytes, headers.get("content-type") ?? "");
       if (bytes.byteLength > 0) {
-        if (!isJsonType(headers)) throw contentTypeError(headers, "application/json");
+        if (!isJsonType(headers)) throw unexpectedTypeError(headers, "application/json");
         return readJson(bytes);
       }
       // A response to HEAD has no body (RFC 9110 §9.3.2). For other methods, an empty body is an empty message, which
       // is accepted unless a field is required.
-      if (httpMethod === "HEAD" || !output.fields.some(isRequired)) return create(output);
+      if (httpMethod === "HEAD" || !output.fields.some(hasRequiredPresence)) return create(output);
       const reason = `has no body, and ${output.typeName} has required fields`;
       throw new ConnectError(`the response with HTTP status ${status} ${reason}`, Code.Internal);
     },
@@ -69,6 +69,6 @@ export function createResponseReader(
 }
 
 // A required field is `required` in proto2, and has LEGACY_REQUIRED in editions.
-function isRequired({ presence }: DescField): boolean {
+function hasRequiredPresence({ presence }: DescField): boolean {
   return presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
 }

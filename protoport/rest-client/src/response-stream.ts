@@ -7,14 +7,14 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { messageTooLargeError } from "@protoport/gateway/errors";
 import { findField, JsonValueReader, type MessageSplitter, readMessages } from "@protoport/gateway/messages";
 import { findProtoField } from "@protoport/gateway/rest";
-import { contentTypeError, readPieces } from "./response-body.ts";
+import { unexpectedTypeError, readResponsePieces } from "./response-body.ts";
 import { type ErrorStyle, readResponseError } from "./response-error.ts";
 import type { ResponseReader } from "./response-reader.ts";
-import type { RestRule } from "./rest-rule.ts";
+import type { RestClientRule } from "./rest-rule.ts";
 
 /** The parameters for reading a response stream. */
 interface StreamReading {
-  readonly rule: RestRule;
+  readonly rule: RestClientRule;
   readonly reader: ResponseReader;
   readonly errors: ErrorStyle;
   /** Maximum number of bytes in a message. */
@@ -29,22 +29,22 @@ interface StreamReading {
 export function readResponseStream(response: Response, reading: StreamReading): AsyncIterable<Message> {
   const { reader } = reading;
   const type = response.headers.get("content-type") ?? "";
-  if (reader.readRaw !== undefined) return readBytes(response, reader.readRaw, type);
+  if (reader.readRaw !== undefined) return readResponseBytes(response, reader.readRaw, type);
   if (/^text\/event-stream[\t ]*(?:;|$)/i.test(type)) return readEvents(response, reading);
   if (/^text\/(?!plain|json)|^application\/xhtml/i.test(type)) {
-    throw contentTypeError(response.headers, "a stream of JSON or events");
+    throw unexpectedTypeError(response.headers, "a stream of JSON or events");
   }
   return readValues(response, type, reading);
 }
 
-async function* readBytes(
+async function* readResponseBytes(
   response: Response,
   readRaw: (bytes: Uint8Array, contentType: string) => Message,
   type: string,
 ): AsyncGenerator<Message, void> {
   // In a byte stream, only the first message has the content type.
   let contentType = type;
-  for await (const piece of readPieces(response.body)) {
+  for await (const piece of readResponsePieces(response.body)) {
     yield readRaw(piece, contentType);
     contentType = "";
   }
@@ -52,9 +52,9 @@ async function* readBytes(
 
 async function* readEvents(response: Response, reading: StreamReading): AsyncGenerator<Message, void> {
   const splitter = new EventSplitter(reading.messageBytesMax);
-  for await (const { name, data } of readMessages(readPieces(response.body), splitter)) {
+  for await (const { name, data } of readMessages(readResponsePieces(response.body), splitter)) {
     if (name === "end") return;
-    if (name === "error") throw errorOf(data, response, reading.errors);
+    if (name === "error") throw errorOfLine(data, response, reading.errors);
     // Other events are ignored, as by an EventSource that listens only to `message`.
     if (name === "message") yield reading.reader.readJson(data);
   }
@@ -70,11 +70,11 @@ async function* readValues(
   let wrappers: readonly string[] | undefined;
   const start: FirstByte = { byte: undefined };
   for await (const value of splitValues(response, start, areLines, messageBytesMax)) {
-    wrappers ??= wrappersOf(rule, areLines || start.byte === openBracket);
-    const wrapped = unwrap(decoder.decode(value), wrappers);
+    wrappers ??= wrappersOf(rule, areLines || start.byte === openBracketByte);
+    const wrapped = unwrap(lineDecoder.decode(value), wrappers);
     if (wrapped === undefined) yield reader.readJson(value);
     else if (wrapped.name === "result") yield reader.readJson(wrapped.value);
-    else throw errorOf(wrapped.value, response, errors);
+    else throw errorOfLine(wrapped.value, response, errors);
   }
 }
 
@@ -83,7 +83,7 @@ interface FirstByte {
   byte: number | undefined;
 }
 
-const openBracket = 0x5b;
+const openBracketByte = 0x5b;
 
 /** Yields the JSON values in a body as bytes. @throws ConnectError `Internal` for an invalid array */
 async function* splitValues(
@@ -95,7 +95,7 @@ async function* splitValues(
   const values = { read: (value: Uint8Array) => value, end: () => undefined };
   const splitter = new JsonValueReader<Uint8Array>(bytesMax, values, !areLines);
   try {
-    yield* readMessages(recordFirstByte(readPieces(response.body), start), splitter);
+    yield* readMessages(recordFirstByte(readResponsePieces(response.body), start), splitter);
   } catch (error) {
     const found = ConnectError.from(error);
     // The splitter, which servers also use, reports InvalidArgument. In a response, the server caused the problem.
@@ -111,11 +111,11 @@ async function* recordFirstByte(pieces: AsyncIterable<Uint8Array>, start: FirstB
   }
 }
 
-const decoder = new TextDecoder();
+const lineDecoder = new TextDecoder();
 
 // Returns the names of members that wrap a message or an error. If the wrapper is optional (`mayBePlain`), omits names
 // that an unwrapped message may contain.
-function wrappersOf({ method, pattern }: RestRule, mayBePlain: boolean): readonly string[] {
+function wrappersOf({ method, pattern }: RestClientRule, mayBePlain: boolean): readonly string[] {
   const { output } = method;
   const field = findProtoField(output, pattern.responseBody);
   const type = field === undefined ? output : field.message;
@@ -147,7 +147,7 @@ function unwrap(
   return { name, value: text.slice(start.length, text.lastIndexOf("}")) };
 }
 
-function errorOf(json: string, response: Response, errors: ErrorStyle): ConnectError {
+function errorOfLine(json: string, response: Response, errors: ErrorStyle): ConnectError {
   let record: JsonValue | undefined;
   try {
     record = JSON.parse(json);

@@ -3,16 +3,16 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { fieldsSetByFetch } from "@protoport/gateway/exchange";
 import { formatGrpcTimeout, memoize, oneMessage } from "@protoport/gateway/messages";
 import { isHttpBodyType } from "@protoport/gateway/rest";
-import { onlyMessage, openInput, openStreamBody } from "./request-stream.ts";
-import { readBody, readRecordJson } from "./response-body.ts";
+import { onlyInput, openInput, openStreamBody } from "./request-stream.ts";
+import { readResponseBody, readRecordJson } from "./response-body.ts";
 import { type ErrorStyle, readResponseError } from "./response-error.ts";
 import { createResponseReader, type ResponseReader } from "./response-reader.ts";
 import { readResponseStream } from "./response-stream.ts";
-import type { MessageStyle, RestMethod, RestRequest } from "./rest-method.ts";
-import type { RestRule } from "./rest-rule.ts";
+import type { MessageStyle, RestMethod, RestClientRequest } from "./rest-method.ts";
+import type { RestClientRule } from "./rest-rule.ts";
 
 /** The settings that all calls on a transport share. */
-interface CallSettings {
+interface RestCallSettings {
   /** The base URL without a trailing slash. */
   readonly baseUrl: string;
   readonly fetch: typeof fetch;
@@ -31,11 +31,11 @@ interface RestCall {
 
 /** Makes unary and streaming calls: sends requests, and reads response messages. */
 export class RestCalls {
-  readonly settings: CallSettings;
-  readonly #readerOf: (rule: RestRule) => ResponseReader;
+  readonly settings: RestCallSettings;
+  readonly #readerOf: (rule: RestClientRule) => ResponseReader;
   readonly #sendsDeadline: boolean;
 
-  constructor(settings: CallSettings) {
+  constructor(settings: RestCallSettings) {
     this.settings = settings;
     this.#readerOf = memoize((rule) => createResponseReader(rule, settings.messages.read));
     this.#sendsDeadline = !isOfOtherOrigin(settings.baseUrl);
@@ -91,7 +91,7 @@ export class RestCalls {
   }
 
   async #requestStream(call: RestCall, input: AsyncIterable<Message>): Promise<SentRequest> {
-    const request = call.method.write(await onlyMessage(input));
+    const request = call.method.write(await onlyInput(input));
     const { rule, body } = request;
     const header = this.#headerOf(call, this.#acceptOf(rule), body?.contentType);
     return { rule, response: await this.#send(call, request, header, body?.bytes) };
@@ -113,7 +113,7 @@ export class RestCalls {
     }
   }
 
-  #acceptOf({ method }: RestRule): string {
+  #acceptOf({ method }: RestClientRule): string {
     if (method.methodKind === "client_streaming") return "application/json";
     // Prefers JSON lines, because a message is complete when its line ends. JSON lines have no closing bracket.
     return isHttpBodyType(method.output)
@@ -121,13 +121,18 @@ export class RestCalls {
       : "application/x-ndjson, application/json;q=0.9, text/event-stream;q=0.8";
   }
 
-  #send(call: RestCall, { rule, target }: RestRequest, header: Headers, body: FetchRequest["body"]): Promise<Response> {
+  #send(
+    call: RestCall,
+    { rule, target }: RestClientRequest,
+    header: Headers,
+    body: FetchRequest["body"],
+  ): Promise<Response> {
     const url = this.settings.baseUrl + target;
     // Refuses a URL that the URL parser changes, because the changed URL may refer to another resource.
     // equivalent mutant: everything that the parser would change was refused or escaped before.
     if (new URL(url).href !== url) throw new ConnectError(`${url} is not a normalized URL`, Code.InvalidArgument);
     const { httpMethod } = rule;
-    return sendRequest(
+    return sendRestRequest(
       this.settings.fetch,
       { url, httpMethod, header, body, signal: call.signal },
       this.settings.errors,
@@ -144,7 +149,7 @@ export class RestCalls {
   }
 
   async #readBody(reader: ResponseReader, response: Response): Promise<Message> {
-    return reader.readBody(await readBody(response, this.settings.readMaxBytes), response);
+    return reader.readBody(await readResponseBody(response, this.settings.readMaxBytes), response);
   }
 }
 
@@ -176,14 +181,14 @@ function reasonOf(signal: AbortSignal, error: unknown): unknown {
 
 /** The rule for a sent request, and the response. */
 interface SentRequest {
-  readonly rule: RestRule;
+  readonly rule: RestClientRule;
   readonly response: Response;
   /** Returns the reason for an aborted request body, if any. Errors of the response do not contain this reason. */
   readonly failure?: () => unknown;
 }
 
 // Throws if the path has variables, because only a message can set variables.
-function requestWithoutMessages(method: RestMethod): RestRequest {
+function requestWithoutMessages(method: RestMethod): RestClientRequest {
   const { rule } = method;
   const [variable] = rule?.variables ?? [];
   if (rule === undefined || variable !== undefined) {
@@ -229,7 +234,7 @@ interface FetchRequest {
  * @throws ConnectError from the response, `Unavailable` without a response, or `Unknown` for a redirect. Redirects are
  * not followed, because they lead to another resource, and possibly to another server
  */
-async function sendRequest(
+async function sendRestRequest(
   fetchFunction: typeof fetch,
   { url, httpMethod, header, body, signal }: FetchRequest,
   errors: ErrorStyle,

@@ -6,7 +6,7 @@ import { type BodyWriter, createBodyWriter, type EncodedBody } from "./request-b
 import { findVariableText, writePath } from "./request-path.ts";
 import { type QueryStyle, writeQuery } from "./request-query.ts";
 import { RefusalError } from "./refusal.ts";
-import { compileRestRules, type RestRule } from "./rest-rule.ts";
+import { compileRestRules, type RestClientRule } from "./rest-rule.ts";
 import { createUrlValues, type UrlValues } from "./url-values.ts";
 
 /** Options for reading and writing messages. */
@@ -17,8 +17,8 @@ export interface MessageStyle {
 }
 
 /** A request that represents a message completely. */
-export interface RestRequest {
-  readonly rule: RestRule;
+export interface RestClientRequest {
+  readonly rule: RestClientRule;
   /** The path and any query, relative to the base URL. */
   readonly target: string;
   readonly body: EncodedBody | undefined;
@@ -26,7 +26,7 @@ export interface RestRequest {
 
 /** A binding and the compiled writer for its request bodies. */
 interface Binding {
-  readonly rule: RestRule;
+  readonly rule: RestClientRule;
   readonly writeBody: BodyWriter;
 }
 
@@ -48,7 +48,7 @@ export class RestMethod {
   }
 
   /** The main rule, without additional bindings, or `undefined` if the RPC has no rule. */
-  get rule(): RestRule | undefined {
+  get rule(): RestClientRule | undefined {
     return this.#bindings[0]?.rule;
   }
 
@@ -58,7 +58,7 @@ export class RestMethod {
    *
    * @throws ConnectError `InvalidArgument` with the names of fields that the bindings cannot represent
    */
-  write(message: Message): RestRequest {
+  write(message: Message): RestClientRequest {
     const problems: string[] = [];
     const request =
       this.#writeWith(this.#urlValues, message, []) ?? this.#writeWith(this.#urlValuesWithZeros, message, problems);
@@ -66,7 +66,7 @@ export class RestMethod {
     return request;
   }
 
-  #writeWith(texts: UrlValues, message: Message, problems: string[]): RestRequest | undefined {
+  #writeWith(texts: UrlValues, message: Message, problems: string[]): RestClientRequest | undefined {
     for (const { rule, writeBody } of this.#bindings) {
       const request = this.#attempt(problems, () => {
         const path = writePath(rule, message, texts);
@@ -83,7 +83,7 @@ export class RestMethod {
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
-  writeLater(rule: RestRule, message: Message): EncodedBody {
+  writeLater(rule: RestClientRule, message: Message): EncodedBody {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => {
       const setVariable = rule.variables.find(
@@ -108,14 +108,14 @@ export class RestMethod {
    *
    * @throws ConnectError `InvalidArgument` that names the field
    */
-  writeFirstMessage(rule: RestRule, message: Message): EncodedBody {
+  writeFirstMessage(rule: RestClientRule, message: Message): EncodedBody {
     const problems: string[] = [];
     const body = this.#attempt(problems, () => this.#writePiece(rule, message));
     if (body === undefined) throw this.#refusal(problems);
     return body;
   }
 
-  #writePiece(rule: RestRule, message: Message): EncodedBody {
+  #writePiece(rule: RestClientRule, message: Message): EncodedBody {
     const writtenBody = this.#bindings.find((binding) => binding.rule === rule)?.writeBody(message);
     const field = findProtoField(this.desc.input, rule.pattern.body);
     if (writtenBody === undefined && field?.message?.typeName === "google.protobuf.Value") {
@@ -147,13 +147,13 @@ export class RestMethod {
 const problemsShown = 3;
 
 /** Returns whether the request body for a rule is raw bytes instead of JSON. */
-export function isRawBody({ method, pattern }: RestRule): boolean {
+export function isRawBody({ method, pattern }: RestClientRule): boolean {
   if (pattern.body === "*") return isHttpBodyType(method.input);
   return isHttpBodyType(findProtoField(method.input, pattern.body)?.message);
 }
 
 /** Returns the fields that the request body contains. */
-function bodyOf({ method, pattern, boundByPathOrBody }: RestRule): BoundFields {
+function bodyOf({ method, pattern, boundByPathOrBody }: RestClientRule): BoundFields {
   if (pattern.body === "*") return boundByPathOrBody;
   const field = findProtoField(method.input, pattern.body);
   return new Map(field === undefined ? [] : [[field, "whole"]]);

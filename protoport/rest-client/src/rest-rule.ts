@@ -27,7 +27,7 @@ export interface RuleVariable extends TemplateVariable {
 }
 
 /** A binding of an RPC, compiled for a client. */
-export interface RestRule {
+export interface RestClientRule {
   readonly method: DescMethod;
   readonly pattern: HttpPattern;
   /** The HTTP method that is sent. The pattern may allow any method. */
@@ -54,10 +54,10 @@ const findRule = createHttpRuleFinder([], [], false);
  *
  * @throws ConnectError `Internal` for an invalid annotation
  */
-export function compileRestRules(method: DescMethod): readonly RestRule[] {
+export function compileRestRules(method: DescMethod): readonly RestClientRule[] {
   const routes = fileRoutesOf(method.parent.file);
   try {
-    const patterns = routes.patterns.get(selectorOf(method)) ?? patternsOf(method);
+    const patterns = routes.patterns.get(selectorOf(method)) ?? httpPatternsOf(method);
     const { table } = routes;
     return patterns.map((pattern) => compileRule(method, pattern, table));
   } catch (error) {
@@ -66,7 +66,7 @@ export function compileRestRules(method: DescMethod): readonly RestRule[] {
   }
 }
 
-function patternsOf(method: DescMethod): readonly HttpPattern[] {
+function httpPatternsOf(method: DescMethod): readonly HttpPattern[] {
   const rule = findRule(method);
   return rule === undefined ? [] : toHttpPatterns(rule);
 }
@@ -76,7 +76,7 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
   const table = new RouteTable<HttpPattern>();
   for (const method of services.flatMap((service) => service.methods)) {
     try {
-      const methodPatterns = patternsOf(method);
+      const methodPatterns = httpPatternsOf(method);
       patterns.set(selectorOf(method), methodPatterns);
       for (const pattern of methodPatterns)
         table.add(pattern.httpMethod, parsePathTemplate(pattern.pathTemplate), pattern);
@@ -91,7 +91,7 @@ const fileRoutesOf = memoize(({ services }: DescFile): FileRoutes => {
 // HTTP methods that fetch forbids (Fetch §2.2.1).
 const forbiddenMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTable<HttpPattern>): RestRule {
+function compileRule(method: DescMethod, pattern: HttpPattern, routes: RouteTable<HttpPattern>): RestClientRule {
   const { input } = method;
   const template = parsePathTemplate(pattern.pathTemplate);
   const { boundFields } = compilePathVariables(input, template);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { Backlog, BacklogBudget } from "../../gateway/src/engine/backlog.ts";
 import { ReceiveFlow } from "../../gateway/src/engine/http2/flow-control.ts";
-import { reserveWindow, windowBytesMax } from "../../gateway/src/protocols/compression/decode-pieces.ts";
+import { reserveWindow, zstdWindowBytesMax } from "../../gateway/src/protocols/compression/decode-pieces.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 
@@ -62,7 +62,7 @@ function findLeaks(): string[] {
 
 function areWindowsReleased(): boolean {
   try {
-    reserveWindow(windowBytesMax)();
+    reserveWindow(zstdWindowBytesMax)();
     return true;
   } catch {
     return false;

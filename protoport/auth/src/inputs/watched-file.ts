@@ -71,11 +71,11 @@ export async function watchFile(file: FileToWatch): Promise<ParseResult<WatchedF
   if (first.kind === "problems") return first;
   const applied = await file.apply(...first.value);
   if (applied.kind === "problems")
-    return withProblems(...applied.problems.map((problem) => `${nameOf(file)}: ${problem}`));
-  return { kind: "value", value: keepWatching(file, digestOf(first.value)) };
+    return withProblems(...applied.problems.map((problem) => `${pathsOf(file)}: ${problem}`));
+  return { kind: "value", value: keepWatching(file, digestOfTexts(first.value)) };
 }
 
-function nameOf({ paths }: FileToWatch): string {
+function pathsOf({ paths }: FileToWatch): string {
   return paths.join(", ");
 }
 
@@ -95,7 +95,7 @@ async function allOf<T>(reading: readonly Promise<ParseResult<T>>[]): Promise<Pa
 
 function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   const { retryRejectedMs = retryRejectedMsDefault, repeatRejectionMs = repeatRejectionMsDefault } = file;
-  const record = new ReloadRecord({ ...file, path: nameOf(file), retryRejectedMs, repeatRejectionMs });
+  const record = new ReloadRecord({ ...file, path: pathsOf(file), retryRejectedMs, repeatRejectionMs });
   let readFingerprint = "";
   let lastFingerprint = "";
   let changedAtMs = -Infinity;
@@ -105,7 +105,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   async function check(force: boolean): Promise<void> {
     const stats = await allOf(file.paths.map(statRegularFile));
     if (stats.kind === "problems") return record.recordRejection(stats.problems);
-    const fingerprint = stats.value.map(fingerprintOf).join();
+    const fingerprint = stats.value.map(statsFingerprintOf).join();
     // A file is read when two checks in a row see the same fingerprint, because a file being written may be incomplete.
     const isStable = fingerprint === lastFingerprint;
     lastFingerprint = fingerprint;
@@ -117,7 +117,7 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
     // is measured with this process's clock, because a network volume's clock may differ.
     // Equivalent mutant: the file systems here have finer timestamps.
     readFingerprint = performance.now() - changedAtMs < timestampGranularityMs ? "" : fingerprint;
-    const digest = digestOf(texts.value);
+    const digest = digestOfTexts(texts.value);
     if (digest === appliedDigest) return record.recordUnchanged();
     const outcome = await file.apply(...texts.value);
     if (outcome.kind === "problems") return record.recordRejection(outcome.problems);
@@ -151,11 +151,11 @@ function keepWatching(file: FileToWatch, firstDigest: string): WatchedFile {
   };
 }
 
-function fingerprintOf(stats: Stats): string {
+function statsFingerprintOf(stats: Stats): string {
   return `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeMs}:${stats.ctimeMs}`;
 }
 
-function digestOf(texts: readonly string[]): string {
+function digestOfTexts(texts: readonly string[]): string {
   return hash("sha256", texts.join("\0"));
 }
 

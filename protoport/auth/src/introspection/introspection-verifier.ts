@@ -15,7 +15,7 @@ interface IntrospectionEndpoint extends IntrospectionRequirements {
   readonly timeoutMs: number;
 }
 
-interface Failure {
+interface IntrospectionFailure {
   readonly kind: "failure";
   readonly problem: string;
   /** Whether requests for other tokens are expected to fail too. */
@@ -75,7 +75,7 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
     return result.value.outcome;
   }
 
-  function fail({ problem, endpointFailed }: Failure, digest: string): TokenOutcome {
+  function fail({ problem, endpointFailed }: IntrospectionFailure, digest: string): TokenOutcome {
     if (endpointFailed) health.recordFailure(problem, digest);
     const outcome = unavailableOutcome(problem);
     failures.set(digest, { outcome, untilMs: performance.now() + pauseMs });
@@ -137,7 +137,7 @@ async function sendRequest(
   endpoint: IntrospectionEndpoint,
   token: string,
   signal: AbortSignal,
-): Promise<Failure | { readonly kind: "value"; readonly value: ExpiringOutcome }> {
+): Promise<IntrospectionFailure | { readonly kind: "value"; readonly value: ExpiringOutcome }> {
   const { url, clientId, clientSecret } = endpoint;
   const header = { authorization: `Basic ${toBasicCredentials(clientId, clientSecret())}` };
   const form = new URLSearchParams({ token, token_type_hint: "access_token" });
@@ -201,7 +201,7 @@ export function evaluateIntrospection(
   if (active === false)
     return { outcome: invalidOutcome("the token is not active"), untilMs: performance.now() + inactiveTtlMs };
   if (active !== true) return undefined;
-  const problem = problemOf(response, requirements);
+  const problem = claimsProblemOf(response, requirements);
   if (problem !== undefined) return { outcome: problem, untilMs: 0 };
   const { subjectClaim } = requirements;
   if (sub === undefined && subjectClaim === undefined)
@@ -220,7 +220,7 @@ export function evaluateIntrospection(
   return { outcome, untilMs: performance.now() + Math.min(remainingMs, activeTtlMs) };
 }
 
-function problemOf(response: JsonObject, { audiences }: IntrospectionRequirements): TokenOutcome | undefined {
+function claimsProblemOf(response: JsonObject, { audiences }: IntrospectionRequirements): TokenOutcome | undefined {
   const { exp, nbf, aud, cnf, token_type: type } = response;
   const nowS = Date.now() / 1000;
   if (exp !== undefined && !(typeof exp === "number" && Number.isFinite(exp)))

@@ -190,18 +190,18 @@ function findByFlag(flagName: string, members: Members): string | undefined {
 
 /** Reports a value with the wrong type. `isSecret` hides the value. */
 function refuse(at: Located, report: ReportProblem, requirement: string, isSecret: boolean = false): undefined {
-  report(at, `${requirement}, got ${isSecret ? describeKind(at) : describe(at)}`);
+  report(at, `${requirement}, got ${isSecret ? describeKind(at) : describeValue(at)}`);
   return undefined;
 }
 
 /** Describes a value without its content. */
 function describeKind({ value }: Located): string {
   if (typeof value === "string") return "text";
-  return typeof value === "object" ? describe({ value }) : `a ${typeof value}`;
+  return typeof value === "object" ? describeValue({ value }) : `a ${typeof value}`;
 }
 
 /** Describes a value for a message. */
-function describe({ value }: Pick<Located, "value">): string {
+function describeValue({ value }: Pick<Located, "value">): string {
   if (value === null) return "nothing";
   if (typeof value === "string") return quote(value);
   if (typeof value !== "object") return String(value);

@@ -55,7 +55,7 @@ async function bindPath(server: Server, path: string, mode: number): Promise<Bou
   try {
     await listenOn(server, path, mode);
   } catch (reason) {
-    if (!hasCode(reason, "EADDRINUSE")) throw reason;
+    if (!hasErrorCode(reason, "EADDRINUSE")) throw reason;
     const fileStats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
     if (fileStats !== undefined && !((await isStaleSocket(path, fileStats)) && removeStaleSocket(path, fileStats)))
       throw reason;
@@ -76,7 +76,7 @@ async function listenOn(server: Server, path: string, mode: number): Promise<voi
   }
 }
 
-function hasCode(reason: unknown, code: string): boolean {
+function hasErrorCode(reason: unknown, code: string): boolean {
   return reason instanceof Error && "code" in reason && reason.code === code;
 }
 
@@ -86,7 +86,7 @@ async function isStaleSocket(path: string, stats: BigIntStats): Promise<boolean>
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const probe = connect({ path });
   probe.on("connect", () => resolve(false));
-  probe.on("error", (reason) => resolve(hasCode(reason, "ECONNREFUSED") || hasCode(reason, "ENOENT")));
+  probe.on("error", (reason) => resolve(hasErrorCode(reason, "ECONNREFUSED") || hasErrorCode(reason, "ENOENT")));
   try {
     return await promise;
   } finally {
@@ -104,7 +104,7 @@ export function removeStaleSocket(path: string, stats: BigIntStats): boolean {
     renameSync(path, temporaryPath);
   } catch (reason) {
     // Another process has removed the stale socket.
-    if (hasCode(reason, "ENOENT")) return true;
+    if (hasErrorCode(reason, "ENOENT")) return true;
     throw reason;
   }
   // Compares the mtime too, because inode numbers are reused. Renaming changes the ctime, but not the mtime.
@@ -121,7 +121,7 @@ export function restoreFile(temporaryPath: string, path: string): void {
     linkSync(temporaryPath, path);
   } catch (reason) {
     // Renames the file if links are forbidden. Linux's protected_hardlinks forbids links to other users' files.
-    if (!hasCode(reason, "EEXIST")) return renameSync(temporaryPath, path);
+    if (!hasErrorCode(reason, "EEXIST")) return renameSync(temporaryPath, path);
   }
   rmSync(temporaryPath);
 }

@@ -136,7 +136,7 @@ export function dateFields(): HeaderFields {
 }
 
 /** Returns the remote address and port of a socket. */
-export function peerOf(socket: Socket): Peer {
+export function peerOfSocket(socket: Socket): Peer {
   return { address: socket.remoteAddress ?? "", port: socket.remotePort ?? 0 };
 }
 

@@ -206,13 +206,13 @@ export class Listener {
   }
 
   #rememberRawSocket(raw: Socket): void {
-    const key = keyOf(raw);
+    const key = addressKeyOf(raw);
     this.#rawSocketByEndpoints.set(key, raw);
     raw.on("close", () => this.#rawSocketByEndpoints.delete(key));
   }
 
   #serve(socket: Socket, version: HttpMajorVersion, bytes: Buffer | undefined): void {
-    const rawSocket = "encrypted" in socket ? (this.#rawSocketByEndpoints.get(keyOf(socket)) ?? socket) : socket;
+    const rawSocket = "encrypted" in socket ? (this.#rawSocketByEndpoints.get(addressKeyOf(socket)) ?? socket) : socket;
     const source = this.#sources.get(rawSocket);
     if (source !== undefined) overridePeer(socket, source);
     else if (this.#isUnix && socket.remoteAddress === undefined)
@@ -253,7 +253,7 @@ export class Listener {
 }
 
 // The key contains addresses and ports of both ends, because a proxy may connect from one port to two local addresses.
-function keyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+function addressKeyOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 

@@ -37,10 +37,11 @@ type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 /** The gzip compression (RFC 1952) with the Compression Streams API. Some platforms support no other coding. */
 export const webGzip: PieceDecompression = {
   name: "gzip",
-  compress: (bytes) => readAll(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
-  decompress: (bytes, readMaxBytes) => readAll(decode([bytes], "the message is not valid gzip"), readMaxBytes),
+  compress: (bytes) => readAllPieces(toStream(slices([bytes])).pipeThrough(new CompressionStream("gzip")), Infinity),
+  decompress: (bytes, readMaxBytes) =>
+    readAllPieces(decodeBody([bytes], "the message is not valid gzip"), readMaxBytes),
   // The compression ratio is not checked, because gzip bodies never exceed the allowed ratio of 1,032.
-  decodePieces: (pieces) => decode(pieces, "the body is not valid gzip"),
+  decodePieces: (pieces) => decodeBody(pieces, "the body is not valid gzip"),
 };
 
 /**
@@ -48,7 +49,7 @@ export const webGzip: PieceDecompression = {
  *
  * @throws ConnectError `InvalidArgument` with `message` if the bytes are not gzip, and any error that `encoded` throws
  */
-async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
+async function* decodeBody(encoded: Pieces, message: string): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   let failure: unknown;
   const counted = async function* (): AsyncGenerator<Uint8Array<ArrayBuffer>> {
@@ -72,11 +73,12 @@ async function* decode(encoded: Pieces, message: string): AsyncGenerator<Uint8Ar
 }
 
 /** Maximum encoded bytes per decoding step. Some platforms decode each piece completely, here to at most 4 MiB. */
-const sliceBytes = 4096;
+const fetchSliceBytes = 4096;
 
 async function* slices(pieces: Pieces): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   for await (const piece of pieces) {
-    for (let at = 0; at < piece.byteLength; at += sliceBytes) yield new Uint8Array(piece.subarray(at, at + sliceBytes));
+    for (let at = 0; at < piece.byteLength; at += fetchSliceBytes)
+      yield new Uint8Array(piece.subarray(at, at + fetchSliceBytes));
   }
 }
 
@@ -93,7 +95,7 @@ function toStream(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStre
 }
 
 /** Joins pieces. @throws ConnectError `ResourceExhausted` as soon as the pieces exceed `bytesMax` */
-async function readAll(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
+async function readAllPieces(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
   const read: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of pieces) {

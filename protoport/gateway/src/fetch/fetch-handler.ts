@@ -40,7 +40,7 @@ export function createFetchHandler(current: CurrentServer): FetchHandler {
   return async (request, { peer, contextValues, next } = {}) => {
     const { server } = current;
     const exchange = new FetchExchange(request, peer);
-    const httpProblem = problemOf(exchange, server.limits);
+    const httpProblem = requestProblemOf(exchange, server.limits);
     const target = findTarget(server.routes, exchange);
     if (target.kind === "unmatched" && target.isUnknownPath && next !== undefined) {
       exchange.handOver();
@@ -53,7 +53,10 @@ export function createFetchHandler(current: CurrentServer): FetchHandler {
   };
 }
 
-function problemOf({ common, host, httpMethod, target }: FetchExchange, limits: Limits): HttpProblem | undefined {
+function requestProblemOf(
+  { common, host, httpMethod, target }: FetchExchange,
+  limits: Limits,
+): HttpProblem | undefined {
   const targetOrProblem = checkRequestHead(httpMethod, target, host, true, common.listBytes, limits);
   return typeof targetOrProblem === "string" ? undefined : targetOrProblem;
 }

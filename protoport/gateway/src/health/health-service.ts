@@ -23,7 +23,7 @@ const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, ser
 export const healthRequestBytesMax = 512;
 
 /** Milliseconds between two readiness checks for watchers. Probes usually run every ten seconds. */
-const watchIntervalMs = 1_000;
+const healthIntervalMs = 1_000;
 
 /** Maximum number of watching streams across all connections. A stream takes 35 KB and needs no credential. */
 const watchersMax = 1_000;
@@ -58,7 +58,7 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
       throw problem("ERR_HEALTH_WATCHERS", "too many clients are watching the health of this server");
     const watcher: Watcher = { sent: undefined, wake: () => undefined };
     watchers.add(watcher);
-    timer ??= setInterval(wakeAll, watchIntervalMs).unref();
+    timer ??= setInterval(wakeAll, healthIntervalMs).unref();
     signal.addEventListener("abort", () => removeWatcher(watcher));
     return watcher;
   }

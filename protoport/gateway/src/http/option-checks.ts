@@ -77,7 +77,7 @@ export function refuseUnknownOptions<Options extends object>(
   owner: string,
 ): void {
   requireObject(options, owner, "options");
-  const problems = problemsOf(options, names, owner, "");
+  const problems = optionProblemsOf(options, names, owner, "");
   if (problems.length > 0) throw withCode(new TypeError(problems.join("\n")), "ERR_OPTIONS");
 }
 
@@ -105,43 +105,45 @@ export function requireName(table: object, name: unknown, option: string): void 
 
 /** Refuses an argument that is not an object. @throws TypeError with ERR_OPTIONS: "… requires an object of ${of}" */
 export function requireObject(value: unknown, owner: string, of: string): void {
-  if (isObject(value)) return;
+  if (isOptionsObject(value)) return;
   throw withCode(new TypeError(`${owner} requires an object of ${of}, got ${typeOf(value)}`), "ERR_OPTIONS");
 }
 
-function problemsOf(options: object, names: object, owner: string, prefix: string): readonly string[] {
+function optionProblemsOf(options: object, names: object, owner: string, prefix: string): readonly string[] {
   const known = new Map<string, unknown>(Object.entries(names));
   const actualValues = new Map<string, unknown>(Object.entries(options));
   const found = [...actualValues].flatMap(([name, value]) => {
-    if (!known.has(name)) return [problemOf(name, [...known.keys()], owner, prefix)];
+    if (!known.has(name)) return [unknownNameProblem(name, [...known.keys()], owner, prefix)];
     const kind = known.get(name);
     if (value === undefined) return [];
     if (kind instanceof OptionCheck) return kind.check(value, owner, `${prefix}${name}`);
-    return isObject(kind) ? problemsOfObject(value, kind, owner, `${prefix}${name}`) : [];
+    return isOptionsObject(kind) ? problemsOfObject(value, kind, owner, `${prefix}${name}`) : [];
   });
-  const missing = [...known].filter(([name, kind]) => isRequired(kind) && actualValues.get(name) === undefined);
+  const missing = [...known].filter(([name, kind]) => isRequiredKind(kind) && actualValues.get(name) === undefined);
   return [...found, ...missing.map(([name]) => `${owner} requires the option "${prefix}${name}"`)];
 }
 
-function isRequired(kind: unknown): boolean {
+function isRequiredKind(kind: unknown): boolean {
   return kind === required || (kind instanceof OptionCheck && kind.kind === required);
 }
 
 function problemsOfObject(value: unknown, names: object, owner: string, path: string): readonly string[] {
-  return isObject(value) ? problemsOf(value, names, owner, `${path}.`) : [wrongType("an object", value, owner, path)];
+  return isOptionsObject(value)
+    ? optionProblemsOf(value, names, owner, `${path}.`)
+    : [wrongType("an object", value, owner, path)];
 }
 
 function wrongType(expected: string, value: unknown, owner: string, path: string): string {
   return `option "${path}" of ${owner} must be ${expected}, got ${typeOf(value)}`;
 }
 
-function problemOf(name: string, known: readonly string[], owner: string, prefix: string): string {
+function unknownNameProblem(name: string, known: readonly string[], owner: string, prefix: string): string {
   const nearest = nearestName(name, known);
   if (nearest !== undefined) return `unknown option "${prefix}${name}", did you mean "${prefix}${nearest}"?`;
   return `unknown option "${prefix}${name}"; ${owner} accepts ${known.map((each) => `"${prefix}${each}"`).join(", ")}`;
 }
 
-function isObject(value: unknown): value is object {
+function isOptionsObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -17,7 +17,7 @@ const descriptionMax = 4_000;
 const titleMax = 200;
 
 /** A definition as JSON text, preceded by a comma. */
-type Definition = Uint8Array;
+type ToolDefinition = Uint8Array;
 
 /** Returns a function that describes tools. Each definition is created on its first use. */
 export function createDefinitions(
@@ -25,17 +25,17 @@ export function createDefinitions(
   { restRoutes }: ProtocolParts,
   tools: ReadonlyMap<string, Tool>,
   paramHeaders: ParamHeaders,
-): (tool: Tool) => Definition {
+): (tool: Tool) => ToolDefinition {
   const services = [...tools.values()].map(({ rpc }) => rpc.method.parent);
   const comments = options.comments ?? runSteps(commentsOf(services));
   const bindings = Map.groupBy(restRoutes.bindings, ({ method }) => method);
-  const kept = new Map<Tool, Definition>();
+  const kept = new Map<Tool, ToolDefinition>();
   let keptBytes = 0;
   return (tool) => {
     const known = kept.get(tool);
     if (known !== undefined) return known;
     const httpMethods = (bindings.get(tool.rpc.method) ?? []).map(({ pattern }) => pattern.httpMethod);
-    const definition = describe(tool, httpMethods, { ...options, comments }, paramHeaders);
+    const definition = describeTool(tool, httpMethods, { ...options, comments }, paramHeaders);
     keptBytes += definition.byteLength;
     if (keptBytes <= keptBytesMax) kept.set(tool, definition);
     return definition;
@@ -51,12 +51,12 @@ export function withTruncatedInput(methods: readonly DescMethod[]): readonly Des
 
 type Documented = McpOptions & { readonly comments: Comments };
 
-function describe(
+function describeTool(
   { name, rpc, options }: Tool,
   httpMethods: readonly string[],
   documented: Documented,
   paramHeaders: ParamHeaders,
-): Definition {
+): ToolDefinition {
   const { kind, method } = rpc;
   const { comments, validation: rules } = documented;
   const style = { comments, useProtoFieldName: rpc.options.jsonOptions?.useProtoFieldName ?? false };
@@ -67,7 +67,7 @@ function describe(
   const text = options.description ?? commentOf(comments, method) ?? `The RPC ${selectorOf(method)}.`;
   const definition = {
     name,
-    title: cleanText(options.title ?? wordsOf(method.name), titleMax),
+    title: cleanText(options.title ?? nameWordsOf(method.name), titleMax),
     description: cleanText(text, descriptionMax),
     inputSchema: annotateSchema(input.schema, paramHeaders.get(method.input), style),
     outputSchema: output.schema,
@@ -97,6 +97,6 @@ function annotationsOf({ readOnly, destructive, idempotent, openWorld }: McpTool
 }
 
 /** `GetHTTPRule` becomes "Get HTTP Rule". */
-function wordsOf(name: string): string {
+function nameWordsOf(name: string): string {
   return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, " ").replaceAll("_", " ");
 }

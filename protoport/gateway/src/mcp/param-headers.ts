@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type JsonObject, type Message, ScalarType } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { type HeaderReader, isToken, withCode } from "../http/index.ts";
-import { isJsonObject, jsonNameOf } from "../protobuf/index.ts";
+import { hasObjectForm, jsonNameOf } from "../protobuf/index.ts";
 import { requireSame } from "./revisions.ts";
 import type { Tool } from "./tools.ts";
 
@@ -26,7 +26,7 @@ export function findParamHeaders(
   tools: Iterable<Tool>,
   isIncomplete: boolean,
 ): ParamHeaders {
-  const inputs = new Set([...tools].map(({ rpc }) => rpc.method.input).filter(isJsonObject));
+  const inputs = new Set([...tools].map(({ rpc }) => rpc.method.input).filter(hasObjectForm));
   const fields = new Map([...inputs].flatMap((input) => input.fields).map((field) => [fullNameOf(field), field]));
   const found = new Map<DescMessage, ParamHeader[]>();
   for (const [fieldName, name] of Object.entries(paramHeaders)) {

@@ -8,15 +8,15 @@ const idempotencyKeys = /^[\x20-\x7e]{1,256}$/;
 
 /** Reads a message. @throws ConnectError if the body is not strict JSON or too long, as in {@link readEnvelope} */
 export function readMcpMessage(body: Uint8Array): McpMessage {
-  const text = decode(body);
+  const text = decodeText(body);
   try {
-    return readText(text);
+    return readMessageText(text);
   } catch (error) {
     throw error instanceof FieldProblem ? jsonRpcError("parse", error.message, 400) : error;
   }
 }
 
-function decode(body: Uint8Array): string {
+function decodeText(body: Uint8Array): string {
   try {
     return toText(body);
   } catch {
@@ -27,7 +27,7 @@ function decode(body: Uint8Array): string {
 /** A batch, which this server does not accept, is read as an object without members. */
 const noMembers: MessageMembers = { message: new Map(), params: new Map(), meta: new Map() };
 
-function readText(text: string): McpMessage {
+function readMessageText(text: string): McpMessage {
   const isBatch = new JsonScanner(text).peek() === "array";
   const { message, params, meta } = isBatch ? noMembers : readEnvelope(text);
   const [id, method, key] = [message.get("id"), message.get("method"), meta.get("idempotencyKey")];

@@ -1,6 +1,6 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { type HeaderReader, toUtf8 } from "../http/index.ts";
-import { quote } from "../protobuf/index.ts";
+import { quoteValue } from "../protobuf/index.ts";
 import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
 /** MCP's stateless revision. Each request contains its revision and its client's capabilities. */
@@ -47,8 +47,8 @@ export function requireSame(header: HeaderReader, name: string, expected: string
   const sent = header.get(name);
   // A value that is not plain ASCII is sent in Base64 (MCP, "Value Encoding").
   if (sent === expected || sent === `=?base64?${base64Encode(toUtf8(expected))}?=`) return;
-  const found = sent === null ? "is missing" : `is ${quote(sent)}`;
-  throw jsonRpcError("headerMismatch", `the header ${name} ${found}, but the body has ${quote(expected)}`, 400);
+  const found = sent === null ? "is missing" : `is ${quoteValue(sent)}`;
+  throw jsonRpcError("headerMismatch", `the header ${name} ${found}, but the body has ${quoteValue(expected)}`, 400);
 }
 
 function unsupportedError(revision: string): Error {

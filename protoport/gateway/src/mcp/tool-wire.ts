@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem, FieldProblem, isJsonObject, JsonScanner } from "../protobuf/index.ts";
+import { problem, FieldProblem, hasObjectForm, JsonScanner } from "../protobuf/index.ts";
 import { clientGoneProblem, concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "../http/index.ts";
 import {
   BodyCallWire,
@@ -49,7 +49,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
   constructor(exchange: Exchange, call: ToolCall) {
     const { rpc } = call.tool;
     const { timeoutMs } = call.server.options.stream;
-    super(exchange, rpc, fieldsOf(exchange, call.message), rpc.kind === "stream" ? timeoutMs : undefined);
+    super(exchange, rpc, fieldsOfCall(exchange, call.message), rpc.kind === "stream" ? timeoutMs : undefined);
     this.#call = call;
   }
 
@@ -60,7 +60,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
     if (tool.rpc.kind === "unary" && token !== undefined)
       this.#progress = new UnaryProgress(this.exchange, token, () => this.headerToSend(this.responseHeader));
     if (!stateless) this.#removeFromRunning = server.runningCalls.add(this.exchange, id, () => this.#cancel());
-    const decoded = this.decode(isJsonObject(input) ? message.arguments : this.#valueOf(message.arguments));
+    const decoded = this.decode(hasObjectForm(input) ? message.arguments : this.#valueOf(message.arguments));
     if (stateless) requireParamHeaders(this.exchange, decoded, input, server.paramHeaders);
     return decoded;
   }
@@ -184,8 +184,8 @@ export class ToolWire extends BodyCallWire implements StreamWire {
 
   /** Returns a message as a structured result's JSON text. */
   #structure(message: Message): string {
-    const text = utf8.decode(this.codec.encode(message));
-    return isJsonObject(this.#call.tool.rpc.method.output) ? text : `{"value":${text}}`;
+    const text = resultUtf8.decode(this.codec.encode(message));
+    return hasObjectForm(this.#call.tool.rpc.method.output) ? text : `{"value":${text}}`;
   }
 
   /** Returns a result's text. `structured` is the tool's output as JSON text, or `undefined` without an output. */
@@ -194,7 +194,7 @@ export class ToolWire extends BodyCallWire implements StreamWire {
     const texts = error === undefined ? [] : [`${codeNames[error.code]}: ${error.rawMessage}`];
     if (error !== undefined && error.details.length > 0) {
       const failure = { httpStatus: httpStatusOf(error), procedure: tool.rpc.name };
-      texts.push(utf8.decode(server.writeErrorRecord(error, failure).body));
+      texts.push(resultUtf8.decode(server.writeErrorRecord(error, failure).body));
     }
     if (structured !== undefined) texts.push(structured);
     const content = texts.map((text) => `{"type":"text","text":${JSON.stringify(text)}}`).join(",");
@@ -228,9 +228,9 @@ function withFieldsOf(header: Headers, own: HeaderFields): HeaderFields {
  * Adds the idempotency key from `_meta` to the request header, unless the header has a key. The field value is a String
  * with the same escapes as in JSON (RFC 9651 §3.3.3, draft-ietf-httpapi-idempotency-key-header §2.1).
  */
-function fieldsOf(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
+function fieldsOfCall(exchange: Exchange, { idempotencyKey: key }: McpMessage): HeaderFields {
   if (key === undefined || exchange.get("idempotency-key") !== null) return exchange.fields;
   return [...exchange.fields, "idempotency-key", JSON.stringify(key)];
 }
 
-const utf8 = new TextDecoder();
+const resultUtf8 = new TextDecoder();

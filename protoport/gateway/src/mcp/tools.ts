@@ -47,7 +47,7 @@ export function selectTools<AnyRpc extends NamedRpc>(
   const given = new Set(selected.map(({ options }) => options.name));
   const tools = new Map<string, Tool<AnyRpc>>();
   for (const { rpc, options } of selected) {
-    const { name = freeName(rpc.method, (each) => tools.has(each) || given.has(each)) } = options;
+    const { name = freeToolName(rpc.method, (each) => tools.has(each) || given.has(each)) } = options;
     if (!namePattern.test(name) || tools.has(name)) {
       const problem = `the name of a tool must be unique and match ${namePattern.source}, got ${JSON.stringify(name)}`;
       throw withCode(new Error(problem), "ERR_OPTIONS");
@@ -70,7 +70,7 @@ const plainSelector = /^(?!.*\.[0-9a-f]{8}$)[A-Za-z][A-Za-z0-9.-]*$/;
  * some models require. A name that is shortened, or that another RPC could have too, ends with a hash. Therefore, the
  * name does not depend on other RPCs, which may belong to another upstream.
  */
-function freeName(method: DescMethod, isTaken: (name: string) => boolean): string {
+function freeToolName(method: DescMethod, isTaken: (name: string) => boolean): string {
   const selector = selectorOf(method);
   const plain = selector.replaceAll(/[^A-Za-z0-9_-]/g, "_");
   if (plain.length <= nameLengthMax && plainSelector.test(selector) && !isTaken(plain)) return plain;

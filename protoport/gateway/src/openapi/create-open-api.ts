@@ -226,14 +226,14 @@ function nameOperations(bindings: readonly RestBinding[], names?: OperationIds):
 /** Our extension `x-value-names`, with a name for each value of an integer field. */
 const valueNames: OpenApiSchema = { "x-value-names": codeNames };
 
-const text: OpenApiSchema = { type: "string" };
+const textSchema: OpenApiSchema = { type: "string" };
 const codeNumber: OpenApiSchema = {
   type: "integer",
   format: "int32",
   description: "The number of the google.rpc.Code.",
   ...valueNames,
 };
-const codeName: OpenApiSchema = { type: "string", description: "The name of the google.rpc.Code." };
+const codeNameSchema: OpenApiSchema = { type: "string", description: "The name of the google.rpc.Code." };
 const httpStatus: OpenApiSchema = { type: "integer", format: "int32", description: "The HTTP status." };
 const details: OpenApiSchema = {
   type: "array",
@@ -253,8 +253,8 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
       type: "object",
       properties: {
         code: codeNumber,
-        status: codeName,
-        message: text,
+        status: codeNameSchema,
+        message: textSchema,
         details,
       },
       required: ["code", "status", "message", "details"],
@@ -268,7 +268,7 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
       properties: {
         error: {
           type: "object",
-          properties: { code: httpStatus, message: text, status: codeName, details },
+          properties: { code: httpStatus, message: textSchema, status: codeNameSchema, details },
           required: ["code", "message", "status"],
         },
       },
@@ -282,10 +282,10 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
       type: "object",
       properties: {
         type: { type: "string", format: "uri-reference" },
-        title: text,
+        title: textSchema,
         status: httpStatus,
-        detail: text,
-        code: codeName,
+        detail: textSchema,
+        code: codeNameSchema,
         details,
       },
       required: ["type", "status", "detail", "code"],
@@ -296,9 +296,9 @@ const errorSchemas: Readonly<Record<ErrorForm, { readonly name: string; readonly
 
 /** The schemas of the placeholders in `rest.errorBody`. */
 const placeholderSchemas: Readonly<Record<ErrorPlaceholder, OpenApiSchema>> = {
-  code: codeName,
+  code: codeNameSchema,
   number: codeNumber,
-  message: text,
+  message: textSchema,
   details,
   httpStatus,
 };

@@ -12,7 +12,7 @@ export interface FieldFormat {
 const exampleOfIpv4 = "192.0.2.1";
 
 /** The AIP-202 formats for which JSON Schema has a name. */
-const formats: ReadonlyMap<FieldInfo_Format, FieldFormat> = new Map([
+const infoFormats: ReadonlyMap<FieldInfo_Format, FieldFormat> = new Map([
   [FieldInfo_Format.UUID4, { keywords: { format: "uuid" }, example: "8e03978e-40d5-43e8-bc93-6894a57f9324" }],
   [FieldInfo_Format.IPV4, { keywords: { format: "ipv4" }, example: exampleOfIpv4 }],
   [FieldInfo_Format.IPV6, { keywords: { format: "ipv6" }, example: "2001:db8::1" }],
@@ -30,12 +30,12 @@ const formatsOf = new WeakMap<DescField, FieldFormat | undefined>();
  * gateway does not check the format. The option is found by extension number, as in `field-behavior.ts`.
  */
 export function fieldFormatOf(field: DescField): FieldFormat | undefined {
-  if (field.proto.options === undefined || !isText(field)) return undefined;
-  if (!formatsOf.has(field)) formatsOf.set(field, formats.get(getOption(field, field_info).format));
+  if (field.proto.options === undefined || !isTextField(field)) return undefined;
+  if (!formatsOf.has(field)) formatsOf.set(field, infoFormats.get(getOption(field, field_info).format));
   return formatsOf.get(field);
 }
 
-function isText({ scalar, message }: DescField): boolean {
+function isTextField({ scalar, message }: DescField): boolean {
   if (message !== undefined) return isWrapperDesc(message) && message.fields[0].scalar === ScalarType.STRING;
   return scalar === ScalarType.STRING;
 }

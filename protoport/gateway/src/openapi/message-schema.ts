@@ -1,6 +1,6 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { runSteps } from "../http/index.ts";
-import { isJsonObject } from "../protobuf/index.ts";
+import { hasObjectForm } from "../protobuf/index.ts";
 import { cleanText } from "./clean-text.ts";
 import type { Comments } from "./comments.ts";
 import { FieldBudget } from "./field-budget.ts";
@@ -32,10 +32,10 @@ const fieldsMax = 2_000;
 const schemaLengthMax = 256 * 1024;
 
 /** Maximum characters in a field name. protoc has no limit, and real names have fewer than 100 characters. */
-const nameLengthMax = 200;
+const schemaNameLengthMax = 200;
 
 /** Maximum characters in a description for a field, a message or an enum. */
-const descriptionMax = 1_000;
+const schemaDescriptionMax = 1_000;
 
 /** A message's JSON Schema. */
 export interface MessageSchema {
@@ -69,14 +69,14 @@ function describe(
   const closed = { has: () => isClosed };
   const fixed = {
     int64Numbers: false,
-    abridged: none,
+    abridged: noMessages,
     closed,
     referencePrefix,
     total,
     hasExamples: false,
     isNameShown,
     // One long comment does not take the place of fields.
-    comments: { get: (name: string) => comments.get(name)?.slice(0, descriptionMax + 1) },
+    comments: { get: (name: string) => comments.get(name)?.slice(0, schemaDescriptionMax + 1) },
   };
   const schemas = new Schemas({ ...options, ...fixed });
   const whole = schemas.ofMessage(desc);
@@ -85,7 +85,7 @@ function describe(
   const reference = whole["$ref"];
   const root = typeof reference === "string" ? definitions[reference.slice(referencePrefix.length)] : whole;
   const message = refine(root ?? whole, direction);
-  const object = isJsonObject(desc) ? message : objectOf("value", message, isClosed);
+  const object = hasObjectForm(desc) ? message : objectOf("value", message, isClosed);
   const refined = isStream ? objectOf("messages", { type: "array", items: object }, isClosed) : object;
   const entries = Object.entries(definitions).map(([name, each]) => [name, refine(each, direction)] as const);
   const text = JSON.stringify([refined, entries]);
@@ -102,11 +102,11 @@ function objectOf(name: string, schema: JsonObject, isClosed: boolean): JsonObje
 
 const referencePrefix = "#/$defs/";
 
-const none: ReadonlySet<DescMessage> = new Set();
+const noMessages: ReadonlySet<DescMessage> = new Set();
 
 /** Returns whether a field name is short and has no invisible characters, so that it cannot hide text. */
 function isNameShown(name: string): boolean {
-  return name.length <= nameLengthMax && cleanText(name, nameLengthMax) === name;
+  return name.length <= schemaNameLengthMax && cleanText(name, schemaNameLengthMax) === name;
 }
 
 /** Adapts a schema to one direction. Outputs may have unknown enum values and infinities, and lack required fields. */
@@ -118,7 +118,7 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
     if (keyword === "properties") refined[keyword] = refineProperties(value, direction);
     else if (keyword === "items" || keyword === "additionalProperties") refined[keyword] = refineAny(value, direction);
     else if (typeof value === "string" && keyword === "description")
-      refined[keyword] = cleanText(value, descriptionMax);
+      refined[keyword] = cleanText(value, schemaDescriptionMax);
     else if (!isOmitted(keyword, value, direction)) refined[keyword] = value;
   }
   if (direction === "input") return refined;

@@ -40,7 +40,7 @@ export function toOpenApiPath({ segments, variables, verb }: PathTemplate): Open
     const variable = variableAt(at);
     const field = variable?.fieldPath.join("_") ?? "segment";
     if (variable !== undefined && !hasParts(variable)) return field;
-    return memberOf(literalBefore(at) ?? "") ?? `${field}_${numberOf(at)}`;
+    return memberOfLiteral(literalBefore(at) ?? "") ?? `${field}_${numberOf(at)}`;
   };
   // Wildcards are shown as names, because generators copy descriptions into comments, which `*/` would end.
   const formOf = ({ start, end }: TemplateVariable): string =>
@@ -77,7 +77,7 @@ function hasParts({ start, end }: TemplateVariable): boolean {
 const collection = /^[A-Za-z][A-Za-z0-9_-]*$/;
 
 /** Returns a collection's singular form in snake_case, or `undefined` for a literal that is not a collection's name. */
-function memberOf(literal: string): string | undefined {
+function memberOfLiteral(literal: string): string | undefined {
   if (!collection.test(literal)) return undefined;
   const name = literal
     .replaceAll(/(?<=[a-z0-9])[A-Z]/g, "_$&")

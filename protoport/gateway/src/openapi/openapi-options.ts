@@ -57,14 +57,14 @@ const usedFields: Readonly<Record<string, readonly string[]>> = {
   Swagger: ["info", "host", "base_path", "schemes", "security_definitions", "security"],
 };
 
-const none: OpenApiDescOptions = {};
+const noOptions: OpenApiDescOptions = {};
 
 // Cached, because a document needs each field's option several times, and `getOption` decodes it on each call.
 const cache = new WeakMap<Described, OpenApiDescOptions>();
 
 /** Returns a descriptor's `openapiv2_*` option (protoc-gen-openapiv2/options). A malformed option is ignored. */
 export function openApiOptionsOf(desc: Described): OpenApiDescOptions {
-  if (!hasOption(desc, optionOfKind[desc.kind])) return none;
+  if (!hasOption(desc, optionOfKind[desc.kind])) return noOptions;
   const options = cache.get(desc) ?? readOption(desc);
   cache.set(desc, options);
   return options;
@@ -87,7 +87,7 @@ function readOption(desc: Described): OpenApiDescOptions {
       }
     }
   } catch {
-    return none;
+    return noOptions;
   }
 }
 
@@ -119,7 +119,7 @@ const openApi3Options = {
 export function unsupportedOpenApiOptions(services: readonly DescService[]): ReadonlyMap<string, readonly string[]> {
   const byField = new Map<string, string[]>();
   for (const desc of descriptorsOf(services)) {
-    const owner = desc.kind === "file" ? desc.proto.name : nameOf(desc);
+    const owner = desc.kind === "file" ? desc.proto.name : describedNameOf(desc);
     for (const name of unusedFieldsOf(desc)) byField.set(name, [...(byField.get(name) ?? []), owner]);
   }
   return byField;
@@ -156,7 +156,7 @@ function unusedIn(message: ReflectMessage, path: string): readonly string[] {
   return [...unused, ...(message.getUnknown() ?? []).map(({ no }) => `${path}.${no}`)];
 }
 
-function nameOf(desc: Described): string {
+function describedNameOf(desc: Described): string {
   return "typeName" in desc ? desc.typeName : `${desc.parent.typeName}.${desc.name}`;
 }
 

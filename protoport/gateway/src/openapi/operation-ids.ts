@@ -15,13 +15,13 @@ export type OperationIds = "service" | "rpc" | "full";
 /** The id of an RPC's first operation, by the names in it. */
 const idOf: Readonly<Record<OperationIds, (method: DescMethod) => string>> = {
   service: ({ parent, localName }) =>
-    [versionOf(parent.file.proto.package), parent.name, localName].filter((name) => name !== "").join("_"),
+    [packageVersionOf(parent.file.proto.package), parent.name, localName].filter((name) => name !== "").join("_"),
   rpc: ({ localName }) => localName,
   full: ({ parent, localName }) => `${parent.typeName.replaceAll(".", "_")}_${localName}`,
 };
 
 /** Returns the version at the end of a package's name, such as `v1` or `v2beta1`, or an empty string. */
-function versionOf(packageName: string): string {
+function packageVersionOf(packageName: string): string {
   return /(?:^|\.)(v\d+\w*)$/.exec(packageName)?.[1] ?? "";
 }
 

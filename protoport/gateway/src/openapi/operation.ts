@@ -131,7 +131,7 @@ function bodyContent(
   if (bodyFormat.kind === "bytes") return anyContent;
   const bound = { byPath: boundByPath, budget, mayRepeat: options.sameValueAsPath };
   const schema = schemaOfBody(method.input, pattern.body, bound, schemas);
-  const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemsOf : schemaOf;
+  const media = bodyFormat.kind === "lines" && openapi === "3.2.0" ? itemMediaType : schemaOf;
   if (schema === undefined) return undefined;
   const content = Object.fromEntries(bodyFormat.contentTypes.map((type) => [type, media(schema)]));
   // The gateway accepts a stream of JSON values in several formats. Tools support only the format with a JSON array.
@@ -179,9 +179,9 @@ const anyContent: OpenApiContent = { "application/octet-stream": { schema: { typ
 // Returns the media type object for a stream. A stream is a sequence of items, unless the format is a JSON array.
 function mediaOf({ kind }: StreamForm, schema: OpenApiSchema, openapi: OpenApiVersion): OpenApiMediaType {
   if (kind === "array") return schemaOf({ type: "array", items: schema });
-  if (kind === "events") return openapi === "3.1.0" ? schemaOf(schema) : itemsOf(eventOf(schema));
+  if (kind === "events") return openapi === "3.1.0" ? schemaOf(schema) : itemMediaType(eventOf(schema));
   const line = kind === "results" ? resultOf(schema) : schema;
-  return openapi === "3.1.0" ? schemaOf(line) : itemsOf(line);
+  return openapi === "3.1.0" ? schemaOf(line) : itemMediaType(line);
 }
 
 /** Returns the schema for one line in a stream in grpc-gateway's format. */
@@ -194,7 +194,7 @@ function schemaOf(schema: OpenApiSchema): OpenApiMediaType {
   return { schema };
 }
 
-function itemsOf(itemSchema: OpenApiSchema): OpenApiMediaType {
+function itemMediaType(itemSchema: OpenApiSchema): OpenApiMediaType {
   return { itemSchema };
 }
 

@@ -29,11 +29,11 @@ export function describePathParameter(
     required: true,
     ...(field?.deprecated === true && { deprecated: true }),
     ...(description !== "" && { description }),
-    schema: schemaOf(parameter, field, schemas),
+    schema: parameterSchemaOf(parameter, field, schemas),
   };
 }
 
-function schemaOf({ covers }: PathParameter, field: DescField | undefined, schemas: Schemas): OpenApiSchema {
+function parameterSchemaOf({ covers }: PathParameter, field: DescField | undefined, schemas: Schemas): OpenApiSchema {
   if (covers === "segments") return severalSegmentsSchema;
   return covers === "field" && field !== undefined ? schemas.ofParameter(field) : oneSegmentSchema;
 }

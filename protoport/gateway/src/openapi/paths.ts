@@ -58,9 +58,9 @@ function isOfAny({ pattern }: RestBinding): boolean {
   return pattern.httpMethod === anyMethod;
 }
 
-type Members = ReadonlyMap<string, OpenApiMethod>;
+type PathMembers = ReadonlyMap<string, OpenApiMethod>;
 
-const methods31: Members = new Map([
+const methods31: PathMembers = new Map([
   ["GET", "get"],
   ["PUT", "put"],
   ["POST", "post"],
@@ -72,7 +72,7 @@ const methods31: Members = new Map([
 ]);
 
 /** The HTTP methods that are a path item's members. Methods are case-sensitive (RFC 9110 §9.1). */
-const openApiMethods: Readonly<Record<OpenApiVersion, Members>> = {
+const openApiMethods: Readonly<Record<OpenApiVersion, PathMembers>> = {
   "3.1.0": methods31,
   "3.2.0": new Map([...methods31, ["QUERY", "query"]]),
 };
@@ -80,11 +80,11 @@ const openApiMethods: Readonly<Record<OpenApiVersion, Members>> = {
 /** The methods for requests without a body (RFC 9110 §9.3.1, §9.3.2, §9.3.8). */
 const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);
 
-function methodsOfAny({ pattern }: RestBinding, members: Members): readonly string[] {
+function methodsOfAny({ pattern }: RestBinding, members: PathMembers): readonly string[] {
   return [...members.keys()].filter((method) => pattern.body === "" || !withoutBody.has(method));
 }
 
-function toPathItem(operations: Operations, members: Members): OpenApiPathItem {
+function toPathItem(operations: Operations, members: PathMembers): OpenApiPathItem {
   const isMember = ([method]: readonly [string, OpenApiOperation]): boolean => members.has(method);
   const memberOperations = [...operations]
     .filter(isMember)

@@ -5,10 +5,10 @@ import type { OpenApiSchema } from "./open-api-document.ts";
 // Regular expressions that match exactly the texts that the gateway accepts (ECMA-262, as JSON Schema recommends). The
 // patterns use only syntax that RE2, Java and Python share, because generators copy patterns into validators.
 
-type IntegerRange = NonNullable<ReturnType<typeof integerRangeOf>>;
+type PatternRange = NonNullable<ReturnType<typeof integerRangeOf>>;
 
 /** Returns a pattern for decimal integers in canonical form within a range. */
-export function integerPattern({ min, max }: IntegerRange): string {
+export function integerPattern({ min, max }: PatternRange): string {
   if (min === 0n) return `^(0|${positiveUpTo(String(max))})$`;
   // The minimum has its own alternative in the pattern, because its absolute value is the maximum plus one.
   return `^(0|-?${positiveUpTo(String(max))}|${min})$`;
@@ -18,7 +18,7 @@ export function integerPattern({ min, max }: IntegerRange): string {
 function positiveUpTo(max: string): string {
   const first = Number(max[0]);
   const shorter = `[1-9][0-9]{0,${max.length - 2}}`;
-  const below = first > 1 ? `${digitsFrom(1, first - 1)}${digits(max.length - 1)}|` : "";
+  const below = first > 1 ? `${digitsFrom(1, first - 1)}${digitsPattern(max.length - 1)}|` : "";
   return `(${shorter}|${below}${first}${digitsUpTo(max.slice(1))})`;
 }
 
@@ -29,10 +29,10 @@ function digitsUpTo(max: string): string {
   if (/^0*$/.test(max)) return max;
   if (rest === "") return digitsFrom(0, first);
   const equal = `${first}${digitsUpTo(rest)}`;
-  return first === 0 ? equal : `(${digitsFrom(0, first - 1)}${digits(rest.length)}|${equal})`;
+  return first === 0 ? equal : `(${digitsFrom(0, first - 1)}${digitsPattern(rest.length)}|${equal})`;
 }
 
-function digits(count: number): string {
+function digitsPattern(count: number): string {
   return count === 1 ? "[0-9]" : `[0-9]{${count}}`;
 }
 
@@ -41,12 +41,12 @@ function digitsFrom(low: number, high: number): string {
 }
 
 /** Maximum number of seconds that a google.protobuf.Duration can have (duration.proto). */
-const durationSecondsMax = "315576000000";
+const durationDigitsMax = "315576000000";
 
-const seconds = `([0-9]{1,${durationSecondsMax.length - 1}}|${digitsUpTo(durationSecondsMax)})`;
+const secondsPattern = `([0-9]{1,${durationDigitsMax.length - 1}}|${digitsUpTo(durationDigitsMax)})`;
 
 /** The pattern for a google.protobuf.Duration, which is a number of seconds with up to nine decimal places. */
-export const durationPattern: string = `^-?${seconds}(\\.[0-9]{1,9})?s$`;
+export const durationPattern: string = `^-?${secondsPattern}(\\.[0-9]{1,9})?s$`;
 
 const base64Digit = "[A-Za-z0-9+/_-]";
 

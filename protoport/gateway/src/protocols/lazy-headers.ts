@@ -160,7 +160,7 @@ export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderF
   if (headers instanceof LazyHeaders) return headers.fields;
   const fields = toFields(headers);
   // The protocol's fields replace those with the same name in `headers`.
-  return [...own, ...fields.filter((_, at) => readHeaderField(own, nameAt(fields, at)) === null)];
+  return [...own, ...fields.filter((_, at) => readHeaderField(own, fieldNameAt(fields, at)) === null)];
 }
 
 /**
@@ -168,7 +168,7 @@ export function headerFieldsToSend(headers: Headers, own: HeaderFields): HeaderF
  * neither the message compression nor the call status, which gRPC-Web clients also read from the header.
  */
 export function withOwnReserved(fields: HeaderFields, own: HeaderFields): HeaderFields {
-  const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reservedNames.test(nameAt(all, at)));
+  const reservedOf = (all: HeaderFields): string[] => all.filter((_, at) => reservedNames.test(fieldNameAt(all, at)));
   const ownReserved = reservedOf(own);
   const sentReserved = reservedOf(fields);
   if (
@@ -176,15 +176,15 @@ export function withOwnReserved(fields: HeaderFields, own: HeaderFields): Header
     sentReserved.every((_, at) => at % 2 === 0 || isOwn(sentReserved, at, own))
   )
     return fields;
-  return [...fields.filter((_, at) => !reservedNames.test(nameAt(fields, at))), ...ownReserved];
+  return [...fields.filter((_, at) => !reservedNames.test(fieldNameAt(fields, at))), ...ownReserved];
 }
 
 function isOwn(fields: HeaderFields, at: number, own: HeaderFields): boolean {
-  return readHeaderField(own, nameAt(fields, at)) === fields[at];
+  return readHeaderField(own, fieldNameAt(fields, at)) === fields[at];
 }
 
 /** Returns the field name for an index in a list of names and values. */
-function nameAt(fields: HeaderFields, at: number): string {
+function fieldNameAt(fields: HeaderFields, at: number): string {
   return fields[at - (at % 2)] ?? "";
 }
 

@@ -15,7 +15,7 @@ import type {
 } from "../protobuf/gen/grpc/reflection/v1/reflection_pb.ts";
 import { filesOf } from "../protobuf/index.ts";
 
-type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
 /**
  * Creates the implementation for `grpc.reflection.v1.ServerReflection`. The implementation also works for
@@ -29,13 +29,16 @@ export function createReflectionService(services: readonly DescService[]): Servi
   return {
     async *serverReflectionInfo(requests) {
       for await (const request of requests) {
-        yield { validHost: request.host, originalRequest: request, messageResponse: respond(request, index) };
+        yield { validHost: request.host, originalRequest: request, messageResponse: respondToQuery(request, index) };
       }
     },
   };
 }
 
-function respond({ messageRequest: query }: ServerReflectionRequest, index: DescriptorIndex): Response {
+function respondToQuery(
+  { messageRequest: query }: ServerReflectionRequest,
+  index: DescriptorIndex,
+): ReflectionResponse {
   switch (query.case) {
     case "fileByFilename":
       return fileResponse(index.fileNamed(query.value), query.value);
@@ -58,12 +61,12 @@ function respond({ messageRequest: query }: ServerReflectionRequest, index: Desc
   }
 }
 
-function fileResponse(fileDescriptorProto: Uint8Array[] | undefined, name: string): Response {
+function fileResponse(fileDescriptorProto: Uint8Array[] | undefined, name: string): ReflectionResponse {
   if (fileDescriptorProto === undefined) return errorResponse(Code.NotFound, `${name} not found`);
   return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
 }
 
-function errorResponse(errorCode: Code, errorMessage: string): Response {
+function errorResponse(errorCode: Code, errorMessage: string): ReflectionResponse {
   return { case: "errorResponse", value: { errorCode, errorMessage } };
 }
 
@@ -87,20 +90,20 @@ class DescriptorIndex {
 
   /** Finds a file by its name, such as "orders/v1/orders.proto". */
   fileNamed(name: string): Uint8Array[] | undefined {
-    return serialize(this.#files.get(name));
+    return serializeFile(this.#files.get(name));
   }
 
   /** Finds the file that declares a type, a service, an extension, or a member of a type or service. */
   fileDeclaring(symbol: string): Uint8Array[] | undefined {
     // A method or a field is declared in the file of its parent, such as "pkg.Service" for "pkg.Service.Method".
     const [, parentName = "", name] = memberName.exec(symbol) ?? [];
-    return serialize((this.#types.get(symbol) ?? this.#parentWith(parentName, name))?.file);
+    return serializeFile((this.#types.get(symbol) ?? this.#parentWith(parentName, name))?.file);
   }
 
   /** Finds the file that declares an extension of a message. */
   fileExtending(messageName: string, extensionNumber: number): Uint8Array[] | undefined {
     const extended = this.#types.getMessage(messageName);
-    return serialize(extended && this.#types.getExtensionFor(extended, extensionNumber)?.file);
+    return serializeFile(extended && this.#types.getExtensionFor(extended, extensionNumber)?.file);
   }
 
   /** Returns the numbers of all message extensions, or `undefined` if the message is unknown. */
@@ -124,7 +127,7 @@ class DescriptorIndex {
 /** Matches the full name of a member. The groups are its parent's full name and its own name. */
 const memberName = /^(.+)\.([^.]+)$/s;
 
-function serialize(file: DescFile | undefined): Uint8Array[] | undefined {
+function serializeFile(file: DescFile | undefined): Uint8Array[] | undefined {
   if (file === undefined) return undefined;
   return [...filesOf([{ file }])].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
 }

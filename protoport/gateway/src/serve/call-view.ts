@@ -79,7 +79,7 @@ export class CallView implements HandlerContext {
     this.responseHeader = wire.responseHeader;
     this.responseTrailer = wire.responseTrailer;
     this.values = contextValues;
-    this.timeoutMs = deadlineMs === undefined ? noTimeout : remainingTime(deadlineMs);
+    this.timeoutMs = deadlineMs === undefined ? noTimeoutMs : remainingTime(deadlineMs);
     this.call = call;
     Object.defineProperty(this, "signal", signalDescriptor);
   }
@@ -97,7 +97,7 @@ const signalDescriptor: PropertyDescriptor & ThisType<CallView> = {
   },
 };
 
-function noTimeout(): undefined {}
+function noTimeoutMs(): undefined {}
 
 // Returns an integer, because handlers send the remaining time to other servers in timeout headers. The time is rounded
 // down, so that calls to other servers do not outlive this call.

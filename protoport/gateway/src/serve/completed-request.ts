@@ -63,7 +63,7 @@ export class LazyCompletedRequest implements CompletedRequest {
 }
 
 /** Returns the request id in the response, or otherwise the request id that the client has sent. */
-export function requestIdOf({ addedFields, common }: Exchange): string | undefined {
+export function requestIdOfExchange({ addedFields, common }: Exchange): string | undefined {
   const requestId = readHeaderField(addedFields, "x-request-id") ?? common.xRequestId;
   return requestId !== null && printableId.test(requestId) ? requestId : undefined;
 }

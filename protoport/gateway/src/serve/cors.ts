@@ -60,8 +60,8 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
   const { origins } = options;
   if (origins !== "*") requireOrigins(origins);
   const allowedOrigins = origins === "*" ? undefined : new Set(origins);
-  const allowed = joinNames(connectCors.allowedHeaders, protocolRequestHeaders, options.allowedHeaders);
-  const exposed = joinNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
+  const allowed = joinFieldNames(connectCors.allowedHeaders, protocolRequestHeaders, options.allowedHeaders);
+  const exposed = joinFieldNames(connectCors.exposedHeaders, protocolResponseHeaders, options.exposedHeaders);
   const preflightFields = [
     "access-control-allow-methods",
     // Browsers accept "*" for every method in requests without cookies or similar credentials (Fetch §3.2.3).
@@ -95,13 +95,13 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
 
 /** Refuses an origin with a path, capital letters or the default port, which would never match (RFC 6454 §6.2). */
 function requireOrigins(origins: readonly string[]): void {
-  const refused = Array.isArray(origins) ? origins.find((origin) => !isOrigin(origin)) : origins;
+  const refused = Array.isArray(origins) ? origins.find((origin) => !isOriginPattern(origin)) : origins;
   if (refused === undefined) return;
   const expected = 'cors.origins must be "*", or an array with origins such as "https://shop.example"';
   throw withCode(new TypeError(`${expected}, got ${JSON.stringify(refused)}`), "ERR_OPTIONS");
 }
 
-function isOrigin(text: string): boolean {
+function isOriginPattern(text: string): boolean {
   // Pages without an origin, such as sandboxed ones, send "null". Applications may have their own scheme.
   if (text === "null") return true;
   if (!URL.canParse(text)) return false;
@@ -110,7 +110,7 @@ function isOrigin(text: string): boolean {
 }
 
 /** Joins field names. @throws TypeError with the code ERR_OPTIONS for a name that no field has (RFC 9110 §5.1) */
-function joinNames(...lists: readonly (readonly string[] | undefined)[]): string {
+function joinFieldNames(...lists: readonly (readonly string[] | undefined)[]): string {
   const names = new Map<string, string>();
   for (const name of lists.flatMap((list) => list ?? [])) {
     const problem = `cors.allowedHeaders and cors.exposedHeaders must contain field names, got ${JSON.stringify(name)}`;

@@ -137,18 +137,18 @@ export function* createRpcs(
     rpcs.push(createRpc(spec, method, { ...withTypes, interceptors }, codecs, callee));
     yield;
   }
-  const { hidden, hiddenRpcs = none, labels: visibilityLabels = none } = visible ?? {};
+  const { hidden, hiddenRpcs = noNames, labels: visibilityLabels = noNames } = visible ?? {};
   return { rpcs, registry, hidden, hiddenRpcs, visibilityLabels };
 }
 
-const none: ReadonlySet<string> = new Set();
+const noNames: ReadonlySet<string> = new Set();
 
-/** Runs the user's `routes`. Throws errors of {@link optionsOf}, or TypeError for a misspelled handler or a promise. */
+/** Runs the user's `routes`. Throws errors of {@link routerOptionsOf}, or TypeError for a misspelled handler or a promise. */
 function registerRpcs(
   routes: (router: ConnectRouter) => void,
   options: ConnectRouterOptions,
 ): readonly RegisteredRpc[] {
-  const base = optionsOf(options, undefined);
+  const base = routerOptionsOf(options, undefined);
   const registered: RegisteredRpc[] = [];
   const router: ConnectRouter = {
     get handlers() {
@@ -156,7 +156,9 @@ function registerRpcs(
     },
     service(service, implementation, override) {
       refuseMisspelledHandlers(service, implementation);
-      const serviceOptions = override ? serviceOptionsOf(base, override, `router.service(${service.typeName})`) : base;
+      const serviceOptions = override
+        ? routerOptionsOfService(base, override, `router.service(${service.typeName})`)
+        : base;
       const { methods } = createServiceImplSpec(service, implementation);
       for (const spec of Object.values(methods)) registered.push({ spec, serviceOptions });
       return router;
@@ -165,7 +167,7 @@ function registerRpcs(
       registered.push({
         spec: createMethodImplSpec(method, implementation),
         serviceOptions: override
-          ? serviceOptionsOf(base, override, `router.rpc(${method.parent.typeName}.${method.name})`)
+          ? routerOptionsOfService(base, override, `router.rpc(${method.parent.typeName}.${method.name})`)
           : base,
       });
       return router;
@@ -180,7 +182,10 @@ function registerRpcs(
  *
  * @throws ConnectError for an invalid limit, or if all protocols are disabled; TypeError for {@link ignoredJsonOptions}
  */
-function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOptions> | undefined): RouterOptions {
+function routerOptionsOf(
+  base: ConnectRouterOptions,
+  override: Partial<ConnectRouterOptions> | undefined,
+): RouterOptions {
   const mergedOptions = { ...base, ...override };
   refuseIgnoredOptions(mergedOptions.jsonOptions ?? {}, ignoredJsonOptions, "jsonOptions");
   // `createConnectRouter` is called only to check the options, and throws Connect's errors.
@@ -188,14 +193,14 @@ function optionsOf(base: ConnectRouterOptions, override: Partial<ConnectRouterOp
   return { ...mergedOptions, ...validateUniversalHandlerOptions(mergedOptions) };
 }
 
-/** Returns the options for a service or an RPC. Throws errors of {@link optionsOf}, or TypeError for unknown names. */
-function serviceOptionsOf(
+/** Returns the options for a service or an RPC. Throws errors of {@link routerOptionsOf}, or TypeError for unknown names. */
+function routerOptionsOfService(
   base: ConnectRouterOptions,
   override: Partial<UniversalHandlerOptions>,
   owner: string,
 ): RouterOptions {
   refuseUnknownOptions(override, routerOptionNames, owner);
-  return optionsOf(base, override);
+  return routerOptionsOf(base, override);
 }
 
 function handlersOf(registered: readonly RegisteredRpc[]): ConnectRouter["handlers"] {
@@ -217,7 +222,8 @@ function createRpc(
   const common = {
     name: procedureOf(method),
     // Only the Connect protocol accepts GET at an RPC's path, for RPCs without side effects.
-    httpMethods: connect && method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : post,
+    httpMethods:
+      connect && method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS ? postAndGet : postOnly,
     options,
     codecs,
     registered: method,
@@ -250,7 +256,7 @@ const forwardRequest: AnyFn = (request) => {
   }
 };
 
-const post = ["POST"];
+const postOnly = ["POST"];
 const postAndGet = ["GET", "POST"];
 
 type AnyFn = ReturnType<Interceptor>;

@@ -323,10 +323,10 @@ function guardToError(convert: ServingOptions["toError"] = toErrorDefault): type
 
 /** The default of `toError`. */
 export function toErrorDefault(thrown: unknown): ConnectError {
-  return toConnectError(thrown, handlerFailure);
+  return toConnectError(thrown, callFailure);
 }
 
-const handlerFailure: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor failed" };
+const callFailure: RequestFailure = { errorCode: "ERR_HANDLER_FAILED", what: "a handler or an interceptor failed" };
 
 /** Returns the options for reading JSON. By default, unknown fields are ignored, as in Connect. */
 function jsonRulesOf(options: ConnectRouterOptions["jsonOptions"]): ReadJsonOptions {

@@ -101,7 +101,7 @@ export function refuseUnusableEndpoint(endpoint: Endpoint): void {
     const text = `unknown option "${found.name}" of ${owner}, did you mean "${found.suggestion}"?`;
     throw withCode(new TypeError(text), "ERR_OPTIONS");
   }
-  const members: object = isPlainObject(endpoint) ? endpoint : membersOf(endpoint);
+  const members: object = isPlainObject(endpoint) ? endpoint : endpointMembersOf(endpoint);
   refuseUnknownOptions(members, endpointNames, owner);
   if (typeof endpoint.handle === "function") return;
   const type = typeof endpoint.handle;
@@ -114,7 +114,7 @@ function isPlainObject(value: object): boolean {
 }
 
 /** Returns the members that {@link Endpoint} declares, including inherited ones. */
-function membersOf({ path, yieldsToRules, atRoot, httpMethods, open, handle }: Endpoint): object {
+function endpointMembersOf({ path, yieldsToRules, atRoot, httpMethods, open, handle }: Endpoint): object {
   return { path, yieldsToRules, atRoot, httpMethods, open, handle };
 }
 
@@ -148,11 +148,12 @@ export class EndpointExchange implements EndpointRequest {
     return this.#exchange.target;
   }
 
-  // `readBody` is a bound function, so that handlers can destructure the request: `({ readBody }) => …`.
-  readonly readBody = (bytesMax: number): Promise<Uint8Array> => (this.#body ??= readBody(this.#exchange, bytesMax));
+  // `readBoundedBody` is a bound function, so that handlers can destructure the request: `({ readBody }) => …`.
+  readonly readBody = (bytesMax: number): Promise<Uint8Array> =>
+    (this.#body ??= readBoundedBody(this.#exchange, bytesMax));
 }
 
-function readBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
+function readBoundedBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
   // NaN would disable the limit, because no length exceeds NaN.
   if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
     throw new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`);

@@ -21,7 +21,7 @@ import {
   type Rpc,
   type Wire,
 } from "../protocols/index.ts";
-import { LazyCompletedRequest, requestIdOf } from "./completed-request.ts";
+import { LazyCompletedRequest, requestIdOfExchange } from "./completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
 import { CallValues } from "./context-values.ts";
 import type { CallView, ViewedRequest } from "./call-view.ts";
@@ -368,7 +368,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
   /** Reports a fault. Called after `onError`, because `onError` may add the request id to the response. */
   report(error: unknown, failure: Failure): void {
     const { procedure, contextValues } = this;
-    this.#server.report(error, failure, { procedure, requestId: requestIdOf(this.#exchange), contextValues });
+    this.#server.report(error, failure, { procedure, requestId: requestIdOfExchange(this.#exchange), contextValues });
   }
 
   #onSettled(error: ConnectError | undefined): void {

@@ -31,7 +31,7 @@ export const routerOptionNames: OptionNames<ConnectRouterOptions> = {
  * Number of letters that a name must have per edit to count as a misspelled RPC. The number is larger than for options,
  * because an implementation may have other methods with similar names.
  */
-const lettersPerEdit = 4;
+const optionLettersPerEdit = 4;
 
 /**
  * Rejects an implementation with a method that is most likely a misspelled RPC. A misspelled name resembles an RPC
@@ -43,7 +43,7 @@ export function refuseMisspelledHandlers(service: DescService, implementation: o
   const rpcs = service.methods.map(({ localName }) => localName);
   const methods = methodNamesOf(implementation);
   const missing = rpcs.filter((name) => !methods.has(name));
-  const found = findMisspelled(methods, rpcs, missing, lettersPerEdit);
+  const found = findMisspelled(methods, rpcs, missing, optionLettersPerEdit);
   if (found === undefined) return;
   const problem = `the service ${service.typeName} has no RPC "${found.name}", did you mean "${found.suggestion}"?`;
   throw withCode(new TypeError(problem), "ERR_OPTIONS");

@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { type Exchange, type HeaderFields, noBytes } from "../http/index.ts";
-import { type HiddenParts, problem, quote } from "../protobuf/index.ts";
+import { type HiddenParts, problem, quoteValue } from "../protobuf/index.ts";
 import {
   type BodyTarget,
   type CallTarget,
@@ -264,7 +264,7 @@ function encodingError({ codecs }: Rpc): ConnectError {
 function contentTypeError(contentType: string | null, { kind }: Rpc): ConnectError {
   if (contentType === null) return problem("ERR_CONTENT_TYPE", "the content type is missing");
   const hint = kind === "unary" ? curlHint(contentType) : "";
-  return problem("ERR_CONTENT_TYPE", `the content type ${quote(contentType)} is not supported${hint}`);
+  return problem("ERR_CONTENT_TYPE", `the content type ${quoteValue(contentType)} is not supported${hint}`);
 }
 
 /**

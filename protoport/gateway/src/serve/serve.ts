@@ -9,7 +9,7 @@
  * Each step below calls the next step as soon as possible. A step creates a promise only if the step must wait, because
  * a promise would double the step's cost. `findTarget` (`routes.ts`) decides about 404, 405 and 415, which are sent
  * once the request is admitted. `request.begin` (`request.ts`) checks the header, starts the deadline and then calls
- * `read`. All errors end in `request.fail`, which sends an error response. After `open`, a call continues in
+ * `read`. All errors end in `request.fail`, which sends an error response. After `openServed`, a call continues in
  * `call.ts`.
  */
 
@@ -74,14 +74,14 @@ function admit(request: ServedRequest): void {
   const isOpen = target.kind === "endpoint" && target.endpoint.open;
   const admitted = server.admit === undefined || isOpen ? undefined : server.admit(request);
   // A synchronous decision needs no promise. An asynchronous decision may be a thenable from another library.
-  if (admitted === undefined) return open(request);
+  if (admitted === undefined) return openServed(request);
   if (typeof admitted === "function") return admitProcedure(request, admitted);
   Promise.resolve(admitted)
     .then((check) => {
       if (ServedRequest.exchangeOf(request).aborted) request.settle(clientGoneError());
       // A program in JavaScript may resolve with any value.
       else if (typeof check === "function") admitProcedure(request, check);
-      else open(request);
+      else openServed(request);
     })
     .catch((error: unknown) => request.fail(error));
 }
@@ -90,14 +90,14 @@ function admit(request: ServedRequest): void {
 function admitProcedure(request: ServedRequest, check: AdmitProcedure): void {
   const { procedure, descriptor } = request;
   const checked = procedure === undefined ? undefined : check(procedure, descriptor);
-  if (checked === undefined) return open(request, check);
+  if (checked === undefined) return openServed(request, check);
   Promise.resolve(checked)
-    .then(() => (ServedRequest.exchangeOf(request).aborted ? request.settle(clientGoneError()) : open(request)))
+    .then(() => (ServedRequest.exchangeOf(request).aborted ? request.settle(clientGoneError()) : openServed(request)))
     .catch((error: unknown) => request.fail(error));
 }
 
 /** Opens the request's target. @param check - admits or refuses the procedure that a body names */
-function open(request: ServedRequest, check?: AdmitProcedure): void {
+function openServed(request: ServedRequest, check?: AdmitProcedure): void {
   const { target } = request;
   switch (target.kind) {
     case "unmatched":
@@ -221,7 +221,7 @@ function refuseCrossSite(exchange: Exchange, ownOrigin: string, cors: Cors | und
   const origin = exchange.get("origin");
   if (origin !== null && cors?.allows(origin, hasAmbientCredentials(exchange)) === true) return;
   // A proxy that ends TLS changes the scheme. The origin "null" has no host.
-  if (site === null && (origin === null || hostOf(origin) === hostOf(ownOrigin))) return;
+  if (site === null && (origin === null || hostOfOrigin(origin) === hostOfOrigin(ownOrigin))) return;
   throw problem("ERR_CROSS_SITE", "pages of other sites may not send this request", {
     option: "cors.origins or crossSite",
   });
@@ -233,6 +233,6 @@ function hasAmbientCredentials(exchange: Exchange): boolean {
   return exchange.get("cookie") !== null || (authorization !== null && !/^bearer\s/i.test(authorization));
 }
 
-function hostOf(origin: string): string | undefined {
+function hostOfOrigin(origin: string): string | undefined {
   return origin.split("//", 2)[1]?.toLowerCase();
 }

@@ -16,7 +16,7 @@ import { explainUnwritable } from "./wrong-value.ts";
 /** Bytes of messages per event-loop turn after which the handler is paused. */
 // Without this limit of 64 KiB, a handler that never waits would block the turn, and the collected messages would grow
 // without bound.
-const collectedBytesMax = 64 * 1024;
+const collectedMessagesBytesMax = 64 * 1024;
 
 /** Milliseconds after which a stream's header is sent without a message. */
 // A handler that fails within 250 ms, such as after a lookup, can still set the status. Readers do not notice the
@@ -153,7 +153,7 @@ export class StreamResponse {
       this.#isFlushScheduled = true;
       runAfterTurn(flushStream, this);
     }
-    if (this.#isBlocked || this.#pieceBytes >= collectedBytesMax) this.#isPaused = true;
+    if (this.#isBlocked || this.#pieceBytes >= collectedMessagesBytesMax) this.#isPaused = true;
     else this.#pull();
   }
 

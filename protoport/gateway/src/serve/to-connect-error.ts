@@ -50,11 +50,11 @@ function readConnectError(thrown: unknown): ConnectError | undefined {
 /** Returns an error with members of the declared types. JavaScript code or other servers may set other values. */
 function toWritable(error: ConnectError): ConnectError {
   const { rawMessage, cause, isWireError } = error;
-  const code = codes.has(error.code) ? error.code : Code.Unknown;
+  const code = knownCodes.has(error.code) ? error.code : Code.Unknown;
   // A message that is not a string is not intended for clients. `new ConnectError(error)` would reveal a fault's
   // message.
   const text = typeof rawMessage === "string" ? rawMessage.toWellFormed() : internalError;
-  const metadata = toHeaders(error.metadata);
+  const metadata = copyMetadata(error.metadata);
   const details = toDetails(error.details);
   const isSame = code === error.code && text === rawMessage;
   if (isSame && metadata === error.metadata && details === error.details) return error;
@@ -62,7 +62,7 @@ function toWritable(error: ConnectError): ConnectError {
 }
 
 /** Returns an error's metadata as `Headers`, or empty `Headers` for metadata that are not valid header fields. */
-function toHeaders(metadata: Headers): Headers {
+function copyMetadata(metadata: Headers): Headers {
   if (metadata instanceof Headers) return metadata;
   try {
     return new Headers(metadata);
@@ -87,7 +87,7 @@ function isDetail(detail: unknown): boolean {
 }
 
 // The values of the enum `Code` include names, which are filtered out.
-const codes: ReadonlySet<unknown> = new Set(Object.values(Code).filter((code) => typeof code === "number"));
+const knownCodes: ReadonlySet<unknown> = new Set(Object.values(Code).filter((code) => typeof code === "number"));
 
 const internalError = "internal error";
 

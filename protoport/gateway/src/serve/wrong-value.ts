@@ -105,13 +105,13 @@ function integerProblem(scalar: ScalarType, value: unknown, path: string): strin
   const range = integerRangeOf(scalar);
   if (range === undefined) return undefined;
   const { name, min, max, isBigInt } = range;
-  const integer = toInteger(value, isBigInt);
+  const integer = integerIn(value, isBigInt);
   const fits = integer !== undefined && integer >= min && integer <= max;
   return fits ? undefined : describeWrongValue(path, `of the type ${name}`, value);
 }
 
 /** Returns the integer for a value that protobuf-es accepts. A 64-bit integer may also be a bigint or a string. */
-function toInteger(value: unknown, isLong: boolean): bigint | undefined {
+function integerIn(value: unknown, isLong: boolean): bigint | undefined {
   if (typeof value === "number" && Number.isInteger(value)) return BigInt(value);
   if (!isLong) return undefined;
   if (typeof value === "bigint") return value;

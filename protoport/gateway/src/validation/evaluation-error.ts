@@ -41,7 +41,7 @@ export function findTypeErrors(
 /** Time in milliseconds after which a rule's failure is reported again. */
 const repeatMs = 60_000;
 /** Maximum failures reported within {@link repeatMs}, because one rule's errors may quote different values. */
-const failuresMax = 64;
+const keptFailuresMax = 64;
 
 /** Remembers rules with a failed evaluation, so that a gateway reports each failure to `onFault` once a minute. */
 export class FailedRules {
@@ -62,7 +62,7 @@ export class FailedRules {
       this.#beganMs = nowMs;
       this.#reported.clear();
     }
-    if (this.#reported.has(failure) || this.#reported.size >= failuresMax) return false;
+    if (this.#reported.has(failure) || this.#reported.size >= keptFailuresMax) return false;
     this.#reported.add(failure);
     return true;
   }
@@ -93,28 +93,28 @@ function wordsOf(expressions: Iterable<string>): readonly string[] {
 function setField(message: ReflectMessage, field: DescField | undefined, words: readonly string[]): void {
   switch (field?.fieldKind) {
     case "list":
-      message.get(field).add(valueOf(field));
+      message.get(field).add(sampleValueOf(field));
       break;
     case "map":
-      for (const key of field.mapKey === ScalarType.STRING ? words : [scalarOf(field.mapKey)])
-        message.get(field).set(key, valueOf(field));
+      for (const key of field.mapKey === ScalarType.STRING ? words : [sampleScalarOf(field.mapKey)])
+        message.get(field).set(key, sampleValueOf(field));
       break;
     case "scalar":
     case "enum":
     case "message":
-      message.set(field, valueOf(field));
+      message.set(field, sampleValueOf(field));
       break;
     case undefined:
   }
 }
 
-function valueOf({ scalar, enum: enumeration, message }: DescField): unknown {
+function sampleValueOf({ scalar, enum: enumeration, message }: DescField): unknown {
   if (message !== undefined) return reflect(message, create(message));
   if (enumeration !== undefined) return (enumeration.values[1] ?? enumeration.values[0])?.number;
-  return scalar === undefined ? undefined : scalarOf(scalar);
+  return scalar === undefined ? undefined : sampleScalarOf(scalar);
 }
 
-function scalarOf(scalar: ScalarType): unknown {
+function sampleScalarOf(scalar: ScalarType): unknown {
   switch (scalar) {
     case ScalarType.STRING:
       return "a";

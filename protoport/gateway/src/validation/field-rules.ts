@@ -105,14 +105,14 @@ const patternExamples: readonly string[] = "text 12345 123 A a1 abc-123 +1202555
 /** Returns an example value for JSON Schema keywords, if possible. The value may violate other rules. */
 export function exampleOf(keywords: OpenApiSchema): string | number | boolean | undefined {
   const { examples, const: fixed, enum: allowed, format, pattern } = keywords;
-  const given = [fixed, ...listOf(examples), ...listOf(allowed)].find(isExample);
+  const given = [fixed, ...ruleListOf(examples), ...ruleListOf(allowed)].find(isExample);
   if (given !== undefined) return given;
   if (typeof format === "string") return formatExamples[format];
   if (typeof pattern === "string") return patternExamples.find((text) => new RegExp(pattern, "u").test(text));
-  return textOf(keywords) ?? numberOf(keywords);
+  return textRulesOf(keywords) ?? numberOf(keywords);
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function ruleListOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
@@ -120,7 +120,7 @@ function isExample(value: unknown): value is string | number | boolean {
   return ["string", "number", "boolean"].includes(typeof value);
 }
 
-function textOf({ minLength, maxLength }: OpenApiSchema): string | undefined {
+function textRulesOf({ minLength, maxLength }: OpenApiSchema): string | undefined {
   if (minLength === undefined && maxLength === undefined) return undefined;
   const length = Math.min(
     Math.max("text".length, Number(minLength ?? 0)),

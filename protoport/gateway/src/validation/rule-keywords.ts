@@ -13,7 +13,7 @@ import type { FieldKeywords, OpenApiSchema } from "../openapi/index.ts";
 type GivenRules = ReadonlyMap<string, unknown>;
 
 /** Returns the JSON values for a rule's value. 64-bit integers and enum numbers may have several. */
-type ToJson = (value: unknown) => Choice[];
+type ToChoices = (value: unknown) => Choice[];
 
 /** Returns the keywords for a field's rules. `rulesType` describes buf.validate.FieldRules. */
 export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescMessage): FieldKeywords | undefined {
@@ -27,7 +27,7 @@ export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescM
     const size = limits(given, { min_items: "minItems", max_items: "maxItems" });
     return {
       value: { ...(isRequired ? atLeastOne("minItems", size) : size), ...unique },
-      ...(value.items && { element: keywordsOfValue(value.items, rulesType, formsOf(field.enum)) }),
+      ...(value.items && { element: keywordsOfValue(value.items, rulesType, enumFormsOf(field.enum)) }),
     };
   }
   if (field.fieldKind === "map") {
@@ -37,10 +37,10 @@ export function keywordsOf(field: DescField, rules: FieldRules, rulesType: DescM
     return {
       value: isRequired ? atLeastOne("minProperties", size) : size,
       ...(keys && { key: keywordsOfKey(keys, rulesType) }),
-      ...(values && { element: keywordsOfValue(values, rulesType, formsOf(field.enum)) }),
+      ...(values && { element: keywordsOfValue(values, rulesType, enumFormsOf(field.enum)) }),
     };
   }
-  const keywords = keywordsOfValue(rules, rulesType, formsOf(field.enum));
+  const keywords = keywordsOfValue(rules, rulesType, enumFormsOf(field.enum));
   return { value: isRequired ? requireNonZero(field, keywords) : keywords };
 }
 
@@ -52,7 +52,7 @@ function isIgnored({ ignore }: FieldRules): boolean {
 }
 
 /** Returns the keywords for the rules that apply to a singular field's value, or to an element. */
-function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJson): OpenApiSchema {
+function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToChoices): OpenApiSchema {
   const { case: kind, value } = rules.type;
   if (kind === undefined || isIgnored(rules)) return {};
   const given = givenRules(value, kind, rulesType);
@@ -64,11 +64,11 @@ function keywordsOfValue(rules: FieldRules, rulesType: DescMessage, toJson: ToJs
 /** Returns a map key's keywords. A map key is always a string in JSON. */
 function keywordsOfKey(rules: FieldRules, rulesType: DescMessage): OpenApiSchema {
   const { case: kind, value } = rules.type;
-  if (kind === undefined || kind === "string") return keywordsOfValue(rules, rulesType, formsOf(undefined));
+  if (kind === undefined || kind === "string") return keywordsOfValue(rules, rulesType, enumFormsOf(undefined));
   return isIgnored(rules) ? {} : choices(givenRules(value, kind, rulesType), (given) => [String(given)]);
 }
 
-function formsOf(enumeration: DescEnum | undefined): ToJson {
+function enumFormsOf(enumeration: DescEnum | undefined): ToChoices {
   if (enumeration === undefined) return (value) => (isChoice(value) ? formsOfScalar(value) : []);
   return (value) => enumeration.values.filter(({ number }) => number === value).map(({ name }) => name);
 }
@@ -80,7 +80,7 @@ function formsOfScalar(value: Choice | bigint): Choice[] {
 
 /** Adds a keyword that refuses a field's zero value, because `required` refuses zero in a field without presence. */
 function requireNonZero(field: DescField, keywords: OpenApiSchema): OpenApiSchema {
-  if (field.enum !== undefined) return combine(keywords, exclude(formsOf(field.enum)(0)));
+  if (field.enum !== undefined) return combine(keywords, exclude(enumFormsOf(field.enum)(0)));
   switch (field.scalar) {
     case ScalarType.STRING:
       return atLeastOne("minLength", keywords);
@@ -119,7 +119,7 @@ function givenRules(value: Message, kind: string, rulesType: DescMessage): Given
   const given = reflect(type, value);
   const set = given.fields.filter((field) => given.isSet(field));
   // A 32-bit float is written as in JSON, with the fewest digits that are read back as the same float.
-  const read = kind === "float" ? (rule: unknown): unknown => (hasDigits(rule) ? shortestFloat(rule) : rule) : identity;
+  const read = kind === "float" ? (rule: unknown): unknown => (hasDigits(rule) ? shortestFloat(rule) : rule) : sameRule;
   return new Map(
     set.map((field) => [
       field.name,
@@ -128,7 +128,7 @@ function givenRules(value: Message, kind: string, rulesType: DescMessage): Given
   );
 }
 
-function identity(rule: unknown): unknown {
+function sameRule(rule: unknown): unknown {
   return rule;
 }
 
@@ -147,7 +147,7 @@ function isChoice(value: unknown): value is Choice | bigint {
   return ["string", "boolean", "bigint"].includes(typeof value) || Number.isFinite(value);
 }
 
-function choices(given: GivenRules, toJson: ToJson): OpenApiSchema {
+function choices(given: GivenRules, toJson: ToChoices): OpenApiSchema {
   const formsIn = (rule: string): Choice[] | undefined => {
     const values = given.get(rule);
     return Array.isArray(values) ? values.flatMap(toJson) : undefined;
@@ -183,7 +183,7 @@ function boundOf(given: GivenRules, keywords: Readonly<Record<string, string>>):
 }
 
 /** The JSON Schema string formats, by the rule that requires the format. */
-const formats: Readonly<Record<string, string>> = {
+const ruleFormats: Readonly<Record<string, string>> = {
   email: "email",
   hostname: "hostname",
   ipv4: "ipv4",
@@ -193,7 +193,7 @@ const formats: Readonly<Record<string, string>> = {
 };
 
 function ofString(given: GivenRules): OpenApiSchema {
-  const format = Object.keys(formats).find((rule) => given.get(rule) === true);
+  const format = Object.keys(ruleFormats).find((rule) => given.get(rule) === true);
   const excluded = given.get("not_contains");
   const ofPatterns = [
     ...patternsOf(given).map((pattern) => ({ pattern })),
@@ -204,7 +204,7 @@ function ofString(given: GivenRules): OpenApiSchema {
   return {
     ...limits(given, { min_len: "minLength", max_len: "maxLength" }),
     ...(given.has("len") && { minLength: Number(given.get("len")), maxLength: Number(given.get("len")) }),
-    ...(format !== undefined && { format: formats[format] }),
+    ...(format !== undefined && { format: ruleFormats[format] }),
     ...(ofPatterns.length > 1 ? { allOf: ofPatterns } : ofPatterns[0]),
   };
 }

@@ -4,7 +4,7 @@ import { type Caller, Envelope, type ForwardedMessage, toFault } from "@protopor
 import type { PlainConverter } from "@protoport/gateway/messages";
 import { appendMetadata, toMetadata } from "./metadata.ts";
 import type { CallResponse } from "./response.ts";
-import { type CallStatus, handlerFailure, toConnectError } from "./status.ts";
+import { type CallStatus, handlerFailure, statusToConnectError } from "./status.ts";
 
 /** The object that receives a call's events: the listener in grpc-js, or an interceptor. */
 export type CallListener = Parameters<ServerInterceptingCallInterface["start"]>[0];
@@ -120,7 +120,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     this.#hasStatus = true;
     this.#end();
     try {
-      if (end.code !== status.OK) return this.#response.fail(toConnectError(end));
+      if (end.code !== status.OK) return this.#response.fail(statusToConnectError(end));
       appendMetadata(this.#caller.headers.responseTrailer, end.metadata);
       this.#response.end();
     } catch (error) {

@@ -12,7 +12,7 @@ import {
 import { createBinaryReader, createBinaryWriter } from "@protoport/gateway/messages";
 import { type AnyDefinition, BaseCall, type MethodCodec } from "./base-call.ts";
 import { SingleResponse, StreamedResponse, UnaryResponse } from "./response.ts";
-import { serveCall, type ServedMethod } from "./serve-call.ts";
+import { serveHandlerCall, type ServedMethod } from "./serve-call.ts";
 import { createResponseWriter } from "./write-response.ts";
 
 /** Passes an RPC's calls to a grpc-js handler. */
@@ -33,7 +33,7 @@ export class HandlerForwarder implements Forwarder {
     const { definition, encode, toMessage } = method;
     this.#codec = {
       definition,
-      readRequest: createRequestReader(definition),
+      readRequest: createMessageReader(definition),
       writeResponse: createResponseWriter(definition, encode),
       toMessage,
     };
@@ -43,12 +43,15 @@ export class HandlerForwarder implements Forwarder {
   }
 
   unary(caller: Caller, request: Envelope, reply: Reply): void {
-    serveCall(new BaseCall(this.#codec, caller, request, new UnaryResponse(reply, caller.headers)), this.#method);
+    serveHandlerCall(
+      new BaseCall(this.#codec, caller, request, new UnaryResponse(reply, caller.headers)),
+      this.#method,
+    );
   }
 
   stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage> {
     const response = this.#codec.definition.responseStream ? new StreamedResponse() : new SingleResponse();
-    serveCall(new BaseCall(this.#codec, caller, requests, response), this.#method);
+    serveHandlerCall(new BaseCall(this.#codec, caller, requests, response), this.#method);
     return response;
   }
 
@@ -75,7 +78,7 @@ export class HandlerForwarder implements Forwarder {
  * A request that cannot be read fails with `InvalidArgument`. A method's first error is also reported to `onFault`,
  * because the definition may be wrong. Later errors are not reported, because a client can repeat them.
  */
-function createRequestReader({ requestDeserialize, path }: AnyDefinition): (message: ForwardedMessage) => unknown {
+function createMessageReader({ requestDeserialize, path }: AnyDefinition): (message: ForwardedMessage) => unknown {
   let isReported = false;
   return (message) => {
     if (!(message instanceof Envelope)) throw new TypeError("a message that is decoded must be complete");
@@ -106,7 +109,7 @@ function createTimestampNormalizer(desc: DescMessage): ((message: Message) => vo
     for (const field of fieldsOf.get(type) ?? []) {
       const { message: inner } = field;
       if (inner === undefined) continue;
-      for (const each of messagesIn(field, message)) normalize(inner, each);
+      for (const each of messagesInField(field, message)) normalize(inner, each);
     }
   };
   return (message) => normalize(desc, message);
@@ -131,7 +134,7 @@ function findTimestampFields(desc: DescMessage): ReadonlyMap<DescMessage, readon
 }
 
 /** Returns the messages in a field, which may be a list, a map or a member of a oneof. */
-function messagesIn({ fieldKind, localName, oneof }: DescField, message: object): readonly object[] {
+function messagesInField({ fieldKind, localName, oneof }: DescField, message: object): readonly object[] {
   const owner: unknown = oneof === undefined ? message : Reflect.get(message, oneof.localName);
   if (oneof !== undefined && Reflect.get(Object(owner), "case") !== localName) return [];
   const value: unknown = Reflect.get(Object(owner), oneof === undefined ? localName : "value");

@@ -50,7 +50,7 @@ function compareSamples(definition: AnyDefinition, desc: DescMessage, encode: En
     return definition.responseSerialize(value).equals(writeResponse(value).bytes);
   };
   try {
-    return sampleMessages(desc).every((sample) => isSame(write(sample))) || undefined;
+    return samplesOf(desc).every((sample) => isSame(write(sample))) || undefined;
   } catch (error) {
     return error;
   }
@@ -75,14 +75,14 @@ export function findConverter(
     const converted = convert(responseDeserialize(Buffer.from(bytes)));
     return converted !== undefined && equals(desc, converted, read(bytes));
   };
-  return [new Uint8Array(), ...sampleMessages(desc).map(write)].every(isSame) ? convert : undefined;
+  return [new Uint8Array(), ...samplesOf(desc).map(write)].every(isSame) ? convert : undefined;
 }
 
 /** Maximum nesting depth of a sample, because a message type may contain itself. */
 const depthMax = 3;
 
 /** Returns messages with a value in every field. Each message has another member of each oneof. */
-function sampleMessages(desc: DescMessage): readonly Message[] {
+function samplesOf(desc: DescMessage): readonly Message[] {
   const count = Math.max(1, ...[...reachable(desc)].flatMap(({ oneofs }) => oneofs.map(({ fields }) => fields.length)));
   return Array.from({ length: count }, (_, member) => sampleOf(desc, member, 0));
 }
@@ -100,12 +100,12 @@ function sampleOf(desc: DescMessage, member: number, depth: number): Message {
     const { oneof } = field;
     const isChosen = oneof === undefined || oneof.fields.indexOf(field) === member % oneof.fields.length;
     const isTooDeep = field.message !== undefined && depth === depthMax;
-    if (isChosen && !isTooDeep) setField(sample, field, member, depth);
+    if (isChosen && !isTooDeep) setSampleField(sample, field, member, depth);
   }
   return sample.message;
 }
 
-function setField(sample: ReflectMessage, field: DescField, member: number, depth: number): void {
+function setSampleField(sample: ReflectMessage, field: DescField, member: number, depth: number): void {
   const value = (): unknown => {
     if (field.message !== undefined) return reflect(field.message, sampleOf(field.message, member, depth + 1));
     if (field.enum !== undefined) return field.enum.values.at(-1)?.number ?? 0;

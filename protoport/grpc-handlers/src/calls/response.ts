@@ -120,9 +120,9 @@ export class SingleResponse extends StreamedResponse {
 
   override end(): void {
     if (this.#message === undefined || this.#count > 1) return this.fail(messageCountError(this.#count));
-    super.send(this.#message, noop);
+    super.send(this.#message, doNothing);
     super.end();
   }
 }
 
-function noop(): void {}
+function doNothing(): void {}

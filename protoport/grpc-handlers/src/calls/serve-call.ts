@@ -14,10 +14,10 @@ import { type CallStatus, okStatus, statusOf } from "./status.ts";
 import type { EncodeMessage } from "./write-response.ts";
 
 /** The members that the call objects for all four call types have. */
-type AnyCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
+type AnyHandlerCall = EventEmitter & Pick<UnaryHandlerCall, "cancelled" | "getPath">;
 
 /** A handler for any kind of method. */
-export type AnyHandler = (call: AnyCall, callback?: sendUnaryData<unknown>) => unknown;
+export type AnyHandler = (call: AnyHandlerCall, callback?: sendUnaryData<unknown>) => unknown;
 
 /** A method, its handler, and the options for serving its calls. */
 export interface ServedMethod {
@@ -31,7 +31,7 @@ export interface ServedMethod {
 }
 
 /** Runs a call's interceptors and its handler. */
-export function serveCall(base: BaseCall, method: ServedMethod): void {
+export function serveHandlerCall(base: BaseCall, method: ServedMethod): void {
   const { definition, interceptors } = method;
   if (interceptors.length === 0) {
     const running = new RunningCall(base, method, base);
@@ -56,7 +56,7 @@ class RunningCall implements CallListener {
   #metadata: Metadata | undefined;
   #hasBegun = false;
   #request: { readonly message: unknown } | undefined;
-  #handlerCall: AnyCall | undefined;
+  #handlerCall: AnyHandlerCall | undefined;
   /** The handler's call object, if the call is a stream. */
   #stream: HandlerCall | undefined;
   #hasCalledBack = false;
@@ -154,7 +154,7 @@ class RunningCall implements CallListener {
   // Sends the same status as grpc-js, which does not expose the code of an exception.
   #fail(thrown: unknown): void {
     if (this.#isClosed && isPrematureClose(thrown)) return;
-    const message = messageOf(thrown);
+    const message = messageOfThrown(thrown);
     const { details } = statusOf({ message }, undefined, this.#method.exposesMessages);
     const end: CallStatus = { code: status.UNKNOWN, details, fault: thrown };
     this.#call.sendStatus(end);
@@ -172,7 +172,7 @@ function isPrematureClose(thrown: unknown): boolean {
 }
 
 /** Returns an error message, or an empty string if its getter throws. An exception here would exit the process. */
-function messageOf(thrown: unknown): string {
+function messageOfThrown(thrown: unknown): string {
   try {
     return thrown instanceof Error ? thrown.message : "";
   } catch {

@@ -43,7 +43,7 @@ export function statusOf(thrown: unknown, trailer: Metadata | undefined, exposes
 }
 
 /** Returns the error for a status that is not OK. Reports its fault to the gateway's `onFault`. */
-export function toConnectError(end: CallStatus): ConnectError {
+export function statusToConnectError(end: CallStatus): ConnectError {
   const { code, details, metadata, fault } = end;
   const header = new Headers();
   appendMetadata(header, metadata);

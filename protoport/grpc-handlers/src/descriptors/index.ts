@@ -2,4 +2,4 @@
  * Finds the descriptors for the services that handlers implement. The gateway reads and writes JSON with these
  * descriptors.
  */
-export { type DescriptorSource, findMethod, findService, findServices, readServices } from "./find-service.ts";
+export { type HandlerDescriptors, findMethod, findService, findServices, readServices } from "./find-service.ts";

@@ -89,7 +89,7 @@ export class MethodOptions {
       if (label === FieldDescriptorProto_Label.REPEATED) continue;
       try {
         if (type === undefined || field === undefined) throw new TypeError("its type is missing");
-        const bytes = toBinary(type, fromJson(type, { [field.jsonName]: toJson(field, value) }));
+        const bytes = toBinary(type, fromJson(type, { [field.jsonName]: optionToJson(field, value) }));
         mergeFromBinary(MethodOptionsSchema, (proto.options ??= create(MethodOptionsSchema)), bytes);
       } catch (error) {
         throw optionsProblem(`the option (${option}) of ${path} is not readable: ${messageOf(error)}`);
@@ -117,24 +117,24 @@ function camelCaseOf(fullName: string): string {
 }
 
 /** Converts a value in protobuf's text format, as protobufjs reads it, to JSON. */
-function toJson(field: DescField, value: JsonValue): JsonValue {
+function optionToJson(field: DescField, value: JsonValue): JsonValue {
   if (field.fieldKind === "list") return [value].flat().map((item) => toJsonItem(field.message, item));
   if (field.fieldKind !== "map") return toJsonItem(field.message, value);
-  const entries = [value].flat().filter(isObject);
+  const entries = [value].flat().filter(isOptionObject);
   return Object.fromEntries(entries.map(({ key, value: of = {} }) => [key, toJsonItem(field.message, of)]));
 }
 
 function toJsonItem(message: DescMessage | undefined, value: JsonValue): JsonValue {
-  if (message === undefined || !isObject(value)) return value;
+  if (message === undefined || !isOptionObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, each]) => {
       const field = message.fields.find(({ jsonName }) => jsonName === protoCamelCase(name));
-      return [name, field === undefined ? each : toJson(field, each)];
+      return [name, field === undefined ? each : optionToJson(field, each)];
     }),
   );
 }
 
-function isObject(value: JsonValue): value is JsonObject {
+function isOptionObject(value: JsonValue): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -52,7 +52,7 @@ export function toDescriptorSet(methods: readonly DescribedMethod[], options: Me
   );
   loaded.flat().forEach(refuseFileOfSet);
   const files = new Map<string, FileDescriptorProto>();
-  for (const file of loaded.flatMap((each) => completeFiles(each, methods, options))) {
+  for (const file of loaded.flatMap((each) => withImportedFiles(each, methods, options))) {
     const first = files.get(file.package);
     if (first === undefined) files.set(file.package, file);
     else mergeFile(first, file);
@@ -85,7 +85,7 @@ function separateServices(file: FileDescriptorProto, named: ReadonlySet<string>)
 }
 
 /** Returns the files that a single `loadSync` call has read. */
-function completeFiles(
+function withImportedFiles(
   all: readonly FileDescriptorProto[],
   methods: readonly DescribedMethod[],
   options: MethodOptions,

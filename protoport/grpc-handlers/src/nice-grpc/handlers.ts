@@ -52,7 +52,7 @@ async function respond(
     callback(null, message, context.trailer.grpcJs);
   } catch (error) {
     context.sendHeader();
-    callback(toStatus(error, context));
+    callback(toNiceStatus(error, context));
   }
 }
 
@@ -64,7 +64,7 @@ async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) =
     if (!call.writableFinished) canceller.abort();
   });
   try {
-    for await (const message of iterableOf(handle(context))) {
+    for await (const message of responsesOf(handle(context))) {
       context.sendHeader();
       if (!call.destroyed && !call.write(message)) await untilWritable(call);
       // Leaving the loop also closes the handler's generator.
@@ -74,7 +74,7 @@ async function stream(call: GrpcStreamCall, handle: (context: NiceCallContext) =
     call.end(context.trailer.grpcJs);
   } catch (error) {
     context.sendHeader();
-    call.emit("error", toStatus(error, context));
+    call.emit("error", toNiceStatus(error, context));
   }
 }
 
@@ -90,20 +90,20 @@ async function untilWritable(call: GrpcStreamCall): Promise<void> {
 }
 
 /** @throws TypeError for a result that cannot be iterated */
-function iterableOf(returned: unknown): AsyncIterable<unknown> {
-  if (isAsyncIterable(returned)) return returned;
+function responsesOf(returned: unknown): AsyncIterable<unknown> {
+  if (isStream(returned)) return returned;
   throw new TypeError(`a handler of a stream must return an async iterable, got ${typeof returned}`);
 }
 
-function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+function isStream(value: unknown): value is AsyncIterable<unknown> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
 // As in nice-grpc, only a `ServerError` has a code for the client.
-function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<StatusObject> | ServerErrorResponse {
+function toNiceStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<StatusObject> | ServerErrorResponse {
   const metadata = trailer.grpcJs;
   const error: unknown = thrown;
-  if (isServerError(error)) return { code: error.code, details: error.details, metadata };
+  if (isNiceServerError(error)) return { code: error.code, details: error.details, metadata };
   if (error instanceof Error && error.name === "AbortError") {
     return { code: status.CANCELLED, details: "The operation was cancelled", metadata };
   }
@@ -112,7 +112,7 @@ function toStatus(thrown: unknown, { trailer }: NiceCallContext): Partial<Status
 }
 
 /** Recognizes a `ServerError` from any nice-grpc copy, by the property that nice-grpc itself checks. */
-function isServerError(error: unknown): error is Pick<StatusObject, "code" | "details"> {
+function isNiceServerError(error: unknown): error is Pick<StatusObject, "code" | "details"> {
   return typeof error === "object" && error !== null && "@@nice-grpc:ServerError" in error;
 }
 

@@ -15,7 +15,7 @@ export function readStatus(trailer: HeaderFields, header: HeaderFields): Connect
   const text = readHeaderField(trailer, "grpc-status");
   if (text === "0") return undefined;
   if (text === null) return new ConnectError("the response has no grpc-status", Code.Internal);
-  const status = statusSyntax.test(text) ? Number(text) : undefined;
+  const status = grpcStatusSyntax.test(text) ? Number(text) : undefined;
   if (status === undefined) return new ConnectError("the grpc-status of the response is not a number", Code.Internal);
   const code = status in Code ? status : Code.Unknown;
   const error = errorWithDetails(trailer, code) ?? errorWithoutDetails(trailer, code);
@@ -24,7 +24,7 @@ export function readStatus(trailer: HeaderFields, header: HeaderFields): Connect
 }
 
 // gRPC over HTTP/2 defines "Status" as digits.
-const statusSyntax = /^[0-9]+$/;
+const grpcStatusSyntax = /^[0-9]+$/;
 
 /** Returns the error with its details, or `undefined` if the details cannot be decoded or contain a different code. */
 function errorWithDetails(trailer: HeaderFields, code: Code): ConnectError | undefined {

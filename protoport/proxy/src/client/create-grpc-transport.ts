@@ -146,7 +146,7 @@ class Http2GrpcTransport implements GrpcTransport {
     requireRange("writeMaxBytes", writeMaxBytes, 1, messageBytesMax);
     requireRange("defaultTimeoutMs", defaultTimeoutMs, 0, Number.MAX_SAFE_INTEGER);
     this.#ownsUpstream = typeof baseUrl === "string";
-    this.#upstream = openUpstream(baseUrl, {
+    this.#upstream = openTransportUpstream(baseUrl, {
       ...(tls && { tls }),
       ...(connections !== undefined && { connections }),
       ...(keepaliveMs !== undefined && { keepaliveMs }),
@@ -294,7 +294,7 @@ function findCompression(name: string | undefined): Compression | undefined {
   throw new TypeError(`sendCompression must be one of "gzip", "br" or "zstd", got "${name}"`);
 }
 
-function openUpstream(baseUrl: string | Upstream, options: Omit<UpstreamOptions, "addresses">): Upstream {
+function openTransportUpstream(baseUrl: string | Upstream, options: Omit<UpstreamOptions, "addresses">): Upstream {
   if (typeof baseUrl === "string") return createUpstream({ ...options, addresses: baseUrl });
   const [misplaced] = Object.keys(options);
   if (misplaced === undefined) return baseUrl;

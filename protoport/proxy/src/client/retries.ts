@@ -40,7 +40,7 @@ export const retryPolicyNames: OptionNames<RetryPolicy> = {
 };
 
 /** A failed attempt, for {@link Retries}. */
-export interface FailedCall {
+export interface FailedAttempt {
   readonly method: DescMethod;
   readonly error: ConnectError;
   /** The field `grpc-retry-pushback-ms`, by which a server delays or forbids a retry, or `null` if absent. */
@@ -77,7 +77,7 @@ export class Retries {
   }
 
   /** Records that an attempt failed. @returns the milliseconds until the next attempt, or `undefined` for no retry */
-  failed({ method, error, pushback, attempts, attemptsSincePushback }: FailedCall): number | undefined {
+  failed({ method, error, pushback, attempts, attemptsSincePushback }: FailedAttempt): number | undefined {
     const policy = this.#policy;
     if (policy === undefined) return undefined;
     const isRetryable = policy.retryableCodes.includes(error.code) && allows(policy, method);

@@ -48,7 +48,7 @@ export interface AccessChecks {
 /** Opens the verifier and the rate limits. @throws SettingsProblem if tokens, a file or an issuer are not valid */
 export async function openAccessChecks(settings: ProxySettings, output: CommandOutput): Promise<AccessChecks> {
   const { authentication, rateLimit } = settings;
-  const verifier = authentication && (await openVerifier(authentication, settings.problemAt, output));
+  const verifier = authentication && (await openAccessVerifier(authentication, settings.problemAt, output));
   const resourceMetadata = authentication && openMetadata(authentication, challengedPathsOf(settings));
   const auth =
     authentication &&
@@ -135,7 +135,7 @@ function enforcesScopes({ scopes }: AuthenticationSection): boolean {
   return Object.keys(scopes).length > 0;
 }
 
-async function openVerifier(
+async function openAccessVerifier(
   authentication: AuthenticationSection,
   problemAt: ProxySettings["problemAt"],
   output: CommandOutput,

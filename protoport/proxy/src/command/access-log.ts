@@ -7,7 +7,7 @@ import type { ProxyOptions } from "../create-proxy.ts";
 import type { ProxyConfiguration } from "../settings/index.ts";
 
 /** Maximum logged characters per path. No route matches a longer path. */
-const pathLengthMax = 256;
+const loggedPathLengthMax = 256;
 
 /**
  * Returns a function that writes one JSON line per request, or `undefined` if the log is off. Lines never contain
@@ -19,11 +19,11 @@ export function createAccessLog(
 ): ((request: CompletedRequest) => void) | undefined {
   if (which === "off") return undefined;
   return (request) => {
-    if (which === "all" || request.error !== undefined) write(JSON.stringify(toRecord(request)));
+    if (which === "all" || request.error !== undefined) write(JSON.stringify(toAccessRecord(request)));
   };
 }
 
-function toRecord(request: CompletedRequest): object {
+function toAccessRecord(request: CompletedRequest): object {
   const refusal = credentialRefusalOf(request.error);
   const { error, procedure, protocol, httpMethod, path, httpStatus, durationMs, peer, contextValues } = request;
   const option = error && optionOf(error);
@@ -32,7 +32,7 @@ function toRecord(request: CompletedRequest): object {
     procedure,
     protocol,
     httpMethod,
-    path: path.slice(0, pathLengthMax),
+    path: path.slice(0, loggedPathLengthMax),
     httpStatus,
     code: error === undefined ? "OK" : Code[error.code],
     errorCode: error && errorCodeOf(error),

@@ -26,7 +26,7 @@ export class ServedCertificate {
   get problem(): string | undefined {
     if (this.#reloadProblem !== undefined)
       return `cannot reload the certificate: ${this.#reloadProblem}; the previous one stays in use`;
-    const invalid = validityProblem(leafOf(this.current));
+    const invalid = validityProblem(leafCertificateOf(this.current));
     return invalid && `the certificate in use ${invalid}`;
   }
 
@@ -46,7 +46,7 @@ export class ServedCertificate {
   reload(): boolean {
     try {
       const pair = this.#files.read();
-      readKeyPair(pair.cert, pair.key, leafOf(this.current));
+      readKeyPair(pair.cert, pair.key, leafCertificateOf(this.current));
       this.current = pair;
       this.#reloadProblem = undefined;
       this.lastSuccessMs = Date.now();
@@ -59,7 +59,7 @@ export class ServedCertificate {
 }
 
 /** Returns the leaf certificate, which is the first in the chain and belongs to the key. */
-function leafOf({ cert }: CertificatePair): X509Certificate {
+function leafCertificateOf({ cert }: CertificatePair): X509Certificate {
   return new X509Certificate(cert);
 }
 

@@ -7,7 +7,7 @@ const eventMs = 10_000;
 /** Maximum number of distinct events that are logged within {@link eventMs}. */
 const eventsMax = 100;
 /** Milliseconds after which a lasting problem is logged again, so that each hour's log includes the problem. */
-const repeatMs = 600_000;
+const noticeRepeatMs = 600_000;
 /** Maximum number of lines that a change of a state adds. Servers may offer any number of names, and a metric counts conflicts. */
 const linesMax = 20;
 
@@ -45,7 +45,7 @@ export class Notices {
   problem(name: string, text: string | undefined): void {
     if (!this.state(name, text === undefined ? [] : [text], "")) return;
     clearInterval(this.#repeats.get(name));
-    if (text !== undefined) this.#repeats.set(name, setInterval(() => this.#err(text), repeatMs).unref());
+    if (text !== undefined) this.#repeats.set(name, setInterval(() => this.#err(text), noticeRepeatMs).unref());
   }
 
   /**

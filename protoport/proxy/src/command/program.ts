@@ -3,7 +3,7 @@ import { messageOf } from "@protoport/gateway/errors";
 import { checkCommand, InputError, openApiCommand, pluginCommand } from "../definitions/index.ts";
 import { proxyConfigurationSchema, SettingsProblem } from "../settings/index.ts";
 import { ConfigurationFile } from "./configuration-file.ts";
-import { packageVersion } from "./package-version.ts";
+import { proxyVersion } from "./package-version.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -47,7 +47,7 @@ const schemaCommand: CommandOf<Terminal> = {
 const program: Program<Terminal> = {
   name: "protoport",
   about: "REST, Connect and gRPC-Web in front of gRPC services in any language.",
-  version: packageVersion(),
+  version: proxyVersion(),
   commands: [serveCommand, checkCommand, openApiCommand, pluginCommand, schemaCommand],
   defaultCommand: serveCommand,
   exitCodes: { 0: "success", 1: "failure", 2: "invalid usage, setting or file" },

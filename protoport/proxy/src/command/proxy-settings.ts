@@ -88,7 +88,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     ),
     ruleFiles,
     json: toJson(settings.rest.json),
-    configuredMethods: settings.methodConfig.flatMap(({ name }) => name.flatMap(namesOf)),
+    configuredMethods: settings.methodConfig.flatMap(({ name }) => name.flatMap(methodNamesOf)),
     restServices: settings.rest.services.map(({ name }) => name),
     host: listen.host,
     port: listen.port,
@@ -101,7 +101,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
     headerBytes: settings.headerBytes,
     requestBytes: settings.requestBytes,
     hasDocs: docs,
-    info: toInfo(read),
+    info: documentInfoOf(read),
     operationIds: settings.openapi.operationIds,
     tools: settings.mcp?.tools,
     paramHeaders: settings.mcp?.paramHeaders,
@@ -115,7 +115,7 @@ export async function toProxySettings(read: ReadSettings): Promise<ProxySettings
   };
 }
 
-function toInfo({ settings: { openapi }, problemAt }: ReadSettings): Partial<OpenApiInfo> {
+function documentInfoOf({ settings: { openapi }, problemAt }: ReadSettings): Partial<OpenApiInfo> {
   const { title, version, license } = openapi;
   const { name = "", identifier, url } = license ?? {};
   if (identifier !== undefined && url !== undefined)
@@ -130,7 +130,7 @@ function toInfo({ settings: { openapi }, problemAt }: ReadSettings): Partial<Ope
 }
 
 /** Returns the service or RPC that a name in `methodConfig` selects, or nothing for the default item. */
-function namesOf({ service, method }: MethodNameSection): readonly string[] {
+function methodNamesOf({ service, method }: MethodNameSection): readonly string[] {
   return service === "" ? [] : [method === "" ? service : `${service}.${method}`];
 }
 
@@ -148,7 +148,10 @@ function toRest({ settings: { rest }, problemAt }: ReadSettings, rules: readonly
     throw problemAt("rest.errorBody", "must not be combined with rest.errors; use one of them");
   const enabled = json.int64 === "numbers" ? [...options, "int64Numbers" as const] : options;
   const { service: ofAll, ...others } = toRestOptions(new Set(enabled), profile);
-  const items = services.map((item) => ({ matches: createNameFilter([item.name]), options: serviceOptionsOf(item) }));
+  const items = services.map((item) => ({
+    matches: createNameFilter([item.name]),
+    options: restOptionsOfService(item),
+  }));
   return {
     ...others,
     ...(errors && { errors }),
@@ -171,7 +174,10 @@ function toJson({ names, enums, unpopulated }: ProxyConfiguration["rest"]["json"
   };
 }
 
-function serviceOptionsOf({ profile, options }: RestServiceSection): ReturnType<NonNullable<RestOptions["service"]>> {
+function restOptionsOfService({
+  profile,
+  options,
+}: RestServiceSection): ReturnType<NonNullable<RestOptions["service"]>> {
   const { fullyDecodeReservedExpansion: _, ...enabled } = Object.fromEntries(options.map((name) => [name, true]));
   return { ...enabled, ...(profile && { profile }) };
 }

@@ -89,7 +89,7 @@ function requireDefinedScopes(
   const refused = (kind: keyof UncheckedRpcs): readonly DescMethod[] =>
     unchecked[kind].filter((method) => names.has(method.parent.typeName) || before?.[kind].includes(method) === false);
   const found = { restricted: refused("restricted"), undefined: refused("undefined") };
-  const problems = problemsOf(found).map((problem) => problemAt("authentication.scopes", problem).message);
+  const problems = uncheckedProblemsOf(found).map((problem) => problemAt("authentication.scopes", problem).message);
   if (problems.length > 0) throw new SettingsProblem(problems.join("\n"));
   const lost = previous === undefined ? "" : findLostEntries(services, parts, previous).join(", ");
   if (lost !== "") throw problemAt("authentication.scopes", `must keep ${lost}; restart to require fewer scopes`);
@@ -118,13 +118,13 @@ function findLostEntries(
 
 /** Returns lines about RPCs whose calls fail because the settings do not require the RPCs' scopes. */
 export function describeUncheckedScopes(services: readonly DescService[], parts: CheckedScopes): readonly string[] {
-  return problemsOf(findUncheckedRpcs(services, parts)).map(
+  return uncheckedProblemsOf(findUncheckedRpcs(services, parts)).map(
     (problem) => `authentication.scopes ${problem}; until then, calls of these RPCs fail`,
   );
 }
 
 /** Returns the problems with `authentication.scopes`, each without the setting's name at the beginning. */
-function problemsOf(unchecked: UncheckedRpcs): readonly string[] {
+function uncheckedProblemsOf(unchecked: UncheckedRpcs): readonly string[] {
   const option = "the option protoport.auth.v1.required_scopes";
   const restricted = unchecked.restricted.map(selectorOf).join(", ");
   const undefinedRpcs = unchecked.undefined.map(selectorOf).join(", ");

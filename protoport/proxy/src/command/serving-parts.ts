@@ -11,7 +11,7 @@ import type { openValidation } from "@protoport/gateway/validation";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import { type AccessChecks, challengedPathsOf, mcpPath, openAccessChecks } from "./access-checks.ts";
-import { packageVersion } from "./package-version.ts";
+import { proxyVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
 /** The objects that the settings define, such as upstreams. A configuration reload replaces the objects. */
@@ -42,7 +42,7 @@ export async function openParts(
   served: () => Pick<ProxyGateway, "services" | "rest"> | undefined,
   previous?: ServingParts,
 ): Promise<ServingParts> {
-  requireAddresses(settings);
+  requireProxyAddresses(settings);
   const shared =
     previous !== undefined && hasEqualAccessSettings(previous.settings, settings) ? previous.accessChecks : undefined;
   const accessChecks = shared ?? (await openAccessChecks(settings, output));
@@ -68,7 +68,7 @@ export async function openParts(
 }
 
 /** @throws SettingsProblem for a trusted proxy that is neither an address nor a network */
-function requireAddresses({ trustedProxies = [], problemAt }: ProxySettings): void {
+function requireProxyAddresses({ trustedProxies = [], problemAt }: ProxySettings): void {
   for (const [at, entry] of trustedProxies.entries()) {
     if (isAddressOrNetwork(entry)) continue;
     throw problemAt(`trustedProxies[${at}]`, `must be an IP address or a network such as 10.0.0.0/8, got "${entry}"`);
@@ -96,7 +96,7 @@ async function openMcp(
 ): Promise<ProtocolExtension | undefined> {
   if (tools === undefined) return undefined;
   const { createMcp } = await import("@protoport/gateway/mcp");
-  const serverInfo = { name: "protoport", version: packageVersion() };
+  const serverInfo = { name: "protoport", version: proxyVersion() };
   return createMcp({
     tools,
     path: mcpPath,

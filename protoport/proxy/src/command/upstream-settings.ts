@@ -39,7 +39,7 @@ export function toUpstreamOptions(
         "must be a file unless validateReflected is set, because upstreams may be hostile",
       );
     return {
-      upstream: { ...connectionOf(upstream), limits: { headerBytes }, ...tlsOf(upstream, path, problemAt) },
+      upstream: { ...connectionOf(upstream), limits: { headerBytes }, ...upstreamTlsOf(upstream, path, problemAt) },
       descriptors: descriptors === "reflection" ? descriptors : pathToFileURL(descriptors),
       ...(usesHeader && { reflectionHeader }),
       retry,
@@ -107,7 +107,7 @@ function connectionOf(upstream: UpstreamSection): UpstreamOptions {
   };
 }
 
-function tlsOf(
+function upstreamTlsOf(
   { addresses, tls }: UpstreamSection,
   path: string,
   problemAt: ReadSettings["problemAt"],

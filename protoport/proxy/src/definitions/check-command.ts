@@ -136,7 +136,7 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   const rest = { ...toRestOptions(switches, profile), omit, rules, ignoreUnregistered: true, emptyResponse };
   const result = await checkDefinition(definition, { rest, ...ids, tools: textsOf(flags["mcp"]) });
   if (against === undefined) {
-    out(flags["json"] === true ? JSON.stringify(toJson(definition, result)) : writeReport(definition, result));
+    out(flags["json"] === true ? JSON.stringify(checkToJson(definition, result)) : writeReport(definition, result));
     return result.problems.length === 0 ? 0 : 1;
   }
   const accept = textOf(flags["accept"]);
@@ -149,7 +149,7 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   });
   for (const line of changes.unused) err(`--accept: "${line}" accepts no change`);
   if (flags["json"] === true)
-    out(JSON.stringify({ ...toJson(definition, result), changes: changes.open, accepted: changes.accepted }));
+    out(JSON.stringify({ ...checkToJson(definition, result), changes: changes.open, accepted: changes.accepted }));
   else if (flags["github"] === true) out(writeAnnotations(changes, result.problems));
   else out(`${writeReport(definition, result)}\n\n${writeChanges(changes)}`);
   return result.problems.length === 0 && changes.open.every(({ severity }) => severity === "warning") ? 0 : 1;
@@ -160,7 +160,7 @@ function refuseWithoutAgainst(flags: ParsedFlags): void {
   if (flag !== undefined) throw new InputError(`--${flag} requires --against`);
 }
 
-function toJson({ services }: Definition, { bindings, problems, tools }: CheckResult): object {
+function checkToJson({ services }: Definition, { bindings, problems, tools }: CheckResult): object {
   return {
     services: services.map(({ typeName }) => typeName),
     routes: bindings.map(describeBinding),
@@ -180,7 +180,7 @@ async function readAgainst(name: string, visibility: VisibilityOptions | undefin
   return parseDefinition(name, await buildRevision(name), visibility);
 }
 
-const run = promisify(execFile);
+const runFile = promisify(execFile);
 
 /**
  * Compiles a git revision of the current folder with `buf build`. The build uses the current `node_modules` folders,
@@ -192,7 +192,7 @@ async function buildRevision(revision: string): Promise<Uint8Array> {
   return await untilSignal(async (signal) => {
     const hint = `--against must be a descriptor set or a git revision, got "${revision}"`;
     const revParse = async (...args: readonly string[]): Promise<string> =>
-      (await runProgram("git", ["rev-parse", ...args], hint, { signal })).toString().trim();
+      (await runBuilder("git", ["rev-parse", ...args], hint, { signal })).toString().trim();
     const commit = await revParse("--verify", "--end-of-options", `${revision}^{commit}`);
     const repository = await revParse("--path-format=absolute", "--git-common-dir");
     const subfolders = (await revParse("--show-prefix")).split("/").filter((name) => name !== "");
@@ -204,11 +204,11 @@ async function buildRevision(revision: string): Promise<Uint8Array> {
       const args = ["--git-dir", repository, "--work-tree", tree, "read-tree", "--reset", "-u", commit];
       // A separate git index leaves the repository's index unchanged.
       const env = { ...process.env, GIT_INDEX_FILE: join(temporary, "index") };
-      await runProgram("git", args, `cannot read ${revision}`, { cwd: tree, env, signal });
+      await runBuilder("git", args, `cannot read ${revision}`, { cwd: tree, env, signal });
       const folder = join(tree, ...subfolders);
       if (!existsSync(folder)) throw new InputError(`${problem}: it has no folder ${subfolders.join("/")}`);
       linkPackages(tree, subfolders);
-      return await runProgram("buf", ["build", "-o", "-"], problem, { cwd: folder, signal });
+      return await runBuilder("buf", ["build", "-o", "-"], problem, { cwd: folder, signal });
     } finally {
       rmSync(temporary, { recursive: true, force: true });
     }
@@ -246,14 +246,14 @@ async function untilSignal<Result>(action: (signal: AbortSignal) => Promise<Resu
 }
 
 /** Runs a program, and returns its output. @throws InputError that starts with `problem` */
-async function runProgram(
+async function runBuilder(
   program: string,
   args: readonly string[],
   problem: string,
   options: ExecFileOptions,
 ): Promise<Buffer> {
   try {
-    const { stdout } = await run(program, args, { ...options, encoding: "buffer", maxBuffer: definitionMaxBytes });
+    const { stdout } = await runFile(program, args, { ...options, encoding: "buffer", maxBuffer: definitionMaxBytes });
     return stdout;
   } catch (error) {
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";

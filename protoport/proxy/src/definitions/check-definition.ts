@@ -43,11 +43,11 @@ export async function checkDefinition(
   const tools = selectors.length === 0 ? undefined : await checkTools(selectors, methods);
   const described = bindings.map(({ method }) => method);
   const clash = findOperationIdClash(described, operationIds);
-  const problems = [...(await problemsOf(services, rest)), ...(clash === undefined ? [] : [clash])];
+  const problems = [...(await ruleProblemsOf(services, rest)), ...(clash === undefined ? [] : [clash])];
   return { bindings, problems, unsupportedOptions, tools };
 }
 
-async function problemsOf(services: Definition["services"], rest: RestOptions): Promise<readonly string[]> {
+async function ruleProblemsOf(services: Definition["services"], rest: RestOptions): Promise<readonly string[]> {
   // A static import would make the bundler split the package's main entry into several files.
   const { createGateway } = await import("@protoport/gateway");
   try {

@@ -52,7 +52,7 @@ export async function readDefinition(path: string, visibility?: VisibilityOption
 
 /** Parses a definition. @param name - the definition's name in messages @throws as {@link readDefinition} does */
 export function parseDefinition(name: string, bytes: Uint8Array, visibility?: VisibilityOptions): Definition {
-  const { services, omitted, missingFiles, hiddenRpcs, labels } = describe(name, bytes, visibility);
+  const { services, omitted, missingFiles, hiddenRpcs, labels } = describeSet(name, bytes, visibility);
   const isGoogleMissing = [...missingFiles].some((file) => file.startsWith("google/"));
   const hint = isGoogleMissing ? `${howToCreate}. ${googleApis}` : howToCreate;
   const omissions = [...omitted].map(([service, reason]) => `${service} is omitted: ${reason}. ${hint}`);
@@ -93,7 +93,7 @@ const howToCreate =
 const googleApis =
   'Files in google/ are in the package google-proto-files: run "npm install --save-dev google-proto-files"';
 
-function describe(path: string, bytes: Uint8Array, visibility: VisibilityOptions | undefined): DescribedServices {
+function describeSet(path: string, bytes: Uint8Array, visibility: VisibilityOptions | undefined): DescribedServices {
   const notADescriptorSet = (reason: string): InputError =>
     new InputError(`${path} is not a binary descriptor set: it ${reason}. ${howToCreate}`);
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) throw notADescriptorSet("is compressed with gzip");

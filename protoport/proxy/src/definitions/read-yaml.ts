@@ -43,12 +43,12 @@ export class YamlProblem extends Error {
  * @throws YamlProblem with the problem's line and column, both from 1
  */
 export function readYaml(text: string): unknown {
-  return parse(text).document.toJS();
+  return parseYaml(text).document.toJS();
 }
 
 /** Parses YAML as {@link readYaml} does, with each value's position. An empty text has the value `null`. */
 export function readLocatedYaml(text: string): YamlValue {
-  const { document, positionOf } = parse(text);
+  const { document, positionOf } = parseYaml(text);
   const { isMap, isScalar, isSeq } = loadYaml();
   const locate = (node: unknown): YamlValue => {
     const position = positionOf(node);
@@ -75,7 +75,7 @@ function toScalar(value: unknown): string | number | bigint | boolean | null {
 
 type ProblemAt = (offset: number, message: string) => YamlProblem;
 
-function parse(text: string) {
+function parseYaml(text: string) {
   const { Composer, LineCounter, Parser, visit, isNode, isScalar } = loadYaml();
   const lineCounter = new LineCounter();
   const positionAt = (offset: number): { readonly line: number; readonly column: number } => {

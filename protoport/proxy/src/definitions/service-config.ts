@@ -27,15 +27,15 @@ export function parseServiceRules(text: string): readonly ExternalHttpRule[] {
  */
 export function locateSelectors(text: string): ReadonlyMap<string, readonly [line: number, column: number]> {
   const places = new Map<string, readonly [number, number]>();
-  const root = locate(text);
-  for (const rule of itemsOf(memberOf(memberOf(root, "http") ?? root, "rules"))) {
+  const root = locateSelector(text);
+  for (const rule of yamlItemsOf(memberOf(memberOf(root, "http") ?? root, "rules"))) {
     const selector = memberOf(rule, "selector");
     if (typeof selector?.value === "string") places.set(selector.value, [selector.line, selector.column]);
   }
   return places;
 }
 
-function locate(text: string): YamlValue | undefined {
+function locateSelector(text: string): YamlValue | undefined {
   try {
     return readLocatedYaml(text);
   } catch (error) {
@@ -48,6 +48,6 @@ function memberOf(parent: YamlValue | undefined, name: string): YamlValue | unde
   return parent?.value instanceof Map ? parent.value.get(name) : undefined;
 }
 
-function itemsOf(list: YamlValue | undefined): readonly YamlValue[] {
+function yamlItemsOf(list: YamlValue | undefined): readonly YamlValue[] {
   return Array.isArray(list?.value) ? list.value : [];
 }

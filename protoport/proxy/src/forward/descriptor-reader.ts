@@ -90,7 +90,11 @@ export function toError(error: unknown): Error {
 
 /** Returns whether an error means that a server cannot be reached, rather than that its response is invalid. */
 export function isUnreachable(error: Error): boolean {
-  for (let each: unknown = error, level = 0; each instanceof Error && level < causesMax; each = each.cause, level++) {
+  for (
+    let each: unknown = error, level = 0;
+    each instanceof Error && level < shownCausesMax;
+    each = each.cause, level++
+  ) {
     if (each instanceof ConnectError) return each.code === Code.Unavailable || each.code === Code.DeadlineExceeded;
     if (each.name === "TimeoutError") return true;
   }
@@ -98,7 +102,7 @@ export function isUnreachable(error: Error): boolean {
 }
 
 /** Maximum nested causes that are checked. This package creates fewer. */
-const causesMax = 5;
+const shownCausesMax = 5;
 
 /** Maximum milliseconds for which a slow upstream delays the others. Most reads take one round trip. */
 const slowReadMs = 5_000;

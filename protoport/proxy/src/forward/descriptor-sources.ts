@@ -88,7 +88,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
           header: reflectionHeader,
         });
         omitted = reflected.omitted;
-        return await runInTurns(encode(reflected.files));
+        return await runInTurns(encodeSet(reflected.files));
       } catch (error) {
         throw new Error(`${upstream.name}: ${messageOf(error)}`, { cause: error });
       }
@@ -103,7 +103,7 @@ function reflectionSource({ upstream, isProxied, reloadEveryMs, reflectionHeader
 }
 
 /** Encodes a descriptor set as its files one after another. The generator yields after each file. */
-function* encode({ file }: FileDescriptorSet): Generator<void, Uint8Array> {
+function* encodeSet({ file }: FileDescriptorSet): Generator<void, Uint8Array> {
   const encoded: Uint8Array[] = [];
   for (const each of file) {
     encoded.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [each] })));
@@ -136,13 +136,13 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
   let loaded = "";
   return {
     read: async () => {
-      loaded = await fingerprintOf(path);
+      loaded = await fileFingerprintOf(path);
       return await readRegularFile(path, fileMaxBytes);
     },
     watch: (changed) => {
       let previous = loaded;
       return repeat(checkMs, async () => {
-        const fingerprint = await fingerprintOf(path);
+        const fingerprint = await fileFingerprintOf(path);
         // Waits for two equal fingerprints, because a file may be incomplete or missing while it is replaced. `changed`
         // is called until the new file is read, because a reload may use a read that began before the change.
         if (fingerprint !== loaded && fingerprint === previous) changed();
@@ -153,7 +153,7 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
 }
 
 /** Returns a string that changes when a file is changed, replaced or removed. */
-async function fingerprintOf(path: string): Promise<string> {
+async function fileFingerprintOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
     return [dev, ino, size, mtimeNs, ctimeNs].join(":");

@@ -46,7 +46,7 @@ export async function readDescriptors(
   isProxied: (name: string) => boolean,
   visibility?: VisibilityOptions,
 ): Promise<ServiceDescriptors> {
-  const { services, omitted, ...described } = await describe(bytes, visibility);
+  const { services, omitted, ...described } = await describeUpstreamSet(bytes, visibility);
   const proxied = services.filter(({ typeName }) => isProxied(typeName));
   const unproxied = [...omitted]
     .filter(([name]) => isProxied(name))
@@ -56,21 +56,24 @@ export async function readDescriptors(
       ...unproxied.map(([, reason]) => reason),
       ...services.map(({ typeName }) => `${typeName} is not selected`),
     ];
-    throw problem(["they have no service to proxy", ...reasons.slice(0, 3)].join("; "));
+    throw descriptorError(["they have no service to proxy", ...reasons.slice(0, 3)].join("; "));
   }
   return { ...described, services: proxied, omitted: new Map(unproxied) };
 }
 
-async function describe(bytes: Uint8Array, visibility: VisibilityOptions | undefined): Promise<DescribedServices> {
+async function describeUpstreamSet(
+  bytes: Uint8Array,
+  visibility: VisibilityOptions | undefined,
+): Promise<DescribedServices> {
   try {
     return await readDescriptorSetInTurns(bytes, visibility);
   } catch (error) {
     if (error instanceof InvalidDescriptorSetError)
-      throw problem("they are not a binary google.protobuf.FileDescriptorSet");
-    throw problem(`they are not a valid definition: ${messageOf(error)}`);
+      throw descriptorError("they are not a binary google.protobuf.FileDescriptorSet");
+    throw descriptorError(`they are not a valid definition: ${messageOf(error)}`);
   }
 }
 
-function problem(text: string): Error {
+function descriptorError(text: string): Error {
   return withCode(new Error(`cannot use the descriptors: ${text}`), "ERR_DESCRIPTORS");
 }

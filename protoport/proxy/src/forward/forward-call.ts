@@ -58,7 +58,7 @@ export class ForwardedMethod extends ClientMethod<ForwardedMessage> {
   }
 
   override get openPart(): (part: Uint8Array) => ForwardedMessage {
-    return unchanged;
+    return unchangedMessage;
   }
 
   envelop(message: ForwardedMessage): Uint8Array {
@@ -70,7 +70,7 @@ export class ForwardedMethod extends ClientMethod<ForwardedMessage> {
   }
 }
 
-function unchanged(part: Uint8Array): ForwardedMessage {
+function unchangedMessage(part: Uint8Array): ForwardedMessage {
   return part;
 }
 

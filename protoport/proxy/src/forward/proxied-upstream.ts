@@ -133,7 +133,7 @@ function openUpstream(given: string | UpstreamOptions, path: string): Upstream {
 }
 
 /** Gateway options that also apply to upstream calls, and the call observer. */
-export interface CallOptions extends Pick<
+export interface UpstreamCallOptions extends Pick<
   ConnectRouterOptions,
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
 > {
@@ -147,7 +147,7 @@ export class ProxiedUpstream {
   readonly options: ProxiedUpstreamOptions;
   readonly connections: Upstream;
   readonly #ownsConnections: boolean;
-  readonly #call: CallOptions;
+  readonly #call: UpstreamCallOptions;
   readonly #settings: CallSettings;
   readonly #retries = new WeakMap<object, Retries>();
   readonly #requestFields: ForwardedFields;
@@ -165,7 +165,7 @@ export class ProxiedUpstream {
    * @throws TypeError for an invalid address or rule, RangeError for a number out of range, Error if a certificate or
    * key cannot be parsed
    */
-  constructor(options: ProxiedUpstreamOptions, call: CallOptions, at: number, owners: ServiceOwners) {
+  constructor(options: ProxiedUpstreamOptions, call: UpstreamCallOptions, at: number, owners: ServiceOwners) {
     const { upstream } = options;
     refuseIgnoredOptions(options, ignoredBy(options.descriptors), `upstreams[${at}] of createProxy`);
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
@@ -310,7 +310,7 @@ export class ProxiedUpstream {
 
   #forwarderOf(
     method: DescMethod,
-    binaryOptions: CallOptions["binaryOptions"],
+    binaryOptions: UpstreamCallOptions["binaryOptions"],
     hiding: Pick<ForwardTarget, "hidden" | "isRestricted">,
   ): UpstreamForwarder {
     const own = this.options.methodSettings?.(method) ?? {};

@@ -214,7 +214,7 @@ type ReflectionRequest = Extract<ServerReflectionRequest["messageRequest"], { va
 type ReflectionResponse = ServerReflectionResponse["messageResponse"];
 
 type Method = DescMethodBiDiStreaming<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
-type Opened = StreamResponse<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
+type OpenedReflection = StreamResponse<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 
 /** Maximum requests sent before their responses are read, so that flow control cannot block both sides. */
 const concurrentRequestsMax = 100;
@@ -222,7 +222,7 @@ const concurrentRequestsMax = 100;
 /** A server reflection call. Responses arrive in request order. */
 class ReflectionStream {
   readonly #unsent: ReflectionRequest[] = [];
-  readonly #opened: Promise<Opened>;
+  readonly #opened: Promise<OpenedReflection>;
   #responses: AsyncIterator<ServerReflectionResponse> | undefined;
   #wake: (() => void) | undefined;
 

@@ -130,21 +130,21 @@ const rpcMethods: ReadonlySet<string> = new Set([anyMethod, "POST", "GET"]);
 type OwnedRoute<RouteOwner> = RouteShape & { readonly owner: RouteOwner };
 
 /** The routes whose templates begin with the same segments. */
-interface Node<RouteOwner> {
-  /** The next segment's nodes, by {@link keyOf}. */
-  readonly below: Map<string, Node<RouteOwner>>;
+interface IndexNode<RouteOwner> {
+  /** The next segment's nodes, by {@link segmentKeyOf}. */
+  readonly below: Map<string, IndexNode<RouteOwner>>;
   /** The routes whose last segment is this node. */
   readonly routes: OwnedRoute<RouteOwner>[];
 }
 
 /** Finds routes that overlap another route, without comparing all pairs of routes. */
 export class RouteIndex<RouteOwner> {
-  readonly #root: Node<RouteOwner> = { below: new Map(), routes: [] };
+  readonly #root: IndexNode<RouteOwner> = { below: new Map(), routes: [] };
 
   add(route: OwnedRoute<RouteOwner>): void {
     let node = this.#root;
     for (const segment of route.template.segments) {
-      const key = keyOf(segment);
+      const key = segmentKeyOf(segment);
       const next = node.below.get(key) ?? { below: new Map(), routes: [] };
       node.below.set(key, next);
       node = next;
@@ -157,7 +157,7 @@ export class RouteIndex<RouteOwner> {
     const { segments } = shape.template;
     // Each item is a node, and the index of the segment that nodes below must match: Infinity below a `**` of either
     // route. The items are on a stack, because templates may have too many segments for recursion.
-    const pending: [node: Node<RouteOwner>, at: number][] = [[this.#root, 0]];
+    const pending: [node: IndexNode<RouteOwner>, at: number][] = [[this.#root, 0]];
     for (let position = pending.pop(); position !== undefined; position = pending.pop()) {
       const [{ below, routes }, at] = position;
       const segment = segments[at];
@@ -166,7 +166,7 @@ export class RouteIndex<RouteOwner> {
         const found = routes.find((route) => route.owner !== self && routesOverlap(route, shape));
         if (found !== undefined) return found.owner;
       }
-      const literals = segment === undefined ? [] : [keyOf(segment), "*"];
+      const literals = segment === undefined ? [] : [segmentKeyOf(segment), "*"];
       for (const key of isRest || segment?.kind === "*" ? below.keys() : [...literals, "**"]) {
         const next = below.get(key);
         if (next !== undefined) pending.push([next, isRest || key === "**" ? Infinity : at + 1]);
@@ -177,6 +177,6 @@ export class RouteIndex<RouteOwner> {
 }
 
 /** Returns a segment's key. A literal's text after a colon is omitted, because it may be another route's verb. */
-function keyOf(segment: RouteShape["template"]["segments"][number]): string {
+function segmentKeyOf(segment: RouteShape["template"]["segments"][number]): string {
   return segment.kind === "literal" ? `=${segment.text.split(":", 1)[0]}` : segment.kind;
 }

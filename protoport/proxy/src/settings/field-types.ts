@@ -76,7 +76,7 @@ export const fieldValues: SettingType<Readonly<Record<string, string>>> = {
           { ...located, place: located.keyPlace ?? located.place },
           `must be a field that can be set, got "${name}"`,
         );
-      else if (!isFieldValue(fields[name] ?? ""))
+      else if (!isFieldValueText(fields[name] ?? ""))
         report(located, "has a value with a character that HTTP does not allow");
     }
     return fields;
@@ -101,7 +101,7 @@ export const originOrAny: SettingType<string> = formatted(
 );
 
 /** Returns whether HTTP allows a field value (RFC 9110 §5.5). */
-function isFieldValue(value: string): boolean {
+function isFieldValueText(value: string): boolean {
   try {
     requireField("x", value);
     return true;

@@ -30,7 +30,7 @@ const duration = formatted("duration, such as `1.5s`", "a duration between 0.001
   return ms >= 1 && ms <= 86_400_000 ? Math.round(ms) : undefined;
 });
 
-const codeNames = new Map(
+const codeOfName = new Map(
   Object.entries(Code).flatMap(([name, code]) =>
     typeof code === "number"
       ? [
@@ -46,8 +46,8 @@ const codeNames = new Map(
   ),
 );
 
-const codeName = formatted<Code>("name", `one of ${[...codeNames.keys()].join(", ")}`, (value) =>
-  codeNames.get(value.toUpperCase()),
+const codeName = formatted<Code>("name", `one of ${[...codeOfName.keys()].join(", ")}`, (value) =>
+  codeOfName.get(value.toUpperCase()),
 );
 
 const codeNumber = integer(Code.Canceled, Code.Unauthenticated);

@@ -5,7 +5,7 @@ const multiplier = 1.6;
 /** Maximum wait in milliseconds (MAX_BACKOFF in gRPC). */
 const maxMs = 120_000;
 /** Fraction by which waits vary randomly, so that clients do not retry at the same time (JITTER in gRPC). */
-const jitter = 0.2;
+const connectJitter = 0.2;
 
 /** Determines when a failed attempt may be retried (gRPC, "Connection Backoff Protocol"). */
 export class ConnectBackoff {
@@ -23,7 +23,7 @@ export class ConnectBackoff {
    * @returns the time for the next attempt, in `performance.now()` milliseconds
    */
   failed(begunAtMs: number): number {
-    this.#endMs = begunAtMs + this.#nextMs * (1 + jitter * (2 * Math.random() - 1));
+    this.#endMs = begunAtMs + this.#nextMs * (1 + connectJitter * (2 * Math.random() - 1));
     this.#nextMs = Math.min(this.#nextMs * multiplier, maxMs);
     return this.#endMs;
   }

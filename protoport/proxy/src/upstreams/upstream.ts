@@ -133,7 +133,7 @@ export class Upstream implements AsyncDisposable {
 
   /** Assigns a stream to a call as soon as a stream is free. Used by transports. */
   call(call: PendingCall): void {
-    if (this.isClosed) return call.refuse(closedError());
+    if (this.isClosed) return call.refuse(upstreamClosedError());
     if (this.#closing !== undefined) this.#startAbortTimer();
     const { queuedBytes } = this.#limits;
     if (this.#budget.bytes > queuedBytes) {
@@ -168,7 +168,7 @@ export class Upstream implements AsyncDisposable {
   close(): Promise<void> {
     const closed = this.drain(this.#limits.closeTimeoutMs);
     this.#closesAtMs = 0;
-    this.#failWaiting(closedError());
+    this.#failWaiting(upstreamClosedError());
     return closed;
   }
 
@@ -197,7 +197,7 @@ export class Upstream implements AsyncDisposable {
     const remainingMs = Math.max(0, this.#closesAtMs - performance.now());
     this.#abortTimer ??= setTimeout(() => {
       this.#closesAtMs = 0;
-      this.#failWaiting(closedError());
+      this.#failWaiting(upstreamClosedError());
       for (const server of this.#byAddress.values()) server.destroy();
     }, remainingMs);
   }
@@ -361,6 +361,6 @@ function readAddresses(
   return [first, ...others];
 }
 
-function closedError(): ConnectError {
+function upstreamClosedError(): ConnectError {
   return new ConnectError("the transport is closed", Code.Unavailable);
 }

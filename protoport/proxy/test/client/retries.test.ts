@@ -13,7 +13,7 @@ import {
   type GrpcTransportOptions,
   type RetryPolicy,
 } from "../../src/client/index.ts";
-import { type FailedCall, Retries } from "../../src/client/retries.ts";
+import { type FailedAttempt, Retries } from "../../src/client/retries.ts";
 import type { Field } from "../../../testing/src/http/exchange.ts";
 import {
   dataFrame,
@@ -293,7 +293,7 @@ test("a trailers-only success returns a stream without messages", async () => {
 });
 
 const method = GreenhouseService.method.waterBed;
-const failure: FailedCall = {
+const failure: FailedAttempt = {
   method,
   error: new ConnectError("", Code.Unavailable),
   pushback: null,

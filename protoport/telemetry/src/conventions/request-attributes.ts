@@ -9,7 +9,7 @@ interface RpcSystem {
   statusOf(code: Code | undefined): string | undefined;
 }
 
-const grpc: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
+const grpcSystem: RpcSystem = { name: "grpc", statusOf: grpcStatusOf };
 /** MCP sends an RPC's failure as a result without a JSON-RPC error code, so the gRPC status is recorded. */
 const jsonRpc: RpcSystem = { name: "jsonrpc", statusOf: grpcStatusOf };
 const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
@@ -17,8 +17,8 @@ const connectRpc: RpcSystem = { name: "connectrpc", statusOf: connectStatusOf };
 /** Each protocol's RPC system, or `undefined` for protocols that are recorded as HTTP. */
 const rpcSystems: Readonly<Record<CompletedRequest["protocol"], RpcSystem | undefined>> = {
   connect: connectRpc,
-  grpc,
-  "grpc-web": grpc,
+  grpc: grpcSystem,
+  "grpc-web": grpcSystem,
   mcp: jsonRpc,
   rest: undefined,
 };

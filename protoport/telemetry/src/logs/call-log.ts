@@ -64,7 +64,7 @@ export function createCallLog(options: CallLogOptions): ((request: CompletedRequ
     if (!isEnabled(level) || isSilent?.(request) === true) return;
     const { trail, fields } = auditOf(request);
     const target = trail === undefined ? log : trails[trail];
-    if (target.isLevelEnabled(level)) target[level]({ ...fieldsOf(request), ...fields }, "call");
+    if (target.isLevelEnabled(level)) target[level]({ ...loggedFieldsOf(request), ...fields }, "call");
   };
 }
 
@@ -75,7 +75,7 @@ function levelOf(code: Code | undefined): CallLevel {
   return isOverload ? "warn" : "info";
 }
 
-function fieldsOf(request: CompletedRequest): object {
+function loggedFieldsOf(request: CompletedRequest): object {
   return {
     requestId: requestIdOf(request.contextValues),
     // Undefined fields do not appear in the JSON line.
@@ -84,7 +84,7 @@ function fieldsOf(request: CompletedRequest): object {
     httpMethod: request.httpMethod,
     path: request.path.slice(0, pathLengthMax),
     httpStatus: request.httpStatus,
-    code: codeOf(request),
+    code: loggedCodeOf(request),
     errorCode: request.error && errorCodeOf(request.error),
     option: request.error && optionOf(request.error),
     durationMs: Math.round(request.durationMs * 1000) / 1000,
@@ -93,7 +93,7 @@ function fieldsOf(request: CompletedRequest): object {
 }
 
 // A request that is not an RPC, such as a probe, has a code only if it was refused.
-function codeOf({ error, procedure }: CompletedRequest): string | undefined {
+function loggedCodeOf({ error, procedure }: CompletedRequest): string | undefined {
   if (error !== undefined) return Code[error.code];
   return procedure === undefined ? undefined : "OK";
 }

@@ -165,14 +165,14 @@ export function toTerminalLine(json: string, colour: boolean): string {
   const colourText = (style: Style, text: string): string =>
     colour && text !== "" ? styleText(style, text, { validateStream: false }) : text;
   const { text, rest } = msg === "call" ? describeCall(fields) : { text: msg, rest: fields };
-  const formattedFields = Object.entries(rest).map(([name, value]) => `${name}=${toText(value)}`);
+  const formattedFields = Object.entries(rest).map(([name, value]) => `${name}=${toLoggedText(value)}`);
   const columns = [
     colourText("gray", time.slice("2026-01-31T".length, -1)),
     colourText(levelStyles[level] ?? "bold", level.padEnd(levelWidth)),
     escapeControls(text),
     colourText("gray", formattedFields.join(" ")),
   ];
-  return `${columns.join(" ").trimEnd()}\n${colourText("gray", stackOf(err))}`;
+  return `${columns.join(" ").trimEnd()}\n${colourText("gray", loggedStackOf(err))}`;
 }
 
 function describeCall(fields: Readonly<Record<string, unknown>>): { text: string; rest: object } {
@@ -186,16 +186,16 @@ function describeCall(fields: Readonly<Record<string, unknown>>): { text: string
   return { text: columns.join(" "), rest };
 }
 
-function toText(value: unknown): string {
+function toLoggedText(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return escapeControls(/[\s"=]/.test(text) && typeof value === "string" ? JSON.stringify(text) : text);
 }
 
-function stackOf(err: unknown, prefix: string = ""): string {
+function loggedStackOf(err: unknown, prefix: string = ""): string {
   if (typeof err !== "object" || err === null) return "";
   const { stack, type, message, cause }: { stack?: string; type?: string; message?: string; cause?: unknown } = err;
   const lines = (stack ?? `${type}: ${message}`).split("\n").map((line) => `  ${escapeControls(line)}\n`);
-  return `${prefix}${lines.join("")}${stackOf(cause, "  caused by\n")}`;
+  return `${prefix}${lines.join("")}${loggedStackOf(cause, "  caused by\n")}`;
 }
 
 // Escapes control characters, line separators and characters that change the text direction.

@@ -55,7 +55,7 @@ export function createLogMethod(
   return function logMethod(this: Logger, args, method, level): void {
     const settings = settingsOf(this);
     if (args.length === 2 && !lineChannel.hasSubscribers && isPlain(settings) && !needsMetadata()) {
-      const members = membersOf(args[0], args[1]);
+      const members = lineMembersOf(args[0], args[1]);
       if (members !== undefined) {
         const start = settings[symbols.lsCacheSym][level];
         return destination.write(`${String(start)}${timeMember()}${settings[symbols.chindingsSym]}${members}}\n`);
@@ -74,13 +74,13 @@ function settingsOf(loggerOrDestination: object): Settings {
 }
 
 /** Returns a line's members for `fields` and `msg`, or `undefined` if pino must write them. */
-function membersOf(fields: unknown, msg: unknown): string | undefined {
-  if (typeof msg !== "string" || !isObject(fields) || fields instanceof Error) return undefined;
+function lineMembersOf(fields: unknown, msg: unknown): string | undefined {
+  if (typeof msg !== "string" || !isFieldsObject(fields) || fields instanceof Error) return undefined;
   // pino describes requests and responses of node.
   if ("toJSON" in fields || "headers" in fields || "setHeader" in fields) return undefined;
   for (const name in fields) {
     const value = fields[name];
-    if (name === "err" || (isObject(value) && "toJSON" in value)) return undefined;
+    if (name === "err" || (isFieldsObject(value) && "toJSON" in value)) return undefined;
   }
   let json: string;
   try {
@@ -95,6 +95,6 @@ function membersOf(fields: unknown, msg: unknown): string | undefined {
   return text.includes("\\ud") ? undefined : text;
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+function isFieldsObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null;
 }

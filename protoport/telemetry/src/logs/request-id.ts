@@ -9,7 +9,7 @@ export const requestIdKey: ContextKey<string | undefined> = createContextKey<str
 const addedKey: ContextKey<boolean> = createContextKey<boolean>(false);
 
 /** The request id field in requests and responses. */
-const fieldName = "x-request-id";
+const requestIdField = "x-request-id";
 
 /** Maximum characters in a client's request id. 128 characters are longer than any common request id. */
 const requestIdLengthMax = 128;
@@ -85,5 +85,5 @@ function addToResponse(request: AdmitRequest): void {
   const { contextValues } = request;
   if (contextValues.get(addedKey)) return;
   contextValues.set(addedKey, true);
-  request.addResponseHeader(fieldName, requestIdOf(contextValues));
+  request.addResponseHeader(requestIdField, requestIdOf(contextValues));
 }

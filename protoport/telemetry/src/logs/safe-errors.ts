@@ -59,7 +59,7 @@ export function createSafeErrors(options: SafeErrorsOptions): SafeErrors {
     if (call.signal.aborted) return abortError(call.signal);
     const errorCode: GatewayErrorCode = "ERR_HANDLER_FAILED";
     log.error(
-      { errorCode, requestId: requestIdOf(call.values), procedure: procedureOf(call), err: thrown },
+      { errorCode, requestId: requestIdOf(call.values), procedure: procedureOfCall(call), err: thrown },
       "handler failed",
     );
     const error = new ConnectError(faultMessage, Code.Internal, undefined, undefined, thrown);
@@ -76,6 +76,6 @@ function abortError(signal: AbortSignal): ConnectError {
   return Object.assign(error, { errorCode });
 }
 
-function procedureOf({ service, method }: FailedCall): string {
+function procedureOfCall({ service, method }: FailedCall): string {
   return `/${service.typeName}/${method.name}`;
 }

@@ -60,7 +60,7 @@ const prometheusMediaTypes: Readonly<Record<PrometheusFormat, string>> = {
  * `_total`.
  */
 export function formatPrometheus(families: readonly MetricFamily[], format: PrometheusFormat): string {
-  const lines = families.flatMap((family) => linesOf(family, format));
+  const lines = families.flatMap((family) => metricLinesOf(family, format));
   return [...lines, ...(format === "openmetrics" ? ["# EOF"] : []), ""].join("\n");
 }
 
@@ -74,7 +74,7 @@ export function prometheusName({ name, unit, kind }: Pick<MetricFamily, "name" |
 
 const unitSuffixes: Readonly<Record<string, string>> = { s: "_seconds", By: "_bytes", "1": "_ratio" };
 
-function linesOf(family: MetricFamily, format: PrometheusFormat): string[] {
+function metricLinesOf(family: MetricFamily, format: PrometheusFormat): string[] {
   const name = prometheusName(family);
   const samples =
     family.kind === "histogram"

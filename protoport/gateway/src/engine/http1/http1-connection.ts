@@ -17,7 +17,7 @@ import { formatResponseHead, connectionCloseLine, framingOf, framingOfStream } f
 import { ResponseWriter } from "./response-writer.ts";
 import { Http1Deadlines } from "./http1-deadlines.ts";
 import { type Http1RequestHead, emptyHead } from "./request-head.ts";
-import { type RequestCallbacks, RequestReader } from "./request-reader.ts";
+import { type RequestCallbacks, Http1RequestReader } from "./request-reader.ts";
 
 /** Receives the body of one request, and events from the connection. */
 export interface RequestReceiver {
@@ -64,7 +64,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   /** Each request starts in this context, so that it does not inherit the `AsyncLocalStorage` of another handler. */
   readonly #context = new AsyncResource("Http1Connection");
   readonly #backlog: Backlog;
-  readonly #reader: RequestReader;
+  readonly #reader: Http1RequestReader;
   readonly #writer: ResponseWriter;
   readonly #deadlines: Http1Deadlines;
   #head: Http1RequestHead = emptyHead;
@@ -85,7 +85,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     this.#options = options;
     this.#backlog = budget.open(socket, () => socket.destroy());
     this.#writer = new ResponseWriter(socket, this.#backlog);
-    this.#reader = new RequestReader(limits, this, this.#writer);
+    this.#reader = new Http1RequestReader(limits, this, this.#writer);
     this.#deadlines = new Http1Deadlines(limits, timeoutCheckIntervalMs);
     socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("drain", () => this.#onDrain());

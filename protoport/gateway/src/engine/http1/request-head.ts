@@ -75,7 +75,7 @@ export class HeadReader {
     if (line === undefined || line.httpVersion !== previous.httpVersion) return undefined;
     incoming.consume(end);
     this.#emptyLines = 0;
-    return toHead(line, previous);
+    return toHttp1Head(line, previous);
   }
 
   #parseHead(incoming: Incoming): Http1RequestHead | undefined {
@@ -94,7 +94,7 @@ export class HeadReader {
     // Many connections have one request, so the cache starts with the second.
     if (isSmall && this.#isRepeated) this.#cache(section, bytes.subarray(lineEnd, end + emptyLineBytes));
     this.#isRepeated = true;
-    return toHead(line, section);
+    return toHttp1Head(line, section);
   }
 
   #cache(section: FieldSection, bytes: Buffer): void {
@@ -138,7 +138,7 @@ function readRequestLine(text: string): RequestLine | undefined {
   const versionAt = text.length - versionLength;
   const method = text.slice(0, methodEnd);
   return {
-    httpMethod: commonMethods[commonMethods.indexOf(method)] ?? method,
+    httpMethod: knownMethods[knownMethods.indexOf(method)] ?? method,
     target: text.slice(methodEnd + 1, versionAt),
     // A minor version above 1 is processed as HTTP/1.1 (RFC 9110 §2.5).
     httpVersion: text.startsWith("0", versionAt + " HTTP/1.".length) ? "1.0" : "1.1",
@@ -149,14 +149,14 @@ function requestLineProblem(line: string): HttpProblem {
   return longMethodProblem(line) ?? (versionPattern.test(line) ? unsupportedVersionProblem() : invalidHttpProblem());
 }
 
-function toHead({ httpMethod, target }: RequestLine, section: FieldSection): Http1RequestHead {
+function toHttp1Head({ httpMethod, target }: RequestLine, section: FieldSection): Http1RequestHead {
   // Only proxies support CONNECT (RFC 9110 §9.3.6).
   const problem = httpMethod === "CONNECT" ? invalidTargetProblem() : section.problem;
   return { httpMethod, target, section, problem };
 }
 
 /** Shared strings for common methods, so that pending requests need no copies of the method. */
-const commonMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const knownMethods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /**
  * Returns a head with a problem. The head has the Origin field, so that CORS lets a page read the error response.

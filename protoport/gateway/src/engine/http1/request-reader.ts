@@ -25,7 +25,7 @@ export interface RequestCallbacks {
 }
 
 /** Reads a connection's requests one at a time. */
-export class RequestReader {
+export class Http1RequestReader {
   #stage: Stage = "head";
   readonly #limits: Limits;
   readonly #parts: RequestCallbacks;

@@ -9,7 +9,7 @@ const scratchBytes = 4096;
 const copyBytesMax = 4096;
 // Size in bytes above which the output is written before the turn ends. A handler that never awaits, or a chunk with
 // many requests, could otherwise let the output grow without limit. The cost of a write is negligible for 64 KiB.
-const collectedBytesMax = 64 * 1024;
+const collectedFramesBytesMax = 64 * 1024;
 
 /**
  * The output of a connection. All frames from one event-loop turn are sent in one write.
@@ -177,7 +177,7 @@ export class Output {
   }
 
   #reserve(bytes: number): number {
-    if (this.#queuedBytes > collectedBytesMax) this.#write();
+    if (this.#queuedBytes > collectedFramesBytesMax) this.#write();
     const at = this.#used;
     this.#used += bytes;
     this.#queuedBytes += bytes;

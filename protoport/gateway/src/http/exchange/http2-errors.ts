@@ -69,7 +69,7 @@ const causes: Readonly<Record<ErrorCode, Causes>> = {
 
 /** Returns why a stream was reset, for logs and call metrics. An unknown code counts as CANCEL (RFC 9113 §7). */
 export function resetProblem(rstCode: number | undefined, sender: ResetSender): HttpProblem {
-  switch (causeOf(rstCode, sender)) {
+  switch (resetCauseOf(rstCode, sender)) {
     case "client":
       return new HttpProblem("ERR_HTTP_INVALID", `HTTP/2 error caused by the client: ${errorName(rstCode ?? 0)}`);
     case "server":
@@ -87,7 +87,7 @@ export function resetProblem(rstCode: number | undefined, sender: ResetSender): 
   }
 }
 
-function causeOf(rstCode: number | undefined, sender: ResetSender): Cause {
+function resetCauseOf(rstCode: number | undefined, sender: ResetSender): Cause {
   const knownCauses: Readonly<Record<number, Causes>> = causes;
   const { received, sent } = knownCauses[rstCode ?? ErrorCode.cancel] ?? causes[ErrorCode.cancel];
   if (sender === "client") return received;

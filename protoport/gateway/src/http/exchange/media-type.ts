@@ -4,11 +4,14 @@ export interface MediaType {
   readonly parameters: readonly (readonly [name: string, value: string])[];
 }
 
-const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+const mediaTypeToken = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const quotedString = String.raw`"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e\x80-\xff])*"`;
-const typeAndSubtype = new RegExp(`${token}/${token}`, "y");
+const typeAndSubtype = new RegExp(`${mediaTypeToken}/${mediaTypeToken}`, "y");
 // RFC 9110 §5.6.6: *( OWS ";" OWS [ parameter ] ). A parameter may be missing after a semicolon.
-const nextParameter = new RegExp(String.raw`[\t ]*;[\t ]*(?:(${token})=(${token}|${quotedString}))?`, "y");
+const nextParameter = new RegExp(
+  String.raw`[\t ]*;[\t ]*(?:(${mediaTypeToken})=(${mediaTypeToken}|${quotedString}))?`,
+  "y",
+);
 
 /** Parses a Content-Type value. Returns `undefined` if the value is malformed. */
 export function parseMediaType(value: string): MediaType | undefined {

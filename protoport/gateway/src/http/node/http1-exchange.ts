@@ -72,7 +72,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     if (!hasLength) {
       if (body !== undefined) this.#response.write(body);
       this.sendEnd(trailer);
-    } else if (body.byteLength > joinedBytesMax) this.#response.end(body);
+    } else if (body.byteLength > joinedBodyBytesMax) this.#response.end(body);
     // Node joins the header with a string, but writes a Buffer as a separate piece.
     else this.#response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
   }
@@ -122,7 +122,7 @@ export class NodeHttp1Exchange extends NodeExchange {
 }
 
 /** Maximum bytes in a body that is joined with the header. Copying a larger body costs more than a second write. */
-const joinedBytesMax = 4096;
+const joinedBodyBytesMax = 4096;
 
 /** Responses for which 100 (Continue) must be sent before the body is read. */
 const pendingContinue = new WeakSet<object>();

@@ -155,7 +155,7 @@ type StreamWithTrailer = ServerHttp2Stream & { [trailerKey]?: HeaderFields };
 /** Sends the trailer section. All streams share this listener to save memory, as in {@link NodeExchange}. */
 function onWantTrailers(this: StreamWithTrailer): void {
   // Node sends an empty trailer section as an empty DATA frame that ends the stream.
-  this.sendTrailers(toRecord(this[trailerKey] ?? noFields));
+  this.sendTrailers(toOutgoingFields(this[trailerKey] ?? noFields));
 }
 
 function stopReceiving(stream: StreamWithTrailer): void {
@@ -194,7 +194,7 @@ const continueHeader = { ":status": 100 } as const;
 function ignore(): void {}
 
 /** The object has no prototype, because a field name may be the name of an inherited property. */
-function toRecord(fields: HeaderFields): OutgoingHttpHeaders {
+function toOutgoingFields(fields: HeaderFields): OutgoingHttpHeaders {
   const record: Record<string, string | string[]> = Object.create(null);
   for (let i = 0; i < fields.length; i += 2) {
     const [name = "", value = ""] = fields.slice(i, i + 2);

@@ -26,7 +26,7 @@ export function readParsedBody(
   if (typeof body === "string") return toUtf8(body);
   // Checks the content type, because form parsers also create objects.
   if (body === undefined || contentType === null || !jsonType.test(contentType)) return undefined;
-  const json = toJson(body, 0);
+  const json = jsonOfParsed(body, 0);
   return json === undefined ? new HttpProblem("ERR_MESSAGE_INVALID", "the body is nested too deeply") : toUtf8(json);
 }
 
@@ -36,13 +36,13 @@ const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
 const levelsMax = 100;
 
 /** Writes a value as JSON. Returns `undefined` for a value that is nested too deeply or contains itself. */
-function toJson(value: unknown, level: number): string | undefined {
+function jsonOfParsed(value: unknown, level: number): string | undefined {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "number") return numberToJson(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
   if (level === levelsMax) return undefined;
   const entries = Object.entries(value).map(([key, inner]) => {
-    const json = toJson(inner, level + 1);
+    const json = jsonOfParsed(inner, level + 1);
     return json !== undefined && !Array.isArray(value) ? `${JSON.stringify(key)}:${json}` : json;
   });
   if (entries.includes(undefined)) return undefined;

@@ -51,8 +51,11 @@ function openingQuote(field: string, closing: number): number {
   return closing === 0 ? -1 : at;
 }
 
-const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
-const pair = new RegExp(`(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")[ \\t]*(?:;[ \\t]*|$)|(?:;[ \\t]*)+`, "y");
+const forwardedToken = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+const pair = new RegExp(
+  `(${forwardedToken})=(?:(${forwardedToken})|"((?:[^"\\\\]|\\\\.)*)")[ \\t]*(?:;[ \\t]*|$)|(?:;[ \\t]*)+`,
+  "y",
+);
 
 function parseElement(text: string): ForwardedElement | undefined {
   const element = new Map<string, string>();

@@ -26,7 +26,7 @@ const binaryHeadBytes = signature.byteLength + 4;
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, signature.byteLength);
   if (signature.compare(bytes, 0, length, 0, length) === 0) return readBinary(bytes);
-  return readText(bytes);
+  return readTextHeader(bytes);
 }
 
 const textStart = Buffer.from("PROXY ");
@@ -35,7 +35,7 @@ const textStart = Buffer.from("PROXY ");
 const textLine =
   /^PROXY (?:UNKNOWN(?: .*)?|TCP([46]) ([0-9A-Fa-f:.]+) ([0-9A-Fa-f:.]+) (0|[1-9]\d{0,4}) (0|[1-9]\d{0,4}))$/;
 
-function readText(bytes: Buffer): ProxyHeader {
+function readTextHeader(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, textStart.byteLength);
   if (textStart.compare(bytes, 0, length, 0, length) !== 0) return malformedHeader;
   const line = bytes.subarray(0, textBytesMax).indexOf("\r\n");
@@ -44,13 +44,14 @@ function readText(bytes: Buffer): ProxyHeader {
   if (match === null) return malformedHeader;
   const [, family, from = "", to = "", port = "", toPort = ""] = match;
   if (family === undefined) return { kind: "header", bytes: line + 2, source: undefined };
-  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > portMax) return malformedHeader;
+  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > proxiedPortMax)
+    return malformedHeader;
   return toHeader(line + 2, from, Number(port));
 }
 
 // The upper four bits contain version 2, and the lower four bits the command (§2.2).
 const localCommand = 0x20;
-const proxyCommand = 0x21;
+const proxiedCommand = 0x21;
 const tcpOverIpv4 = 0x11;
 const tcpOverIpv6 = 0x21;
 
@@ -61,7 +62,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   const family = bytes.readUInt8(signature.byteLength + 1);
   const length = bytes.readUInt16BE(signature.byteLength + 2);
   const end = binaryHeadBytes + length;
-  if ((command !== localCommand && command !== proxyCommand) || length > binaryBytesMax) return malformedHeader;
+  if ((command !== localCommand && command !== proxiedCommand) || length > binaryBytesMax) return malformedHeader;
   if (bytes.byteLength < end) return needsMoreBytes;
   const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
   // §2.2: addresses are ignored if the command is LOCAL or the address family is unknown.
@@ -84,9 +85,9 @@ function groupsOf(address: Buffer): string {
 
 function toHeader(bytes: number, text: string, port: number): ProxyHeader {
   const address = toIpAddress(text);
-  return address === undefined || port > portMax
+  return address === undefined || port > proxiedPortMax
     ? malformedHeader
     : { kind: "header", bytes, source: { address, port } };
 }
 
-const portMax = 65_535;
+const proxiedPortMax = 65_535;

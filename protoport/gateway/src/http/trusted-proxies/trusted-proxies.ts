@@ -89,9 +89,9 @@ function* readForwardedHops(header: HeaderReader): Generator<Hop> {
  * nearest proxy's value.
  */
 function* readXForwarded(header: HeaderReader): Generator<Hop> {
-  const addresses = itemsOf(header.get("x-forwarded-for"));
-  const protos = itemsOf(header.get("x-forwarded-proto"));
-  const hosts = itemsOf(header.get("x-forwarded-host"));
+  const addresses = addressesOf(header.get("x-forwarded-for"));
+  const protos = addressesOf(header.get("x-forwarded-proto"));
+  const hosts = addressesOf(header.get("x-forwarded-host"));
   const at = (items: readonly string[], hop: number): string | undefined =>
     hop === 0 || items.length === addresses.length ? items[hop] : undefined;
   for (const [hop, address] of addresses.entries()) {
@@ -101,7 +101,7 @@ function* readXForwarded(header: HeaderReader): Generator<Hop> {
 }
 
 /** Returns the last items of a list field in reverse order, without empty items (RFC 9110 §5.6.1.2). */
-function itemsOf(field: string | null): string[] {
+function addressesOf(field: string | null): string[] {
   const items: string[] = [];
   if (field === null) return items;
   for (let end = field.length, remaining = hopsMax; end >= 0 && remaining > 0; remaining--) {

@@ -125,7 +125,7 @@ export class HiddenParts {
     this.#cleanMask(desc, message, context);
     for (const field of desc.fields) {
       if (!isFieldSet(message, field)) continue;
-      if (!this.#cleanValue(field, valueOf(message, field), context)) clearField(message, field);
+      if (!this.#cleanValue(field, fieldValueOf(message, field), context)) clearField(message, field);
     }
     if (message.$unknown !== undefined) this.#cleanExtensions(message, nestedContext(context));
   }
@@ -136,7 +136,7 @@ export class HiddenParts {
     const { message } = field;
     // Wrappers and Structs in fields are plain values, which have no hidden part.
     if (message !== undefined)
-      for (const each of itemsOf(value)) if (isMessage(each)) this.#clean(message, each, context);
+      for (const each of valuesIn(value)) if (isMessage(each)) this.#clean(message, each, context);
     return true;
   }
 
@@ -149,13 +149,13 @@ export class HiddenParts {
     }
     if (mask === "none") return;
     const { field, target } = mask;
-    const value = valueOf(message, field);
+    const value = fieldValueOf(message, field);
     if (!isMessage(value, FieldMaskSchema)) return;
-    const hidden = value.paths.find((path) => !hasPath(target, path));
+    const hidden = value.paths.find((path) => !hasFieldPath(target, path));
     if (hidden === undefined) return;
     if (isRequest)
       throw problem("ERR_MESSAGE_INVALID", `${field.name}: unknown path ${JSON.stringify(toShortLine(hidden))}`);
-    value.paths = value.paths.filter((path) => hasPath(target, path));
+    value.paths = value.paths.filter((path) => hasFieldPath(target, path));
   }
 
   #cleanEnums(desc: DescEnum, value: unknown): boolean {
@@ -245,7 +245,7 @@ function encodeDetail({ desc, value }: OutgoingDetail): IncomingDetail {
 }
 
 /** Returns a field's value, if the field is set. */
-function valueOf(message: Message, { localName, oneof }: DescField): unknown {
+function fieldValueOf(message: Message, { localName, oneof }: DescField): unknown {
   if (oneof === undefined) return Reflect.get(message, localName);
   const member: unknown = Reflect.get(message, oneof.localName);
   return typeof member === "object" && member !== null ? Reflect.get(member, "value") : undefined;
@@ -265,7 +265,7 @@ function removeItems(list: unknown[], isRemoved: (item: unknown) => boolean): vo
 }
 
 /** Returns a field's list items, map values or single value, as a list. */
-function itemsOf(value: unknown): readonly unknown[] {
+function valuesIn(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return typeof value === "object" && value !== null && !isMessage(value) ? Object.values(value) : [value];
 }
@@ -289,7 +289,7 @@ function updateMaskOf({ fields }: DescMessage): UpdateMask | undefined {
 }
 
 /** Returns whether a path, with proto or JSON names, `*` and map keys, names a field in a message. */
-function hasPath(target: DescMessage, path: string): boolean {
+function hasFieldPath(target: DescMessage, path: string): boolean {
   let message: DescMessage | undefined = target;
   const names = path.match(/`[^`]*`|[^.]+/g) ?? [];
   for (let at = 0; at < names.length; at += 1) {

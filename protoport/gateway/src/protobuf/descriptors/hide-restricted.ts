@@ -58,7 +58,7 @@ export function* hideRestricted(
   input: readonly FileDescriptorProto[],
   { allow }: VisibilityOptions,
 ): Generator<number, VisibleFiles> {
-  const rules = new Rules(new Set(allow.flatMap(labelsOf)), new DroppedImports(input));
+  const rules = new VisibilityRules(new Set(allow.flatMap(labelsOf)), new DroppedImports(input));
   for (const file of input) {
     rules.addHiddenTypes(file.messageType, file.enumType, file.package, false);
     yield 0;
@@ -84,7 +84,7 @@ interface Restrictable {
   readonly options?: Pick<Message, "$unknown"> | undefined;
 }
 
-class Rules {
+class VisibilityRules {
   readonly labels = new Set<string>();
   readonly restricted = new Set<string>();
   readonly hiddenNumbers = new Set<string>();

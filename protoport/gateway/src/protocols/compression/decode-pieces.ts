@@ -106,7 +106,7 @@ export function nodeZlib(): typeof import("node:zlib") {
 
 /** Maximum total bytes in the windows of all decoders, across all gateways that share this code. */
 // 256 MiB is half the memory of a machine with 512 MiB, and also the default of `limits.backlogBytes`.
-export const windowBytesMax: number = 256 * 1024 * 1024;
+export const zstdWindowBytesMax: number = 256 * 1024 * 1024;
 
 // This variable is global because memory is limited per process, and all gateways share the memory.
 let reservedBytes = 0;
@@ -118,7 +118,7 @@ let reservedBytes = 0;
  * @throws ConnectError `ResourceExhausted` if the budget is exceeded
  */
 export function reserveWindow(bytes: number): () => void {
-  if (reservedBytes + bytes > windowBytesMax) throw windowBudgetError();
+  if (reservedBytes + bytes > zstdWindowBytesMax) throw windowBudgetError();
   reservedBytes += bytes;
   return () => {
     reservedBytes -= bytes;

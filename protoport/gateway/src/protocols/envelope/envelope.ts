@@ -107,10 +107,10 @@ export function readLargeEnvelope(
 ): AsyncIterable<Uint8Array> {
   const bytes = envelopeBytes(start);
   if (bytes > envelopePrefixBytes + readMaxBytes) throw messageTooLargeError(readMaxBytes);
-  return piecesOf(start, rest, bytes);
+  return envelopePiecesOf(start, rest, bytes);
 }
 
-async function* piecesOf(
+async function* envelopePiecesOf(
   start: Uint8Array,
   rest: AsyncIterable<Uint8Array>,
   bytes: number,

@@ -18,7 +18,7 @@ import { type CallFormat, callFormatsOf, refusalContentType } from "../shared/co
 import { EnvelopedWire, planEnvelope } from "../shared/enveloped-wire.ts";
 import { decodeGrpcWebText, decodeTextPieces, encodeGrpcWebText, grpcWebTextBytes } from "./text.ts";
 
-const baseType = "application/grpc-web";
+const grpcWebType = "application/grpc-web";
 const textType = "application/grpc-web-text";
 
 /** gRPC-Web (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md). */
@@ -28,7 +28,7 @@ export const grpcWeb: Protocol = {
   targetsOf(rpc) {
     const { grpcWeb: isServed = true } = rpc.options;
     if (!isServed) return [];
-    return [baseType, textType].flatMap((base) => {
+    return [grpcWebType, textType].flatMap((base) => {
       const isText = base === textType;
       const formats = callFormatsOf(base, rpc.codecs, (codec) => {
         const plan = planEnvelope(codec, rpc);
@@ -41,10 +41,10 @@ export const grpcWeb: Protocol = {
     });
   },
   handlesUnmatched({ common: { contentType } }) {
-    return contentType?.toLowerCase().startsWith(baseType) === true;
+    return contentType?.toLowerCase().startsWith(grpcWebType) === true;
   },
   openError(exchange) {
-    const contentType = refusalContentType(exchange.common.contentType, [textType, baseType]);
+    const contentType = refusalContentType(exchange.common.contentType, [textType, grpcWebType]);
     const isText = contentType.startsWith(textType);
     const header = ["content-type", contentType];
     return {

@@ -41,7 +41,7 @@ const trailerPrefix = "grpc-trailer-";
  * the message, the connection or the route. Cookies are excluded because a page's scripts must not read `HttpOnly`
  * cookies (RFC 6265 §4.1.2.6).
  */
-function isMetadata(name: string): boolean {
+function isMetadataName(name: string): boolean {
   return !fieldsNotSetByGrpcMetadata.has(name) && !excludedNames.test(name);
 }
 
@@ -54,7 +54,7 @@ export function withRequestMetadata(fields: HeaderFields): HeaderFields {
   for (let at = 0; at < fields.length; at += 2) {
     const sentName = fields[at]?.toLowerCase() ?? "";
     const name = sentName.startsWith(metadataPrefix) ? sentName.slice(metadataPrefix.length) : "";
-    if (name === "" || !isMetadata(name) || readHeaderField(fields, name) !== null) continue;
+    if (name === "" || !isMetadataName(name) || readHeaderField(fields, name) !== null) continue;
     added.push(name, fields[at + 1] ?? "");
   }
   return added.length === 0 ? fields : [...fields, ...added];
@@ -65,7 +65,7 @@ export function withResponseMetadata(fields: HeaderFields): HeaderFields {
   const prefixed: string[] = [];
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at] ?? "";
-    if (isMetadata(name)) prefixed.push(metadataPrefix + name, fields[at + 1] ?? "");
+    if (isMetadataName(name)) prefixed.push(metadataPrefix + name, fields[at + 1] ?? "");
   }
   return [...fields, ...prefixed];
 }
@@ -86,7 +86,7 @@ export function restTrailerOf(exchange: Exchange, trailer: Headers): RestTrailer
   const isUnsupported = httpMethod === "HEAD" || httpVersion === "1.0" || httpVersion === undefined;
   if (isUnsupported || !acceptsTrailers.test(exchange.get("te") ?? "")) return undefined;
   const fields = [...trailer].flatMap(([name, value]) =>
-    isSendable(name, value) && isMetadata(name) ? [trailerPrefix + name, value] : [],
+    isSendable(name, value) && isMetadataName(name) ? [trailerPrefix + name, value] : [],
   );
   const names = fields.filter((_, at) => at % 2 === 0);
   return names.length === 0 ? undefined : { announcement: ["trailer", names.join(", ")], fields };

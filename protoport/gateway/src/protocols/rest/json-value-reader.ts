@@ -80,11 +80,11 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   #findValue(): boolean {
     for (; this.#at < this.#piece.byteLength; this.#at++) {
       const byte = this.#piece[this.#at];
-      if (isSpace(byte) || this.#consumePunctuation(byte)) continue;
+      if (isJsonSpace(byte) || this.#consumePunctuation(byte)) continue;
       if (this.#state === "separator" || this.#state === "end") {
         throw problem("ERR_MESSAGE_INVALID", 'expected "," or "]" after a value of the array');
       }
-      this.#kind = byte === openBrace || byte === openBracket ? "nested" : byte === quote ? "string" : "scalar";
+      this.#kind = byte === openBrace || byte === openBracket ? "nested" : byte === quoteByte ? "string" : "scalar";
       return true;
     }
     return false;
@@ -120,8 +120,8 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
     if (this.#escaped) this.#escaped = false;
     else if (this.#inString) {
       if (byte === backslash) this.#escaped = true;
-      else if (byte === quote) this.#inString = false;
-    } else if (byte === quote) this.#inString = true;
+      else if (byte === quoteByte) this.#inString = false;
+    } else if (byte === quoteByte) this.#inString = true;
     else if (byte === openBrace || byte === openBracket) this.#depth++;
     else if (byte === closeBrace || byte === closeBracket) this.#depth--;
     return this.#depth === 0 && !this.#inString;
@@ -158,7 +158,7 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   }
 }
 
-const quote = 0x22;
+const quoteByte = 0x22;
 const comma = 0x2c;
 const openBracket = 0x5b;
 const backslash = 0x5c;
@@ -167,14 +167,14 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 // Returns whether a byte is white space (RFC 8259 §2).
-function isSpace(byte: number | undefined): boolean {
+function isJsonSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
 // Characters that end a number or a literal name.
 const punctuation: ReadonlySet<number | undefined> = new Set([
   comma,
-  quote,
+  quoteByte,
   openBracket,
   closeBracket,
   openBrace,
@@ -182,5 +182,5 @@ const punctuation: ReadonlySet<number | undefined> = new Set([
 ]);
 
 function endsScalar(byte: number | undefined): boolean {
-  return isSpace(byte) || punctuation.has(byte);
+  return isJsonSpace(byte) || punctuation.has(byte);
 }

@@ -121,7 +121,7 @@ function createProtobuf(
         : { httpStatus: 200, contentType, body: writeMessage(message) },
     writeError: (error, failure) =>
       writeErrorRecord.isStatus
-        ? { httpStatus: failure.httpStatus, contentType, body: encodeStatus(error) }
+        ? { httpStatus: failure.httpStatus, contentType, body: encodeStatusDetails(error) }
         : writeErrorRecord(error, failure),
   };
 }
@@ -144,7 +144,7 @@ function createProtobufWriter(
 }
 
 /** Encodes an error as google.rpc.Status, with the fields `code` (1), `message` (2) and `details` (3). */
-function encodeStatus({ code, rawMessage, details }: ConnectError): Uint8Array {
+function encodeStatusDetails({ code, rawMessage, details }: ConnectError): Uint8Array {
   const writer = new BinaryWriter();
   writer.tag(1, WireType.Varint).int32(code);
   writer.tag(2, WireType.LengthDelimited).string(rawMessage);

@@ -255,7 +255,7 @@ function readRestMessages(
   const reader = createReader(binding.bodyFormat, contentType, readMaxBytes, stream);
   if (coding === undefined || !decodesPieces(coding)) return readMessages(readPieces(exchange), reader);
   const controller = new AbortController();
-  const messages = readMessages(decodePieces(exchange, coding, readMaxBytes, controller.signal), reader);
+  const messages = readMessages(decodeBodyPieces(exchange, coding, readMaxBytes, controller.signal), reader);
   return Object.assign(messages, { close: () => controller.abort(clientGoneError()) });
 }
 
@@ -279,7 +279,7 @@ async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
   if (exchange.body !== undefined) yield* exchange.body.pieces();
 }
 
-async function* decodePieces(
+async function* decodeBodyPieces(
   exchange: Exchange,
   coding: PieceDecompression,
   freeBytes: number,

@@ -92,7 +92,7 @@ export function isOriginAllowed(exchange: Exchange, corsOrigins: readonly string
   const origin = exchange.get("origin");
   if (origin === null || corsOrigins === "*" || corsOrigins?.includes(origin) === true) return true;
   const own = exchange.url.slice(0, exchange.url.length - exchange.target.length);
-  return loopback.test(origin) ? loopback.test(own) : own.startsWith("https://") && origin === own;
+  return loopbackOrigin.test(origin) ? loopbackOrigin.test(own) : own.startsWith("https://") && origin === own;
 }
 
-const loopback = /^https?:\/\/(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]{1,5})?$/i;
+const loopbackOrigin = /^https?:\/\/(?:localhost|127(?:\.[0-9]{1,3}){3}|\[::1\])(?::[0-9]{1,5})?$/i;

@@ -1,7 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import type { HeaderFields } from "../../http/index.ts";
-import { problem, quote } from "../../protobuf/index.ts";
+import { problem, quoteValue } from "../../protobuf/index.ts";
 
 /** An `Accept*` list item. */
 export interface AcceptItem {
@@ -157,7 +157,7 @@ export function negotiateEncodings(
     request = available.find((compression) => compression.name === sent);
     if (request === undefined) {
       const supported = available.map((compression) => compression.name).join(",");
-      const message = `unknown compression ${quote(sent)}: supported encodings are ${supported}`;
+      const message = `unknown compression ${quoteValue(sent)}: supported encodings are ${supported}`;
       // The gRPC compression document and the Connect protocol require the code Unimplemented.
       const unsupported = problem("ERR_ENCODING_UNSUPPORTED", message, {
         code: Code.Unimplemented,

@@ -1,11 +1,11 @@
 import { expect, test, vi } from "vitest";
 import { defaultLimits, freeBuffer, type HttpProblem, detachFromChunk } from "../../../src/http/exchange/index.ts";
 import type { Http1RequestHead } from "../../../src/engine/http1/request-head.ts";
-import { RequestReader } from "../../../src/engine/http1/request-reader.ts";
+import { Http1RequestReader } from "../../../src/engine/http1/request-reader.ts";
 
 test("stop() drops the unread bytes", () => {
   const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
   reader.read(Buffer.from("GET / HTTP/1.1\r\n"));
   expect(reader.incoming.unusedBytes).toBe(16);
   reader.stop();
@@ -14,7 +14,7 @@ test("stop() drops the unread bytes", () => {
 
 test("an incomplete head is copied from its chunk, even a single byte", () => {
   const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
   const chunk = Buffer.from("G");
   reader.read(chunk);
   chunk.fill(0);
@@ -25,7 +25,7 @@ test("a repeated head is parsed once, even after a longer head", () => {
   const sections: unknown[] = [];
   const onHead = ({ section }: Http1RequestHead): void => void sections.push(section);
   const callbacks = { onHead, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
   for (const host of ["orders.example", "x", "x"]) {
     reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: ${host}\r\n\r\n`));
     reader.next();
@@ -42,7 +42,7 @@ test("an incomplete request line longer than urlBytes + 64 is refused", () => {
       onBodyEnd: () => {},
       onRequestError: () => {},
     };
-    const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+    const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
     reader.read(Buffer.from("M".repeat(32) + " /".padEnd(defaultLimits.urlBytes + 32 + more, "7")));
     return heads;
   });
@@ -54,7 +54,7 @@ test("a method must start with a capital letter", () => {
     const problems: (HttpProblem | undefined)[] = [];
     const onHead = ({ problem }: Http1RequestHead): void => void problems.push(problem);
     const callbacks = { onHead, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-    const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+    const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
     reader.read(Buffer.from(letter));
     const isRefused = problems.length > 0;
     if (!isRefused) reader.read(Buffer.from(" / HTTP/1.1\r\n\r\n"));
@@ -74,7 +74,7 @@ test("a chunk extension split between reads is counted only once", () => {
     onBodyEnd: () => void events.push("end"),
     onRequestError: () => reader.stop(),
   };
-  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
   for (const text of [`5;${"x".repeat(9_000)}`, "x", "\r", "\norder\r\n0\r\n\r\n"]) reader.read(Buffer.from(text));
   expect(events).toEqual(["order", "end"]);
@@ -94,7 +94,7 @@ test("a body's chunk extensions are limited to 16 KiB in total", () => {
       reader.stop();
     },
   };
-  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"));
   for (const [at, bytes] of [8_190, 8_192, 2, 2].entries())
     reader.read(Buffer.from(`1;${"x".repeat(bytes - 1)}\r\n${at}\r\n`));
@@ -103,7 +103,7 @@ test("a body's chunk extensions are limited to 16 KiB in total", () => {
 
 test("transferring a body's memory does not affect the next request", () => {
   const callbacks = { onHead: () => {}, onPiece: transfer, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
   reader.read(Buffer.from("POST / HTTP/1.1\r\nhost: x\r\n"));
   reader.read(Buffer.from("content-length: 3\r\n\r\nabcGET / HT"));
   expect(reader.incoming.bytes.toString()).toBe("GET / HT");
@@ -111,7 +111,7 @@ test("transferring a body's memory does not affect the next request", () => {
 
 test("read() returns whether onPiece has kept a view of the chunk", () => {
   const callbacks = { onHead: () => {}, onPiece: isKept, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
   const chunks = ["POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"];
   chunks.push("1\r\nk\r\n1\r\nd\r\n", "1\r\nd\r\n");
   expect(chunks.map((chunk) => reader.read(Buffer.from(chunk)))).toEqual([false, true, false]);
@@ -119,7 +119,7 @@ test("read() returns whether onPiece has kept a view of the chunk", () => {
 
 test("field sections of at most 4 KiB and 64 fields share one cache", () => {
   const callbacks = { onHead: () => {}, onPiece: () => false, onBodyEnd: () => {}, onRequestError: () => {} };
-  const reader = new RequestReader(defaultLimits, callbacks, { congested: false });
+  const reader = new Http1RequestReader(defaultLimits, callbacks, { congested: false });
   using allocations = vi.spyOn(Buffer, "allocUnsafeSlow");
   const read = (lines: string): void => {
     reader.read(Buffer.from(`GET / HTTP/1.1\r\nhost: x\r\n${lines}\r\n`));

@@ -14,7 +14,7 @@ import { http } from "../../../../gateway/src/protobuf/gen/google/api/annotation
 import { listenForTests } from "../../../../testing/src/gateway/listen-for-tests.ts";
 import { createTestGateway } from "../../../../testing/src/gateway/test-gateway.ts";
 import { freePort } from "../../../../testing/src/process/free-port.ts";
-import { addGrpcJsService, type DescriptorSource, readServices } from "../../../src/grpc-js.ts";
+import { addGrpcJsService, type HandlerDescriptors, readServices } from "../../../src/grpc-js.ts";
 import { createGatewayStrategy } from "../../../src/nestjs.ts";
 import { addNiceGrpcService } from "../../../src/nice-grpc.ts";
 import { buildSet, type Files, loadFiles, loadService } from "../../load-files.ts";
@@ -65,7 +65,7 @@ class ServerGrpc {
 
 type Options = Pick<GatewayOptions, "visibility" | "validation" | "admit">;
 
-type Source = { readonly descriptors?: DescriptorSource };
+type Source = { readonly descriptors?: HandlerDescriptors };
 
 /** Starts a gateway, and returns its base URL. */
 async function serve(routes: (router: ConnectRouter) => void, options: Options): Promise<string> {

@@ -21,7 +21,7 @@ export function requestOf({ pattern }: RestBinding): string {
 }
 
 /** Returns the subject for a route's changes, which contains the RPC and the request. */
-export function subjectOf(binding: RestBinding): string {
+export function bindingSubjectOf(binding: RestBinding): string {
   return `${selectorOf(binding.method)} ${requestOf(binding)}`;
 }
 
@@ -31,7 +31,7 @@ function comparePaths({ before, now }: RoutePair, changes: ChangeList): void {
   for (const [segments, old] of oldFields) {
     const field = fields.get(segments);
     if (field?.numbers === old.numbers) continue;
-    changes.add("path-variable-changed", subjectOf(before), element, {
+    changes.add("path-variable-changed", bindingSubjectOf(before), element, {
       change: `the path is ${now.pattern.pathTemplate}`,
       before: `${requestOf(before)} set ${old.name} from the path`,
       now: field === undefined ? `${old.name} is not set` : `${field.name} is set`,
@@ -41,7 +41,7 @@ function comparePaths({ before, now }: RoutePair, changes: ChangeList): void {
   for (const { numbers, name } of fields.values()) {
     if (oldNumbers.has(numbers) || !hasField(before.method.input, numbers)) continue;
     const part = before.pattern.body === "*" ? "body" : "query";
-    changes.add("field-moved", `${subjectOf(before)} ${name}`, element, {
+    changes.add("field-moved", `${bindingSubjectOf(before)} ${name}`, element, {
       change: `${name} is in the path, ${now.pattern.pathTemplate}`,
       before: `${requestOf(before)} had ${name} in the ${part}`,
       now: `400: ${name} must be in the path`,
@@ -52,13 +52,13 @@ function comparePaths({ before, now }: RoutePair, changes: ChangeList): void {
 function compareBodies({ before, now }: RoutePair, changes: ChangeList): void {
   const { body, responseBody } = now.pattern;
   if (bodyNumber(before.method.input, before.pattern.body) !== bodyNumber(now.method.input, body))
-    changes.add("body-changed", subjectOf(before), now.method, {
+    changes.add("body-changed", bindingSubjectOf(before), now.method, {
       change: `the body of requests is ${nameBody(body)}`,
       before: `${requestOf(before)}, whose body is ${nameBody(before.pattern.body)}`,
       now: "400, or other fields are set",
     });
   if (bodyNumber(before.method.output, before.pattern.responseBody) !== bodyNumber(now.method.output, responseBody))
-    changes.add("response-body-changed", subjectOf(before), now.method, {
+    changes.add("response-body-changed", bindingSubjectOf(before), now.method, {
       change: `the body of responses is ${nameBody(responseBody)}`,
       before: `a response to ${requestOf(before)}, whose body is ${nameBody(before.pattern.responseBody)}`,
       now: "JSON of another form",
@@ -66,16 +66,16 @@ function compareBodies({ before, now }: RoutePair, changes: ChangeList): void {
 }
 
 function compareStatus({ before, now }: RoutePair, changes: ChangeList): void {
-  const [old, status] = [statusOf(before), statusOf(now)];
+  const [old, status] = [preparedStatusOf(before), preparedStatusOf(now)];
   if (old === status) return;
-  changes.add("response-status-changed", subjectOf(before), now.method, {
+  changes.add("response-status-changed", bindingSubjectOf(before), now.method, {
     change: `the response is a ${now.method.output.typeName}`,
     before: `${requestOf(before)} responded with ${old}`,
     now: `${status}`,
   });
 }
 
-function statusOf({ preparedResponse }: RestBinding): number {
+function preparedStatusOf({ preparedResponse }: RestBinding): number {
   return preparedResponse?.httpStatus ?? 200;
 }
 

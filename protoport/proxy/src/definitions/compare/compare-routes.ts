@@ -15,7 +15,7 @@ import {
   type TemplateSegment,
 } from "@protoport/gateway/rest";
 import type { ChangeList, ChangeText } from "./change.ts";
-import { compareBindings, requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
+import { compareBindings, requestOf, type RoutePair, bindingSubjectOf } from "./compare-bindings.ts";
 import type { SourceElement } from "./source-line.ts";
 
 /** A definition's RPCs, by their full names. */
@@ -61,17 +61,17 @@ function findPair(
 ): RoutePair | undefined {
   let pair: RoutePair | undefined;
   const { httpMethod } = binding.pattern;
-  for (const path of examplePaths(binding)) {
+  for (const path of examplePathsOfBinding(binding)) {
     const old = before.routes.match(httpMethod, path);
     // Skips an example path that a more specific route matched.
     if (old.kind !== "binding" || old.binding !== binding) continue;
     const match = now.routes.match(httpMethod, path);
     if (match.kind !== "binding") {
-      changes.add("route-removed", subjectOf(binding), element, describeRemoved(binding, match, now));
+      changes.add("route-removed", bindingSubjectOf(binding), element, describeRemoved(binding, match, now));
       return undefined;
     }
     if (isOtherMethod(binding.method, match.binding.method, before.methods, now.methods)) {
-      changes.add("route-taken", subjectOf(binding), match.binding.method, {
+      changes.add("route-taken", bindingSubjectOf(binding), match.binding.method, {
         change: `${requestOf(match.binding)} calls ${selectorOf(match.binding.method)}`,
         before: `${httpMethod} ${path} called ${selectorOf(binding.method)}`,
         now: `${selectorOf(match.binding.method)} is called`,
@@ -99,15 +99,15 @@ function describeRemoved(binding: RestBinding, match: RestMatch, now: RoutedMeth
 }
 
 /** Returns example paths for a route. `**` is replaced by one, two or three segments. */
-function examplePaths({ template }: RestBinding): readonly string[] {
+function examplePathsOfBinding({ template }: RestBinding): readonly string[] {
   const lengths = template.segments.some(({ kind }) => kind === "**") ? [1, 2, 3] : [1];
   return lengths.map((length) => {
-    const segments = template.segments.flatMap((segment) => exampleOf(segment, length));
+    const segments = template.segments.flatMap((segment) => exampleSegmentsOf(segment, length));
     return printPathTemplate({ segments, variables: [], verb: template.verb });
   });
 }
 
-function exampleOf(segment: TemplateSegment, length: number): readonly TemplateSegment[] {
+function exampleSegmentsOf(segment: TemplateSegment, length: number): readonly TemplateSegment[] {
   if (segment.kind === "literal") return [segment];
   // Most field types accept the text "1".
   const example = { kind: "literal", text: "1" } as const;
@@ -121,13 +121,13 @@ function reportShadowed(pair: RoutePair, before: RestRoutes, now: RestRoutes, ch
   for (const other of now.bindings) {
     if (other.method === pair.now.method) continue;
     // equivalent mutant: this check only saves time, because the matches below exclude routes that do not overlap.
-    if (!routesOverlap(shapeOf(other), shapeOf(binding))) continue;
+    if (!routesOverlap(overlapShapeOf(other), overlapShapeOf(binding))) continue;
     const path = commonPath(other.template, binding.template);
     const method = httpMethod === anyMethod ? other.pattern.httpMethod : httpMethod;
     const [old, match] = [before.match(method, path), now.match(method, path)];
     if (old.kind !== "binding" || old.binding !== binding || !isAcceptable(binding, old.captures)) continue;
     if (match.kind !== "binding" || match.binding !== other) continue;
-    changes.add("route-shadowed", subjectOf(binding), other.method, {
+    changes.add("route-shadowed", bindingSubjectOf(binding), other.method, {
       change: `${describeBinding(other)} is more specific than ${requestOf(binding)}`,
       before: `${method} ${path} called ${selectorOf(binding.method)}`,
       now: `${selectorOf(other.method)} is called`,
@@ -135,7 +135,7 @@ function reportShadowed(pair: RoutePair, before: RestRoutes, now: RestRoutes, ch
   }
 }
 
-function shapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOverlap>[0] {
+function overlapShapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOverlap>[0] {
   return { httpMethod: pattern.httpMethod, template };
 }
 
@@ -143,11 +143,11 @@ function shapeOf({ pattern, template }: RestBinding): Parameters<typeof routesOv
 function isAcceptable({ method, template }: RestBinding, captures: readonly string[]): boolean {
   return template.variables.every(({ fieldPath }, at) => {
     const path = resolveProtoPath(method.input, fieldPath);
-    return captures[at] === wildcardText || (path !== undefined && accepts(leafOf(path), captures[at] ?? ""));
+    return captures[at] === wildcardText || (path !== undefined && acceptsText(leafOf(path), captures[at] ?? ""));
   });
 }
 
-function accepts(field: DescField, text: string): boolean {
+function acceptsText(field: DescField, text: string): boolean {
   try {
     createUrlTextParser(field)?.(text);
     return true;

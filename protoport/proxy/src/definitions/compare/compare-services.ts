@@ -5,7 +5,7 @@ import { type RestBinding, type RestOptions, selectorOf, checkRestRoutes } from 
 import { type Change, ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
 import { type CompareRules, MessageComparison } from "./compare-messages.ts";
-import { requestOf, type RoutePair, subjectOf } from "./compare-bindings.ts";
+import { requestOf, type RoutePair, bindingSubjectOf } from "./compare-bindings.ts";
 import { compareRoutes, type RoutedMethods } from "./compare-routes.ts";
 import { compareVisibility } from "./compare-visibility.ts";
 
@@ -52,10 +52,10 @@ export function compareServices(
 function refuseOtherPackages(before: readonly DescService[], now: readonly DescService[]): void {
   const [old, current] = [before, now].map((services) => new Set(services.map(({ file }) => file.proto.package)));
   if (old === undefined || current === undefined || [...old].some((name) => current.has(name))) return;
-  throw new Error(`it has the packages ${list(old)}, and the definition has ${list(current)}`);
+  throw new Error(`it has the packages ${listNames(old)}, and the definition has ${listNames(current)}`);
 }
 
-function list(names: ReadonlySet<string>): string {
+function listNames(names: ReadonlySet<string>): string {
   return [...names].toSorted().join(", ");
 }
 
@@ -106,7 +106,7 @@ function compareOperationIds(
   for (const { before, now } of pairs) {
     const [old, id] = [ids.get(before), ids.get(now)];
     if (id === old) continue;
-    changes.add("operation-id-changed", subjectOf(before), now.method, {
+    changes.add("operation-id-changed", bindingSubjectOf(before), now.method, {
       change: `the operation id in the OpenAPI document is ${id}`,
       before: `generated clients called ${requestOf(before)} by ${old}`,
       now: `clients generated again call it by ${id}`,

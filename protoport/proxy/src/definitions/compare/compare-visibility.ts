@@ -4,7 +4,7 @@ import type { ChangeList } from "./change.ts";
 import type { SourceElement } from "./source-line.ts";
 
 /** A part of a definition that can have a `google.api.visibility` rule. */
-type Restrictable = Exclude<SourceElement, { readonly kind: "file" }>;
+type RestrictableElement = Exclude<SourceElement, { readonly kind: "file" }>;
 
 /** The counterpart of an element that the new definition does not have, or that `--visibility` has removed from it. */
 interface Missing {
@@ -14,8 +14,8 @@ interface Missing {
 
 /** Reports an element that is visible to fewer callers than before, or missing. */
 export function compareVisibility(
-  before: Restrictable,
-  now: Restrictable | Missing,
+  before: RestrictableElement,
+  now: RestrictableElement | Missing,
   subject: string,
   changes: ChangeList,
 ): void {

@@ -9,7 +9,7 @@ export function flattenRules(rules: JsonValue, prefix = ""): RuleValues {
   const below = (name: string): string => (prefix === "" ? name : `${prefix}.${name}`);
   const { celExpression = [], ...others } = rules;
   // Merged, because `cel` and `cel_expression` have the same meaning.
-  const expressions = [...listOf(others["cel"]), ...listOf(celExpression)];
+  const expressions = [...jsonListOf(others["cel"]), ...jsonListOf(celExpression)];
   const merged = expressions.length === 0 ? others : { ...others, cel: expressions };
   return new Map(Object.entries(merged).flatMap(([name, value]) => [...flattenRules(value, below(name))]));
 }
@@ -70,16 +70,16 @@ function rangeAt(rules: RuleValues, prefix: string): RangeRules {
 }
 
 function isSubset(some: JsonValue, all: JsonValue): boolean {
-  const known = new Set(itemsOf(all));
-  return itemsOf(some).every((item) => known.has(item));
+  const known = new Set(textsIn(all));
+  return textsIn(some).every((item) => known.has(item));
 }
 
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+function jsonListOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
 // Compares only the expression of a CEL rule, because its id and message do not affect what it accepts.
-function itemsOf(value: JsonValue): readonly string[] {
+function textsIn(value: JsonValue): readonly string[] {
   return (Array.isArray(value) ? value : [value]).map((item) =>
     JSON.stringify(item instanceof Object && "expression" in item ? item["expression"] : item),
   );
@@ -121,11 +121,11 @@ function comparableOf(value: JsonValue): ComparableValue {
 /** An interval's end: at a value (0), just below the value (-1) or just above the value (1). */
 type Position = readonly [value: ComparableValue, side: -1 | 0 | 1];
 
-type Interval = readonly [first: Position, last: Position];
+type PositionInterval = readonly [first: Position, last: Position];
 
 /** Returns the accepted intervals: two if the upper limit is below the lower limit, as `buf.validate` allows. */
-function intervalsOf({ gt, gte, lt, lte }: RangeRules): readonly Interval[] {
-  const [start, end]: Interval = [
+function intervalsOf({ gt, gte, lt, lte }: RangeRules): readonly PositionInterval[] {
+  const [start, end]: PositionInterval = [
     [-Infinity, -1],
     [Infinity, 1],
   ];

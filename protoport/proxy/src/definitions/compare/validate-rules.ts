@@ -29,17 +29,17 @@ export const withoutRules: OpenRules = () => ({
   compareMessages: () => undefined,
 });
 
-type Schemas = Pick<
+type RuleSchemas = Pick<
   typeof import("@bufbuild/protovalidate/gen/buf/validate/validate_pb.js"),
   "field" | "FieldRulesSchema" | "message" | "MessageRulesSchema" | "oneof"
 >;
 
 class RuleComparison implements CompareRules {
-  readonly #schemas: Schemas;
+  readonly #schemas: RuleSchemas;
   readonly #validator: Validator;
   readonly #changes: ChangeList;
 
-  constructor(schemas: Schemas, validator: Validator, changes: ChangeList) {
+  constructor(schemas: RuleSchemas, validator: Validator, changes: ChangeList) {
     this.#schemas = schemas;
     this.#validator = validator;
     this.#changes = changes;

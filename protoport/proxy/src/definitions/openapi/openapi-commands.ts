@@ -87,7 +87,7 @@ async function generate(
   const request = fromBinary(CodeGeneratorRequestSchema, await readBytes(input, "the request"));
   const { flags } = parseCommand(
     { ...pluginCommand, flags: { out: { value: "FILE", about: "" }, ...documentFlags } },
-    wordsOf(request.parameter),
+    parameterWordsOf(request.parameter),
   );
   const path = textOf(flags["out"]);
   const format = formatOf(flags, path);
@@ -101,7 +101,7 @@ async function generate(
 }
 
 /** Returns the flags in a parameter such as "version=3.2,server=https://a.example". */
-function wordsOf(parameter: string): readonly string[] {
+function parameterWordsOf(parameter: string): readonly string[] {
   return parameter
     .split(",")
     .filter((option) => option !== "")

@@ -13,11 +13,11 @@ const missesMax = 64;
  */
 export class DecodedCache<Value> {
   readonly #sizeBytesMax: number;
-  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #entries = new Map<string, CachedBlock<Value>>();
   #sizeBytes = 0;
   /** The entries of the last two hits, because responses alternate between header and trailer sections. */
-  #last: Entry<Value> | undefined;
-  #secondLast: Entry<Value> | undefined;
+  #last: CachedBlock<Value> | undefined;
+  #secondLast: CachedBlock<Value> | undefined;
   /** Number of consecutive misses. */
   #misses = 0;
 
@@ -71,7 +71,7 @@ export class DecodedCache<Value> {
   }
 }
 
-interface Entry<Value> {
+interface CachedBlock<Value> {
   readonly value: Value;
   /** A copy of the encoded bytes, made on the first hit. */
   bytes: Buffer | undefined;
@@ -81,7 +81,7 @@ interface Entry<Value> {
  * Returns whether an entry's copy of its encoded bytes equals the bytes from `from` to `to`. Without a copy, returns
  * `false`.
  */
-function hasBytes({ bytes: own }: Entry<unknown>, bytes: Buffer, from: number, to: number): boolean {
+function hasBytes({ bytes: own }: CachedBlock<unknown>, bytes: Buffer, from: number, to: number): boolean {
   const length = to - from;
   if (own?.byteLength !== length) return false;
   if (length > loopBytesMax) return bytes.compare(own, 0, length, from, to) === 0;

@@ -187,28 +187,28 @@ function readLongText(bytes: Uint8Array, at: number, length: number): string {
  */
 export function readString(bytes: Uint8Array, at: number, length: number): string {
   // equivalent mutant: with another length, reading only takes longer.
-  if (length > shortTextBytes) return requireValid(readLongText(bytes, at, length));
+  if (length > shortTextBytes) return requireValidText(readLongText(bytes, at, length));
   let hash = length;
   for (let index = at; index < at + length; index += 1) {
     const byte = bytes[index] ?? 0; // equivalent mutant: the index is always within the bytes.
-    if (byte > 0x7f) return requireValid(readLongText(bytes, at, length));
+    if (byte > 0x7f) return requireValidText(readLongText(bytes, at, length));
     hash = (Math.imul(hash, 31) + byte) | 0;
   }
   const slot = (hash ^ (hash >>> 10)) & (shortTexts.length - 1);
   const cached = shortTexts[slot] ?? "";
-  if (isText(cached, bytes, at, length)) return cached;
+  if (isTextAt(cached, bytes, at, length)) return cached;
   const text = readLongText(bytes, at, length);
   shortTexts[slot] = text;
   return text;
 }
 
-function isText(text: string, bytes: Uint8Array, at: number, length: number): boolean {
+function isTextAt(text: string, bytes: Uint8Array, at: number, length: number): boolean {
   if (text.length !== length) return false;
   for (let index = 0; index < length; index += 1) if (text.charCodeAt(index) !== bytes[at + index]) return false;
   return true;
 }
 
-function requireValid(text: string): string {
+function requireValidText(text: string): string {
   if (text.includes("\ufffd") || text.charCodeAt(0) === 0xfeff) throw bailOut;
   return text;
 }

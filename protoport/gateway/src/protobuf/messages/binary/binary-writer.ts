@@ -260,11 +260,11 @@ const shortTextLength = 40;
 /** node's Buffer, if it exists. Buffer writes at an offset directly, but a TextEncoder needs a subarray. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
 
-const encoder = new TextEncoder();
+const textEncoder = new TextEncoder();
 
 function writeLongText(text: string, bytes: Uint8Array, at: number): number {
   const isBuffer = NodeBuffer !== undefined && bytes instanceof NodeBuffer;
-  return isBuffer ? bytes.write(text, at) : encoder.encodeInto(text, bytes.subarray(at)).written;
+  return isBuffer ? bytes.write(text, at) : textEncoder.encodeInto(text, bytes.subarray(at)).written;
 }
 
 /** Writes a string with its length before it. A lone surrogate becomes U+FFFD, as in protobuf-es. */

@@ -82,91 +82,91 @@ export function writeSint32(target: ByteTarget, value: unknown): void {
 }
 
 // equivalent mutant: a longer buffer works as well.
-const scratchView = new DataView(new ArrayBuffer(8));
+const targetScratchView = new DataView(new ArrayBuffer(8));
 
 /** Writes an int64. */
 export function writeInt64(target: ByteTarget, value: unknown): void {
-  scratchView.setBigInt64(0, toInt64(value), true);
-  writeVarint64(target, scratchView.getInt32(0, true), scratchView.getInt32(4, true));
+  targetScratchView.setBigInt64(0, toInt64(value), true);
+  writeVarint64(target, targetScratchView.getInt32(0, true), targetScratchView.getInt32(4, true));
 }
 
 /** Writes a uint64. */
 export function writeUint64(target: ByteTarget, value: unknown): void {
-  scratchView.setBigUint64(0, toUint64(value), true);
-  writeVarint64(target, scratchView.getInt32(0, true), scratchView.getInt32(4, true));
+  targetScratchView.setBigUint64(0, toUint64(value), true);
+  writeVarint64(target, targetScratchView.getInt32(0, true), targetScratchView.getInt32(4, true));
 }
 
 /** Writes a sint64. The lowest bit is the sign. */
 export function writeSint64(target: ByteTarget, value: unknown): void {
-  scratchView.setBigInt64(0, toInt64(value), true);
-  const low = scratchView.getInt32(0, true);
-  const high = scratchView.getInt32(4, true);
+  targetScratchView.setBigInt64(0, toInt64(value), true);
+  const low = targetScratchView.getInt32(0, true);
+  const high = targetScratchView.getInt32(4, true);
   const sign = high >> 31;
   writeVarint64(target, (low << 1) ^ sign, ((high << 1) | (low >>> 31)) ^ sign);
 }
 
 /** Converts a value to a bigint. Map keys, and fields with `jstype = JS_STRING`, are stored as strings. */
-function toInteger(value: unknown): bigint {
+function toBigInteger(value: unknown): bigint {
   if (typeof value === "bigint") return value;
   if (typeof value !== "string") throw bailOut;
   return BigInt(value);
 }
 
 function toInt64(value: unknown): bigint {
-  const integer = toInteger(value);
+  const integer = toBigInteger(value);
   if (BigInt.asIntN(64, integer) !== integer) throw bailOut;
   return integer;
 }
 
 function toUint64(value: unknown): bigint {
-  const integer = toInteger(value);
+  const integer = toBigInteger(value);
   if (BigInt.asUintN(64, integer) !== integer) throw bailOut;
   return integer;
 }
 
 /** Writes a fixed64. */
 export function writeFixed64(target: ByteTarget, value: unknown): void {
-  scratchView.setBigUint64(0, toUint64(value), true);
+  targetScratchView.setBigUint64(0, toUint64(value), true);
   writeWord(target, 8);
 }
 
 /** Writes an sfixed64. */
 export function writeSfixed64(target: ByteTarget, value: unknown): void {
-  scratchView.setBigInt64(0, toInt64(value), true);
+  targetScratchView.setBigInt64(0, toInt64(value), true);
   writeWord(target, 8);
 }
 
 /** Writes a double. */
 export function writeDouble(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number") throw bailOut;
-  scratchView.setFloat64(0, value, true);
+  targetScratchView.setFloat64(0, value, true);
   writeWord(target, 8);
 }
 
 /** Writes a float. protobuf-es throws the error for a number that is too large. */
 export function writeFloat(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || (Number.isFinite(value) && !Number.isFinite(Math.fround(value)))) throw bailOut;
-  scratchView.setFloat32(0, value, true);
+  targetScratchView.setFloat32(0, value, true);
   writeWord(target, 4);
 }
 
 /** Writes a fixed32. */
 export function writeFixed32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== value >>> 0) throw bailOut;
-  scratchView.setUint32(0, value, true);
+  targetScratchView.setUint32(0, value, true);
   writeWord(target, 4);
 }
 
 /** Writes an sfixed32. */
 export function writeSfixed32(target: ByteTarget, value: unknown): void {
   if (typeof value !== "number" || value !== (value | 0)) throw bailOut;
-  scratchView.setInt32(0, value, true);
+  targetScratchView.setInt32(0, value, true);
   writeWord(target, 4);
 }
 
 function writeWord(target: ByteTarget, length: number): void {
   const { bytes, at } = target;
-  for (let index = 0; index < length; index += 1) bytes[at + index] = scratchView.getUint8(index);
+  for (let index = 0; index < length; index += 1) bytes[at + index] = targetScratchView.getUint8(index);
   target.at = at + length;
 }
 

@@ -58,7 +58,7 @@ function isSupported(desc: DescMessage, parents: readonly DescMessage[]): boolea
 function messageSource(desc: DescMessage, own: TypeScope): string {
   const fields = desc.fields.map((field) => {
     const name = literal(field.localName);
-    const check = valueSource(field, own);
+    const check = plainValueSource(field, own);
     const read = `value = object[${name}];\n`;
     if (field.fieldKind === "list")
       return `${read}if (!isArray(value)) throw bailOut;\n{ const list = value, items = message[${name}];
@@ -86,7 +86,7 @@ function requireThat(condition: string): string {
 }
 
 /** Returns statements that check and convert `value`. */
-function valueSource({ message, enum: enumeration, scalar }: DescField, own: TypeScope): string {
+function plainValueSource({ message, enum: enumeration, scalar }: DescField, own: TypeScope): string {
   if (message !== undefined) return `value = ${own.name(converterOf(message))}.read(value);\n`;
   if (enumeration !== undefined) return requireThat("(value | 0) === value && !is(value, -0)");
   switch (scalar) {

@@ -21,7 +21,7 @@ interface ReaderNames {
  * before its content is read.
  */
 export function generateReader(desc: DescMessage, names: ReaderNames): string {
-  const cases = desc.fields.flatMap((field) => new FieldSource(field, names).cases());
+  const cases = desc.fields.flatMap((field) => new FieldReaderSource(field, names).cases());
   const numbers = names.name(new Set(desc.fields.map(({ number }) => number)));
   return `function (source, message, end, endTag) {
   const bytes = source.bytes;
@@ -66,7 +66,7 @@ if (length > ${end} - at) throw bailOut;
 type TagCase = [tag: number, statements: string];
 
 /** Generates the source that reads one field. */
-class FieldSource {
+class FieldReaderSource {
   readonly #field: DescField;
   readonly #names: ReaderNames;
   /** The message's property that holds the field or the field's oneof. */
@@ -224,15 +224,15 @@ function scalarSource(scalar: ScalarType, end: string): string {
     case ScalarType.BYTES:
       return `${lengthSource(end)}value = bytes.subarray(at, at + length); at += length;\n`;
     case ScalarType.BOOL:
-      return varintSource("readBool", "value = value !== 0;");
+      return varintReaderSource("readBool", "value = value !== 0;");
     case ScalarType.UINT32:
-      return `${varintSource("readVarint32")}value >>>= 0;\n`;
+      return `${varintReaderSource("readVarint32")}value >>>= 0;\n`;
     case ScalarType.SINT32:
-      return `${varintSource("readVarint32")}value = (value >>> 1) ^ -(value & 1);\n`;
+      return `${varintReaderSource("readVarint32")}value = (value >>> 1) ^ -(value & 1);\n`;
     case ScalarType.INT64:
-      return varintSource("readInt64", "value = smallIntegers[value];");
+      return varintReaderSource("readInt64", "value = smallIntegers[value];");
     case ScalarType.UINT64:
-      return varintSource("readUint64", "value = smallIntegers[value];");
+      return varintReaderSource("readUint64", "value = smallIntegers[value];");
     case ScalarType.SINT64:
       return `at++; ${slowPathCall("value", "readSint64")}\n`;
     case ScalarType.FIXED32:
@@ -248,11 +248,11 @@ function scalarSource(scalar: ScalarType, end: string): string {
     case ScalarType.DOUBLE:
       return fixedSource("getFloat64", 8);
     default:
-      return varintSource("readVarint32");
+      return varintReaderSource("readVarint32");
   }
 }
 
-function varintSource(read: string, ofOneByte = ""): string {
+function varintReaderSource(read: string, ofOneByte = ""): string {
   return `value = bytes[at++];\nif (value > 127) { ${slowPathCall("value", read)} } else { ${ofOneByte} }\n`;
 }
 

@@ -18,7 +18,9 @@ interface WriterNames {
  * reserved for a length of the previous size. The content is moved if the length has another size.
  */
 export function generateWriter(desc: DescMessage, names: WriterNames): string {
-  const fields = desc.fields.toSorted((a, b) => a.number - b.number).map((field) => new FieldSource(field, names));
+  const fields = desc.fields
+    .toSorted((a, b) => a.number - b.number)
+    .map((field) => new FieldWriterSource(field, names));
   return `(() => {
 ${fields.map(({ sizeEstimate }) => `let ${sizeEstimate} = 1;`).join("\n")}
 return function (target, message) {
@@ -33,7 +35,7 @@ ${fields.map((field) => field.statements()).join("\n")}
 }
 
 /** Generates the source that writes one field. */
-class FieldSource {
+class FieldWriterSource {
   /** The name of the variable that stores how many bytes the field's last length prefix had. */
   readonly sizeEstimate: string;
   readonly #field: DescField;

@@ -4,7 +4,7 @@ import { bailOut, compileFunction, literal, memoize, messageClass, switchSource,
 import { acceptsNull } from "./field-reader.ts";
 import { localFormOf, setOwn } from "./field-values.ts";
 import { fieldsByName } from "./names.ts";
-import { createValueReader, createWellKnownReader, type PlainReader } from "./plain-values.ts";
+import { createPlainValueReader, createPlainWellKnownReader, type PlainReader } from "./plain-values.ts";
 import { isMapKey } from "./text-forms.ts";
 
 /** The generated readers for one setting of `canonical`. A reader is compiled when its type is first read. */
@@ -23,7 +23,8 @@ export function createCompiledReaders(canonical: boolean): CompiledReaders {
   const readers: CompiledReaders = {
     canonical,
     readerOf: memoize(
-      (desc) => createWellKnownReader(desc, canonical) ?? lazyReader((own) => messageSource(desc, own, readers)),
+      (desc) =>
+        createPlainWellKnownReader(desc, canonical) ?? lazyReader((own) => messageReaderSource(desc, own, readers)),
     ),
     readerOfField: memoize((field) => lazyReader((own) => fieldSource(field, own, readers))),
   };
@@ -47,7 +48,7 @@ const scope = { hasOwn: Object.hasOwn, isArray: Array.isArray, isFinite: Number.
  * Generates the function `(json, state)` that converts an object from `JSON.parse` to a message, and counts the
  * strings, including names. A list or a map is used unchanged if its values need no conversion.
  */
-function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReaders): string {
+function messageReaderSource(desc: DescMessage, own: TypeScope, readers: CompiledReaders): string {
   const cases = [...fieldsByName(desc)].map(([name, field]): [string, string] => {
     const { jsonName, localName, oneof } = field;
     // The field would be set twice if the object also had the field's JSON name.
@@ -58,7 +59,7 @@ function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReade
       oneof === undefined
         ? `${memberSource} = value;`
         : `if (${memberSource}.case !== undefined) throw bailOut;\n${memberSource} = { case: ${literal(localName)}, value };`;
-    return [name, `${check}${skipNull}${valueSource(field, own, readers)}${storeSource}\ncontinue;`];
+    return [name, `${check}${skipNull}${jsonValueSource(field, own, readers)}${storeSource}\ncontinue;`];
   });
   return `function (json, state) {
   if (typeof json !== "object" || json === null || isArray(json)) throw bailOut;
@@ -78,7 +79,7 @@ function messageSource(desc: DescMessage, own: TypeScope, readers: CompiledReade
 function fieldSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   return `function (value, state) {
   let strings = 0;
-${valueSource(field, own, readers)}
+${jsonValueSource(field, own, readers)}
   state.strings += strings;
   return value;
 }`;
@@ -89,7 +90,7 @@ function isRepeated({ fieldKind }: DescField): boolean {
 }
 
 /** Returns statements that convert `value` from a field's JSON to the value that a message stores. */
-function valueSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
+function jsonValueSource(field: DescField, own: TypeScope, readers: CompiledReaders): string {
   if (field.fieldKind === "list") return listSource(field, own, readers);
   return field.fieldKind === "map" ? mapSource(field, own, readers) : elementSource(field, own, readers);
 }
@@ -132,7 +133,7 @@ function elementSource(field: DescField, own: TypeScope, readers: CompiledReader
   const { message } = field;
   if (message !== undefined && localFormOf({ ...field, message }) === "message")
     return `value = ${own.name(readers.readerOf(message))}.read(value, state);\n`;
-  const read = `value = ${own.name(createValueReader(field, readers.canonical))}.read(value, state);\n`;
+  const read = `value = ${own.name(createPlainValueReader(field, readers.canonical))}.read(value, state);\n`;
   switch (message !== undefined && isWrapperDesc(message) ? message.fields[0].scalar : field.scalar) {
     case ScalarType.STRING:
       return `if (typeof value !== "string" || (state.mayHaveLoneSurrogates && !value.isWellFormed())) throw bailOut;\nstrings++;\n`;

@@ -10,7 +10,7 @@ export function hasCustomJsonRepresentation(desc: DescMessage): boolean {
 }
 
 /** Returns whether a type's messages are always JSON objects. */
-export function isJsonObject(desc: DescMessage): boolean {
+export function hasObjectForm(desc: DescMessage): boolean {
   const isKnown = desc.typeName === "google.protobuf.Any" || desc.typeName === "google.protobuf.Struct";
   return isKnown || !hasCustomJsonRepresentation(desc);
 }

@@ -8,7 +8,7 @@ const reversible = /^_?[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)*$/;
 const camel = /^[A-Za-z][A-Za-z0-9]*$/;
 // Matches characters that paths with lowerCamelCase names cannot contain, and separators without a following name.
 const outsideOfCamelPaths = /[^A-Za-z0-9.,]|(?:^|[.,])(?![A-Za-z])/;
-const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const fieldIdentifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
  * Parses a google.protobuf.FieldMask from its JSON form. Commas separate paths, and dots separate names.
@@ -50,7 +50,7 @@ function parseName(text: string, protoNames: boolean): string | undefined {
   if (camel.test(text)) return toSnakeCase(text);
   const isQuoted = text.startsWith("`") && text.endsWith("`");
   const name = isQuoted ? text.slice(1, -1) : text;
-  if (!identifier.test(name)) return undefined;
+  if (!fieldIdentifier.test(name)) return undefined;
   return protoNames || (!reversible.test(name) && isQuoted !== name.includes("_")) ? name : undefined;
 }
 

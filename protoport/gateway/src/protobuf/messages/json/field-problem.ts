@@ -23,14 +23,14 @@ export function printPath(path: readonly PathStep[]): string {
 
 function printStep(step: PathStep): string {
   if (typeof step === "object") return `.${step.name}`;
-  return typeof step === "number" ? `[${step}]` : `[${quote(step)}]`;
+  return typeof step === "number" ? `[${step}]` : `[${quoteValue(step)}]`;
 }
 
 /** Maximum UTF-16 units in a quotation from a client's text. The limit keeps logs short. */
 const excerptUnitsMax = 64;
 
 /** Quotes a client's text for an error message, as a JSON string that is cut to 64 UTF-16 units. */
-export function quote(text: string): string {
+export function quoteValue(text: string): string {
   const excerpt = text.length > excerptUnitsMax ? `${text.slice(0, excerptUnitsMax)}…` : text;
   // JSON.stringify escapes the remaining half of a surrogate pair that the cut has split.
   return JSON.stringify(excerpt);
@@ -60,13 +60,13 @@ export class UnknownNames {
 
   /** Adds an unknown enum value. @param path - the path to the enum field */
   addEnumValue(name: string, path: readonly PathStep[]): void {
-    if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quote(name)}`);
+    if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quoteValue(name)}`);
   }
 
   /** Returns the error message that lists the unknown names. @param noun - the noun for the names, such as "field" */
   describe(noun: string): string {
     const moreCount = this.#count - this.#names.length;
-    const quotedNames = this.#names.map(quote).join(", ");
+    const quotedNames = this.#names.map(quoteValue).join(", ");
     return `unknown ${noun}${this.#count > 1 ? "s" : ""} ${quotedNames}${moreCount > 0 ? ` and ${moreCount} more` : ""}`;
   }
 }

@@ -1,11 +1,11 @@
 import type { DescEnum, DescField, DescMessage } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
-import { FieldProblem, quote } from "./field-problem.ts";
+import { FieldProblem, quoteValue } from "./field-problem.ts";
 import { asFieldValues, createFieldSetter, loadField, localFormOf, setOwn } from "./field-values.ts";
 import { enumNumberByName } from "./names.ts";
 import { int32, parseExactInteger } from "./numbers.ts";
 import { absentValue, type FieldReader, type ValueReader } from "./read-context.ts";
-import { bareWrapperForm, enumNumber, isMapKey, scalarForm } from "./text-forms.ts";
+import { bareWrapperForm, enumNumber, isMapKey, scalarTextForm } from "./text-forms.ts";
 import { createTextReader, readJsonObject } from "./well-known-readers.ts";
 
 type ListField = DescField & { readonly fieldKind: "list" };
@@ -38,7 +38,7 @@ function createValueReader(field: DescField): ValueReader {
   if (field.message !== undefined) return createLocalReader(field);
   if (field.enum !== undefined) return createEnumReader(field.enum);
   const longAsString = field.fieldKind !== "map" && field.longAsString;
-  return createTextReader(scalarForm(field.scalar, longAsString));
+  return createTextReader(scalarTextForm(field.scalar, longAsString));
 }
 
 function createLocalReader(field: MessageTypedField): ValueReader {
@@ -60,7 +60,7 @@ function createEnumReader(desc: DescEnum): ValueReader {
       const name = scanner.readString();
       const namedNumber = enumNumberByName(desc, name);
       if (namedNumber !== undefined) return namedNumber;
-      if (rejectUnknown) throw new FieldProblem(`${quote(name)} is not ${noun}`, unknownOption);
+      if (rejectUnknown) throw new FieldProblem(`${quoteValue(name)} is not ${noun}`, unknownOption);
       // In the JSON mapping, a reader that ignores unknown fields also ignores unknown enum names.
       unknown.addEnumValue(name, path);
       return absentValue;
@@ -72,7 +72,7 @@ function createEnumReader(desc: DescEnum): ValueReader {
     if (kind !== "number") throw new FieldProblem(`must be the name or number of ${noun}`);
     const text = scanner.readNumber();
     const value = enumNumber(desc, parseExactInteger(text, int32));
-    if (value === undefined) throw new FieldProblem(`${quote(text)} is not ${noun}`);
+    if (value === undefined) throw new FieldProblem(`${quoteValue(text)} is not ${noun}`);
     return value;
   };
 }
@@ -109,7 +109,7 @@ function createMapReader(field: MapField): FieldReader["read"] {
     if (scanner.peek() !== "object") throw new FieldProblem("must be an object");
     const entries = asFieldValues(fields[field.localName]);
     scanner.readObject((key) => {
-      if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is not a valid key of this map`);
+      if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quoteValue(key)} is not a valid key of this map`);
       path.push(key);
       const value = readElement(context);
       path.pop();

@@ -44,11 +44,11 @@ export {
   refuseOtherMember,
   setOwn,
 } from "./field-values.ts";
-export { hasCustomJsonRepresentation, isJsonObject } from "./custom-form.ts";
-export { FieldProblem, quote, UnknownNames } from "./field-problem.ts";
+export { hasCustomJsonRepresentation, hasObjectForm } from "./custom-form.ts";
+export { FieldProblem, quoteValue, UnknownNames } from "./field-problem.ts";
 export { JsonScanner } from "./json-scanner.ts";
 export type { BoundFields, FieldNotes } from "./read-context.ts";
-export { hasRequiredFields, isRequiredField, requireFields } from "./required-fields.ts";
+export { hasRequiredFields, isRequiredField, requireMessageFields } from "./required-fields.ts";
 export { integerRangeOf } from "./numbers.ts";
 export { findField, jsonNameOf } from "./names.ts";
 export { parseGoDuration } from "./times.ts";

@@ -32,14 +32,14 @@ export function listToJson<Empty>(items: unknown, form: JsonForm, whenEmpty: Emp
 /** Converts a map to JSON. Returns `whenEmpty` for an empty map, and the same map if no value needs a conversion. */
 export function mapToJson<Empty>(entries: unknown, form: JsonForm, whenEmpty: Empty): JsonObject | Empty {
   const values = asFieldValues(entries);
-  if (isEmpty(values)) return whenEmpty;
+  if (hasNoValues(values)) return whenEmpty;
   if (typeof form === "string" && isOfType(values, form)) return values;
   const object: JsonObject = {};
   for (const key of Object.keys(values)) setOwn(object, key, valueToJson(values[key], form));
   return object;
 }
 
-function isEmpty(values: FieldValues): boolean {
+function hasNoValues(values: FieldValues): boolean {
   for (const _ in values) return false;
   return true;
 }

@@ -1,4 +1,4 @@
-import { FieldProblem, quote } from "./field-problem.ts";
+import { FieldProblem, quoteValue } from "./field-problem.ts";
 
 /** The kind of a JSON value, as its first character shows. */
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
@@ -149,7 +149,7 @@ export class JsonScanner {
     const seenKeys = new Set<string>();
     this.openObject();
     for (let key = this.firstKey(); key !== undefined; key = this.nextKey()) {
-      if (seenKeys.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
+      if (seenKeys.has(key)) throw new FieldProblem(`key ${quoteValue(key)} is set more than once`);
       seenKeys.add(key);
       readValue(key);
     }
@@ -267,11 +267,11 @@ export class JsonScanner {
   #typeProblem(type: string): FieldProblem {
     const found = this.#text.charAt(this.#at);
     if (!startOfValue.test(found)) return this.#unexpectedProblem(type);
-    return new FieldProblem(`must be ${type}, got ${quote(found)} at character ${this.#at + 1}`);
+    return new FieldProblem(`must be ${type}, got ${quoteValue(found)} at character ${this.#at + 1}`);
   }
 
   #unexpectedProblem(expected: string): FieldProblem {
-    const found = this.#at < this.#text.length ? quote(this.#text.charAt(this.#at)) : "the end of the text";
+    const found = this.#at < this.#text.length ? quoteValue(this.#text.charAt(this.#at)) : "the end of the text";
     return this.#problemAt(this.#at, `expected ${expected}, got ${found}`);
   }
 

@@ -134,11 +134,11 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
 }
 
 /** Number of decimal digits that a double always preserves. */
-const exactDigitsMax = 15;
+const plainDigitsMax = 15;
 
 // Returns whether a number with a fraction or exponent is an integer as a double, possibly by rounding.
 function losesPrecision(number: string, canonical: boolean): boolean {
-  const isShort = number.length <= exactDigitsMax + 1 && !/[eE]/.test(number);
+  const isShort = number.length <= plainDigitsMax + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;
   // Integer fields accept a double only if it is a safe integer. For any other double, the exact reader reads the text.
   return Number.isSafeInteger(Number(number));

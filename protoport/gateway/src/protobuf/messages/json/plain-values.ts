@@ -20,7 +20,7 @@ import { createFieldSetter, setOwn } from "./field-values.ts";
 import { enumValuesByName } from "./names.ts";
 import { int32, type IntegerRange, integerRangeOf } from "./numbers.ts";
 import { countStrings, type ReadState } from "./parse-plain.ts";
-import { enumNumber, messageForm, scalarForm } from "./text-forms.ts";
+import { enumNumber, messageForm, scalarTextForm } from "./text-forms.ts";
 
 /** Converts values from `JSON.parse` to the form in which a protobuf-es message stores them. */
 export interface PlainReader {
@@ -34,8 +34,8 @@ export interface PlainReader {
 }
 
 /** Creates a field's reader. Messages must be wrappers or Structs. With `canonical`, integers must be canonical. */
-export function createValueReader(field: DescField, canonical: boolean): PlainReader {
-  if (field.enum !== undefined) return createEnumReader(field.enum);
+export function createPlainValueReader(field: DescField, canonical: boolean): PlainReader {
+  if (field.enum !== undefined) return createPlainEnumReader(field.enum);
   if (field.message === undefined) {
     return createScalarReader(field.scalar, field.fieldKind !== "map" && field.longAsString, canonical);
   }
@@ -44,13 +44,13 @@ export function createValueReader(field: DescField, canonical: boolean): PlainRe
 
 const structReader: PlainReader = {
   read(json, state) {
-    if (!isObject(json)) return throwBailOut();
+    if (!isPlainObject(json)) return throwBailOut();
     state.strings += countStrings(json, state.mayHaveLoneSurrogates);
     return json;
   },
 };
 
-function createEnumReader(desc: DescEnum): PlainReader {
+function createPlainEnumReader(desc: DescEnum): PlainReader {
   const values = enumValuesByName(desc);
   return {
     read(json, state) {
@@ -67,7 +67,7 @@ function createWrappedReader({ fields: [inner] }: WktWrapperDesc, canonical: boo
 }
 
 function createScalarReader(scalar: ScalarType, longAsString: boolean, canonical: boolean): PlainReader {
-  const form = scalarForm(scalar, longAsString);
+  const form = scalarTextForm(scalar, longAsString);
   const readText = (json: JsonValue, state: ReadState): unknown => {
     if (typeof json !== "string" || (state.mayHaveLoneSurrogates && !json.isWellFormed())) return throwBailOut();
     state.strings++;
@@ -115,13 +115,13 @@ function toInteger(json: JsonValue, { min, max }: IntegerRange): number | undefi
 }
 
 /** Creates the reader for a well-known type with its own JSON form. Returns `undefined` for every other type. */
-export function createWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
+export function createPlainWellKnownReader(desc: DescMessage, canonical: boolean): PlainReader | undefined {
   switch (desc.typeName) {
     case "google.protobuf.Any":
       // The exact reader reads an Any, because the fields may come before `@type`.
       return { read: throwBailOut };
     case "google.protobuf.Struct":
-      return { read: (json, state) => (isObject(json) ? toStructMessage(json, state) : throwBailOut()) };
+      return { read: (json, state) => (isPlainObject(json) ? toStructMessage(json, state) : throwBailOut()) };
     case "google.protobuf.Value":
       return { read: toValueMessage };
     case "google.protobuf.ListValue":
@@ -158,7 +158,7 @@ function createFormReader(desc: DescMessage, canonical: boolean): PlainReader | 
   );
 }
 
-function isObject(json: JsonValue): json is JsonObject {
+function isPlainObject(json: JsonValue): json is JsonObject {
   return typeof json === "object" && json !== null && !Array.isArray(json);
 }
 

@@ -12,7 +12,7 @@ import {
 import type { NamedOption } from "../../../http/index.ts";
 import { problem } from "../../call-errors.ts";
 import { memoize } from "../codegen.ts";
-import { FieldProblem, type PathStep, printPath, quote, UnknownNames } from "./field-problem.ts";
+import { FieldProblem, type PathStep, printPath, quoteValue, UnknownNames } from "./field-problem.ts";
 import { createFieldReader } from "./field-reader.ts";
 import { createFieldSetter, type FieldValues, loadField, refuseOtherMember } from "./field-values.ts";
 import { JsonScanner } from "./json-scanner.ts";
@@ -104,12 +104,12 @@ export function readJsonExactly<Desc extends DescMessage>(
     readExactField(createFieldReader(field), undefined, context, message);
     return message;
   };
-  return readExactText(toText(json), options, noRules, read).message;
+  return readExactText(toText(json), options, noTextRules, read).message;
 }
 
-const noRules: TextRules = { sameAsBound: false, notes: undefined };
+const noTextRules: TextRules = { sameAsBound: false, notes: undefined };
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const exactUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** node's Buffer, if it exists. Buffer decodes characters such as "ü" in half the time of a TextDecoder. */
 const NodeBuffer: typeof Buffer | undefined = globalThis.Buffer;
@@ -126,7 +126,7 @@ export function toText(json: Uint8Array | string): string {
       // Buffer replaces invalid bytes with U+FFFD.
       if (!text.includes("\ufffd")) return text;
     }
-    return utf8.decode(json);
+    return exactUtf8.decode(json);
   } catch {
     throw invalidMessageError("not valid JSON: the bytes are not UTF-8");
   }
@@ -166,7 +166,7 @@ function readFields<Desc extends DescMessage>(
       path.pop();
       continue;
     }
-    if (seen.has(key)) throw new FieldProblem(`key ${quote(key)} is set more than once`);
+    if (seen.has(key)) throw new FieldProblem(`key ${quoteValue(key)} is set more than once`);
     seen.add(key);
     if (key !== ignoredKey) unknown.addField(key, path);
     scanner.skipValue();

@@ -11,7 +11,7 @@ import { readExactField, readExactText, type TextRules, toText } from "./read-ex
 import type { ReadServiceJsonOptions } from "./read-options.ts";
 import type { BoundFields, FieldNotes, ReadContext } from "./read-context.ts";
 import { findField } from "./names.ts";
-import { requireFields } from "./required-fields.ts";
+import { requireMessageFields } from "./required-fields.ts";
 import { UnknownNames } from "./field-problem.ts";
 
 /** A message that was read from JSON, and the unknown names that were ignored. */
@@ -41,7 +41,7 @@ export function readJson<Desc extends DescMessage>(
   options: ReadServiceJsonOptions = {},
 ): MessageShape<Desc> {
   const { message } = readPartialJson(desc, json, options);
-  requireFields(desc, message);
+  requireMessageFields(desc, message);
   return message;
 }
 
@@ -128,7 +128,7 @@ function readText<Value>(
   const text = toText(json);
   // Only the exact reader notes which fields are set.
   const reader = rules.notes === undefined && canCompile(options) ? readerOf(readers) : undefined;
-  const fastMessage = reader && readFast(text, readers.canonical, reader, take);
+  const fastMessage = reader && readFastJson(text, readers.canonical, reader, take);
   if (fastMessage !== undefined) return { message: fastMessage.value, ignored: new UnknownNames() };
   return readExactText(text, options, rules, readExactly);
 }
@@ -136,7 +136,7 @@ function readText<Value>(
 const anySpellingReaders = createCompiledReaders(false);
 const canonicalReaders = createCompiledReaders(true);
 
-function readFast<Value>(
+function readFastJson<Value>(
   text: string,
   canonicalIntegers: boolean,
   reader: PlainReader,

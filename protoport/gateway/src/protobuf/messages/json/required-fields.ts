@@ -13,9 +13,9 @@ import type { ReadContext } from "./read-context.ts";
  *
  * @throws ConnectError `InvalidArgument` whose message names the field
  */
-export function requireFields(desc: DescMessage, message: Message): void {
+export function requireMessageFields(desc: DescMessage, message: Message): void {
   const missing = findMissingBelow(desc, message);
-  if (missing !== undefined) throw problem("ERR_MESSAGE_INVALID", `${printPath(missing)}: ${isRequired}`);
+  if (missing !== undefined) throw problem("ERR_MESSAGE_INVALID", `${printPath(missing)}: ${missingField}`);
 }
 
 /** Returns whether a message with this type, or a message inside it, can lack a required field. */
@@ -23,15 +23,15 @@ export function hasRequiredFields(desc: DescMessage): boolean {
   return checkedFieldsOf(desc).length > 0;
 }
 
-/** Checks messages that were just read, as {@link requireFields} does. @throws FieldProblem for a missing field */
+/** Checks messages that were just read, as {@link requireMessageFields} does. @throws FieldProblem for a missing field */
 export function requireFieldsRead({ path }: ReadContext, desc: DescMessage, value: unknown): void {
   const missing = findMissingBelow(desc, value);
   if (missing === undefined) return;
   path.push(...missing);
-  throw new FieldProblem(isRequired);
+  throw new FieldProblem(missingField);
 }
 
-const isRequired = "is required";
+const missingField = "is required";
 
 function findMissing(desc: DescMessage, fields: FieldValues): readonly PathStep[] | undefined {
   for (const field of checkedFieldsOf(desc)) {

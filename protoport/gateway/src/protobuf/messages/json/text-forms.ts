@@ -2,7 +2,7 @@ import { create, type DescEnum, type DescField, type DescMessage, ScalarType } f
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { parseFieldMask } from "./field-mask.ts";
-import { FieldProblem, quote } from "./field-problem.ts";
+import { FieldProblem, quoteValue } from "./field-problem.ts";
 import { createFieldSetter, localFormOf } from "./field-values.ts";
 import type { JsonKind } from "./json-scanner.ts";
 import { enumNumberByName } from "./names.ts";
@@ -36,7 +36,7 @@ export function parseText(text: string, form: TextForm, canonical: boolean): unk
 
 function describeMismatch(text: string, noun: string): string {
   const digits = noun.endsWith("64") ? digitsOfRoundedInteger(text) : undefined;
-  if (digits === undefined) return `${quote(text)} is not ${noun}`;
+  if (digits === undefined) return `${quoteValue(text)} is not ${noun}`;
   return `the body parser has rounded ${digits} to a double, which has 53 bits; send ${noun} as a string`;
 }
 
@@ -49,7 +49,7 @@ const booleans = new Map([
 ]);
 
 /** Returns a scalar's text form in proto3 JSON. With `longAsString`, 64-bit integers are stored as decimal strings. */
-export function scalarForm(scalar: ScalarType, longAsString: boolean): TextForm {
+export function scalarTextForm(scalar: ScalarType, longAsString: boolean): TextForm {
   const range = integerRangeOf(scalar);
   if (range !== undefined) {
     const parse = (text: string, canonical: boolean): bigint | number | undefined =>
@@ -112,7 +112,7 @@ function wrapperForm(desc: DescMessage): TextForm | undefined {
 export function bareWrapperForm(desc: DescMessage): TextForm | undefined {
   if (!isWrapperDesc(desc)) return undefined;
   const [inner] = desc.fields;
-  return scalarForm(inner.scalar, inner.longAsString);
+  return scalarTextForm(inner.scalar, inner.longAsString);
 }
 
 /** Parses decoded text from a URL into a field value as a message stores it. Throws a FieldProblem for invalid text. */
@@ -138,7 +138,7 @@ export function createUrlEntryParser(field: DescField & { readonly fieldKind: "m
   const form = entryFormOf(field);
   if (form === undefined) return undefined;
   return (key, text) => {
-    if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quote(key)} is not a valid key of this map`);
+    if (!isMapKey(key, field.mapKey)) throw new FieldProblem(`${quoteValue(key)} is not a valid key of this map`);
     return [key, parseText(text, form, true)];
   };
 }
@@ -151,17 +151,17 @@ export function isMapKey(key: string, type: ScalarType): boolean {
 }
 
 function entryFormOf(field: DescField & { readonly fieldKind: "map" }): TextForm | undefined {
-  if (field.enum !== undefined) return enumForm(field.enum);
-  return field.message === undefined ? scalarForm(field.scalar, false) : messageForm(field.message, true);
+  if (field.enum !== undefined) return enumTextForm(field.enum);
+  return field.message === undefined ? scalarTextForm(field.scalar, false) : messageForm(field.message, true);
 }
 
 function urlFormOf(field: Exclude<DescField, { fieldKind: "map" }>): TextForm | undefined {
-  if (field.enum !== undefined) return enumForm(field.enum);
-  if (field.message === undefined) return scalarForm(field.scalar, field.longAsString);
+  if (field.enum !== undefined) return enumTextForm(field.enum);
+  if (field.message === undefined) return scalarTextForm(field.scalar, field.longAsString);
   return (localFormOf(field) === "unwrapped" ? bareWrapperForm : messageForm)(field.message, true);
 }
 
-function enumForm(desc: DescEnum): TextForm {
+function enumTextForm(desc: DescEnum): TextForm {
   const parse = (text: string): number | undefined =>
     enumNumberByName(desc, text) ?? enumNumber(desc, parseCanonicalInteger(text, int32));
   return { noun: `a value of enum ${desc.typeName}`, kinds: [], parse };

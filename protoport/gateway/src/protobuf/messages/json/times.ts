@@ -133,15 +133,30 @@ function quotient(value: number, unit: number): number {
 
 // Creates the string in one call. V8 stores a concatenated string as a tree, which makes JSON.stringify much slower.
 function joinDigits(date: number, clock: number, nanos: number): string {
-  const [y1, y2, y3, y4] = [codeOf(date, 1e7), codeOf(date, 1e6), codeOf(date, 1e5), codeOf(date, 1e4)];
-  const [m1, m2, d1, d2] = [codeOf(date, 1e3), codeOf(date, 100), codeOf(date, 10), codeOf(date, 1)];
-  const [h1, h2, n1, n2] = [codeOf(clock, 1e5), codeOf(clock, 1e4), codeOf(clock, 1e3), codeOf(clock, 100)];
-  const [s1, s2] = [codeOf(clock, 10), codeOf(clock, 1)];
+  const [y1, y2, y3, y4] = [
+    digitsCodeOf(date, 1e7),
+    digitsCodeOf(date, 1e6),
+    digitsCodeOf(date, 1e5),
+    digitsCodeOf(date, 1e4),
+  ];
+  const [m1, m2, d1, d2] = [
+    digitsCodeOf(date, 1e3),
+    digitsCodeOf(date, 100),
+    digitsCodeOf(date, 10),
+    digitsCodeOf(date, 1),
+  ];
+  const [h1, h2, n1, n2] = [
+    digitsCodeOf(clock, 1e5),
+    digitsCodeOf(clock, 1e4),
+    digitsCodeOf(clock, 1e3),
+    digitsCodeOf(clock, 100),
+  ];
+  const [s1, s2] = [digitsCodeOf(clock, 10), digitsCodeOf(clock, 1)];
   const text = String.fromCharCode;
   if (nanos === 0) return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, Z);
-  const [f1, f2, f3] = [codeOf(nanos, 1e8), codeOf(nanos, 1e7), codeOf(nanos, 1e6)];
-  const [f4, f5, f6] = [codeOf(nanos, 1e5), codeOf(nanos, 1e4), codeOf(nanos, 1e3)];
-  const [f7, f8, f9] = [codeOf(nanos, 100), codeOf(nanos, 10), codeOf(nanos, 1)];
+  const [f1, f2, f3] = [digitsCodeOf(nanos, 1e8), digitsCodeOf(nanos, 1e7), digitsCodeOf(nanos, 1e6)];
+  const [f4, f5, f6] = [digitsCodeOf(nanos, 1e5), digitsCodeOf(nanos, 1e4), digitsCodeOf(nanos, 1e3)];
+  const [f7, f8, f9] = [digitsCodeOf(nanos, 100), digitsCodeOf(nanos, 10), digitsCodeOf(nanos, 1)];
   // oxfmt-ignore
   if (nanos % 1e6 === 0) return text(y1, y2, y3, y4, dash, m1, m2, dash, d1, d2, T, h1, h2, colon, n1, n2, colon, s1, s2, point, f1, f2, f3, Z);
   // oxfmt-ignore
@@ -151,7 +166,7 @@ function joinDigits(date: number, clock: number, nanos: number): string {
 }
 
 // Returns the character code for a number's digit at a decimal unit, such as 100.
-function codeOf(value: number, unit: number): number {
+function digitsCodeOf(value: number, unit: number): number {
   return zero + (quotient(value, unit) % 10);
 }
 

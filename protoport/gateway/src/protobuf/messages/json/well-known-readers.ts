@@ -9,7 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { type Any, AnySchema, EmptySchema, ListValueSchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { hasCustomJsonRepresentation } from "./custom-form.ts";
-import { FieldProblem, quote } from "./field-problem.ts";
+import { FieldProblem, quoteValue } from "./field-problem.ts";
 import { setOwn } from "./field-values.ts";
 import type { JsonScanner } from "./json-scanner.ts";
 import type { ReadContext, ValueReader } from "./read-context.ts";
@@ -85,7 +85,7 @@ function readPlainArray(scanner: JsonScanner): JsonValue[] {
 function readDouble(scanner: JsonScanner): number {
   const text = scanner.readNumber();
   if (Number.isFinite(Number(text))) return Number(text);
-  throw new FieldProblem(`${quote(text)} is not a double`);
+  throw new FieldProblem(`${quoteValue(text)} is not a double`);
 }
 
 // Maximum nesting of Anys. Each enclosing Any encodes the content again, so the limit keeps the time linear.
@@ -141,22 +141,22 @@ function skipAndNoteTypes(scanner: JsonScanner, typeUrls: Map<number, string>): 
 function findType(context: ReadContext, typeUrl: string): DescMessage {
   const slash = typeUrl.lastIndexOf("/");
   const desc = slash < 0 ? undefined : context.registry?.getMessage(typeUrl.slice(slash + 1));
-  if (desc === undefined) throw new FieldProblem(`unknown type ${quote(typeUrl)}`, "jsonOptions.registry");
+  if (desc === undefined) throw new FieldProblem(`unknown type ${quoteValue(typeUrl)}`, "jsonOptions.registry");
   return desc;
 }
 
 function readPacked(context: ReadContext, desc: DescMessage): unknown {
   // Implementations differ for an Empty in an Any. Go writes `"value": {}`, and other languages write only `@type`.
-  if (desc.typeName === EmptySchema.typeName) return readValue(context, desc) ?? create(desc);
+  if (desc.typeName === EmptySchema.typeName) return readWellKnownValue(context, desc) ?? create(desc);
   if (!hasCustomJsonRepresentation(desc)) return context.messages.readFields(context, desc, { ignoredKey: "@type" });
-  const message = readValue(context, desc);
+  const message = readWellKnownValue(context, desc);
   if (message === undefined) throw new FieldProblem('"value" is missing');
   return message;
 }
 
 // Reads a message whose type has its own JSON form. An Any contains this form in "value" instead of the fields. Returns
 // `undefined` if "value" is missing.
-function readValue(context: ReadContext, desc: DescMessage): unknown {
+function readWellKnownValue(context: ReadContext, desc: DescMessage): unknown {
   const { scanner, unknown, path } = context;
   let message: unknown;
   scanner.readObject((key) => {

@@ -95,7 +95,7 @@ export function compileForm(desc: DescMessage, forms: MessageForms): ToJson["toJ
   if (hasUnusualNames || !canCompile(forms.style)) return composeForm(desc, forms);
   const typeScope = new TypeScope(scope);
   const members = orderedFields(desc).map((field) => {
-    const value = fieldSource(field, forms, (named) => typeScope.name(named));
+    const value = fieldWriterSource(field, forms, (named) => typeScope.name(named));
     return `${literal(jsonNameOf(field, forms.style))}: ${value}`;
   });
   const json = `{\n${members.join(",\n")}\n}`;
@@ -121,7 +121,7 @@ const scope = {
 };
 
 /** Returns an expression for one field's JSON value, or `undefined` if omitted. The expression may assign `value`. */
-function fieldSource(field: DescField, forms: MessageForms, name: (value: unknown) => string): string {
+function fieldWriterSource(field: DescField, forms: MessageForms, name: (value: unknown) => string): string {
   const { fieldKind, localName, oneof } = field;
   const property = `message[${literal((oneof ?? field).localName)}]`;
   const jsonForm = jsonFormOf(field, forms);

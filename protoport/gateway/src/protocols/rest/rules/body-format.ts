@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import type { ConnectError } from "@connectrpc/connect";
-import { problem, quote } from "../../../protobuf/index.ts";
+import { problem, quoteValue } from "../../../protobuf/index.ts";
 import { isUtf8, parseMediaType } from "../../../http/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { isMediaType } from "./http-body.ts";
@@ -71,7 +71,7 @@ export function bodyFormatOf(
   rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean; readonly isUnary: boolean },
   options: BindingOptions,
 ): BodyFormat {
-  const jsonFormat = formatOf(input, body, rule, options);
+  const jsonFormat = jsonFormatOf(input, body, rule, options);
   const otherTypes = rule.isUnary && jsonFormat.kind === "json" ? otherTypesOf(input, body, options) : [];
   const format = otherTypes.length === 0 ? jsonFormat : { ...jsonFormat, otherTypes };
   return httpMethod === "QUERY" && body !== "" ? { ...format, requiresContentType: true } : format;
@@ -95,7 +95,7 @@ export function isProtobuf({ otherTypes }: BodyFormat, contentType: string | nul
   return otherTypes.includes(type) && protobufTypes.includes(type);
 }
 
-function formatOf(
+function jsonFormatOf(
   input: DescMessage,
   body: string,
   rule: { readonly isRaw: boolean; readonly hasRequestStream: boolean },
@@ -126,7 +126,7 @@ export function bodyProblem(
   if (format.kind === "bytes") {
     if (contentType === null) return undefined;
     if (!isMediaType(contentType)) {
-      const gotType = quote(contentType);
+      const gotType = quoteValue(contentType);
       return problem("ERR_CONTENT_TYPE", `Content-Type must be a media type such as image/png, got ${gotType}`);
     }
     return isMultipartForm(contentType) ? problem("ERR_CONTENT_TYPE", multipartRefused) : undefined;
@@ -139,7 +139,7 @@ export function bodyProblem(
   const expected = others + format.contentTypes.join(" or ");
   const hint = format.kind === "json" ? curlHint(contentType) : "";
   const option = format === lines && isOfFormat(json, contentType) ? "jsonClientStreams" : undefined;
-  const message = `the content type must be ${expected} in UTF-8, got ${quote(contentType)}${hint}`;
+  const message = `the content type must be ${expected} in UTF-8, got ${quoteValue(contentType)}${hint}`;
   return problem("ERR_CONTENT_TYPE", message, { option });
 }
 

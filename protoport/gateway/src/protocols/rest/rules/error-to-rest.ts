@@ -51,7 +51,7 @@ export function withDetailTypes(registry: Registry = createRegistry()): Registry
 }
 
 /** The error format, and the content type for formats that define none. */
-interface ErrorStyle {
+interface ErrorBodyStyle {
   readonly form: ErrorForm;
   /** The template that replaces the JSON of the format, or `undefined`. */
   readonly template?: ErrorBody | undefined;
@@ -70,7 +70,7 @@ interface ErrorStyle {
 export function createErrorRecordWriter(
   policy?: ErrorRecordPolicy,
   registry?: Registry,
-  { form, template, contentType: jsonType }: ErrorStyle = { form: "status", contentType: "application/json" },
+  { form, template, contentType: jsonType }: ErrorBodyStyle = { form: "status", contentType: "application/json" },
   onPolicyFault: (error: unknown) => void = () => undefined,
 ): ErrorRecordWriter {
   // No code is generated for error details, because errors with details are rare.
@@ -115,11 +115,11 @@ function invalidRecordError(requirement: string, got: unknown): TypeError {
 
 /** Returns the HTTP status for an error's identifier, or otherwise for the error's code. */
 export function httpStatusOf(error: ConnectError): number {
-  return problemStatusOf(error) ?? codes[error.code][1];
+  return problemStatusOf(error) ?? nameAndStatusOf[error.code][1];
 }
 
 // The names and HTTP statuses for the codes in google/rpc/code.proto.
-const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>> = {
+const nameAndStatusOf: Readonly<Record<Code, readonly [name: string, httpStatus: number]>> = {
   [Code.Canceled]: ["CANCELLED", 499],
   [Code.Unknown]: ["UNKNOWN", 500],
   [Code.InvalidArgument]: ["INVALID_ARGUMENT", 400],
@@ -140,13 +140,13 @@ const codes: Readonly<Record<Code, readonly [name: string, httpStatus: number]>>
 
 /** The code names, by their numbers. */
 export const codeNames: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries(codes).map(([number, [name]]) => [number, name]),
+  Object.entries(nameAndStatusOf).map(([number, [name]]) => [number, name]),
 );
 
 function partsOf(error: ConnectError, httpStatus: number, options: JsonStyle): ErrorParts {
   return {
     code: error.code,
-    codeName: codes[error.code][0],
+    codeName: nameAndStatusOf[error.code][0],
     httpStatus,
     message: error.rawMessage,
     details: error.details.map((detail) => detailToJson(detail, options)),

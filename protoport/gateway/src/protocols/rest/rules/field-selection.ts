@@ -3,10 +3,10 @@ import {
   problem,
   findField,
   hasCustomJsonRepresentation,
-  isJsonObject,
+  hasObjectForm,
   jsonNameOf,
   type JsonStyle,
-  quote,
+  quoteValue,
 } from "../../../protobuf/index.ts";
 import { findProtoField } from "./field-path.ts";
 import { findParameter } from "./query.ts";
@@ -31,7 +31,7 @@ export function createFieldSelector(
   style: JsonStyle,
 ): (query: string, fieldMask: string | null) => SelectFields | undefined {
   const bodyField = findProtoField(output, responseBody);
-  const root = bodyField === undefined ? formOf(output) : formOfField(bodyField);
+  const root = bodyField === undefined ? selectionFormOf(output) : formOfField(bodyField);
   // A parameter `fields` that names a request field sets this field.
   const names = ["$fields", ...(findField(input, "fields") === undefined ? ["fields"] : [])];
   return (query, fieldMask) => {
@@ -49,14 +49,14 @@ type Form =
   | { readonly kind: "map"; readonly value: Form }
   | { readonly kind: "object" | "scalar" };
 
-function formOf(desc: DescMessage): Form {
+function selectionFormOf(desc: DescMessage): Form {
   if (!hasCustomJsonRepresentation(desc)) return { kind: "message", desc };
-  const hasKeys = isJsonObject(desc) || /^google\.protobuf\.(?:List)?Value$/.test(desc.typeName);
+  const hasKeys = hasObjectForm(desc) || /^google\.protobuf\.(?:List)?Value$/.test(desc.typeName);
   return { kind: hasKeys ? "object" : "scalar" };
 }
 
 function formOfField({ message, fieldKind }: DescField): Form {
-  const form: Form = message === undefined ? { kind: "scalar" } : formOf(message);
+  const form: Form = message === undefined ? { kind: "scalar" } : selectionFormOf(message);
   return fieldKind === "map" ? { kind: "map", value: form } : form;
 }
 
@@ -94,7 +94,7 @@ class SelectionParser {
   parse(root: Form): Selected {
     const selected = new Selected();
     this.#parseSelection(root, selected, 1);
-    if (this.#at < this.#tokens.length) throw this.#invalid(`unexpected ${quote(this.#tokens[this.#at] ?? "")}`);
+    if (this.#at < this.#tokens.length) throw this.#invalid(`unexpected ${quoteValue(this.#tokens[this.#at] ?? "")}`);
     return selected;
   }
 
@@ -106,7 +106,8 @@ class SelectionParser {
   #parsePath(form: Form, selected: Selected, depth: number): void {
     if (depth > depthMax) throw this.#invalid(`it is nested more than ${depthMax} levels deep`);
     const name = this.#tokens[this.#at++] ?? "";
-    if (/^[,./()]?$/.test(name)) throw this.#invalid(name === "" ? "a name is missing" : `unexpected ${quote(name)}`);
+    if (/^[,./()]?$/.test(name))
+      throw this.#invalid(name === "" ? "a name is missing" : `unexpected ${quoteValue(name)}`);
     const hasMore = [".", "/", "("].includes(this.#tokens[this.#at] ?? "");
     if (name === "*" && !hasMore) {
       selected.isEntire = true;
@@ -125,7 +126,7 @@ class SelectionParser {
     if (form.kind === "map") return { name, form: form.value };
     if (form.kind === "object") return { name, form };
     const field = form.kind === "message" ? findField(form.desc, name) : undefined;
-    if (field === undefined) throw this.#invalid(`there is no field ${quote(name)}`);
+    if (field === undefined) throw this.#invalid(`there is no field ${quoteValue(name)}`);
     return { name: jsonNameOf(field, this.#style), form: formOfField(field) };
   }
 
@@ -136,7 +137,7 @@ class SelectionParser {
   }
 
   #invalid(reason: string): Error {
-    return problem("ERR_QUERY_INVALID", `the field selection ${quote(this.#text)} is not valid: ${reason}`);
+    return problem("ERR_QUERY_INVALID", `the field selection ${quoteValue(this.#text)} is not valid: ${reason}`);
   }
 }
 

@@ -83,7 +83,7 @@ export function procedureOf(method: DescMethod): string {
 }
 
 // An HTTP method is a token (RFC 9110 §5.6.2).
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
  * Returns a rule's patterns, with the rule's main pattern before the additional bindings.
@@ -104,7 +104,7 @@ function toHttpPattern({ body, responseBody, pattern }: HttpRule): HttpPattern {
     return { httpMethod: pattern.case.toUpperCase(), pathTemplate: pattern.value, body, responseBody };
   }
   const { kind, path } = pattern.value;
-  if (!token.test(kind)) throw new RuleProblem(`custom kind must be an HTTP method, got "${toShortLine(kind)}"`);
+  if (!methodToken.test(kind)) throw new RuleProblem(`custom kind must be an HTTP method, got "${toShortLine(kind)}"`);
   return { httpMethod: kind, pathTemplate: path, body, responseBody };
 }
 

@@ -10,7 +10,7 @@ import {
   type LocalForm,
   localFormOf,
   parseGoDuration,
-  quote,
+  quoteValue,
   readJson,
   UnknownNames,
   problem,
@@ -73,7 +73,7 @@ export function setParameter(
     const withoutFields = findFieldWithoutFields(binding, name);
     if (withoutFields === undefined) return unknown.addField(name);
     const reason = `${withoutFields.name} is not a message`;
-    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${reason}`);
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quoteValue(name)} is not valid: ${reason}`);
   }
   const { path, key } = parameter;
   const leaf = leafOf(path);
@@ -81,13 +81,13 @@ export function setParameter(
     const parsed = parseParameter(binding, leaf, key, value);
     const fullPath = `${printFieldPath(path)}${key === undefined ? "" : `[${key}]`}`;
     if (leaf.fieldKind !== "list" && paths.has(fullPath)) {
-      throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is set more than once`);
+      throw problem("ERR_QUERY_INVALID", `query parameter ${quoteValue(name)} is set more than once`);
     }
     paths.add(fullPath);
     createPathSetter(path)(fields, parsed);
   } catch (error) {
     if (!(error instanceof FieldProblem)) throw error;
-    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is not valid: ${error.message}`);
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quoteValue(name)} is not valid: ${error.message}`);
   }
 }
 
@@ -110,7 +110,7 @@ export function resolveParameter(binding: ParameterBinding, name: string): Param
     if (bound === undefined) return found;
     if (bound !== "whole") continue;
     if (binding.lenient) return undefined;
-    throw problem("ERR_QUERY_INVALID", `query parameter ${quote(name)} is already set by the path or the body`, {
+    throw problem("ERR_QUERY_INVALID", `query parameter ${quoteValue(name)} is already set by the path or the body`, {
       option: "lenient",
     });
   }
@@ -207,7 +207,7 @@ function parseStruct(desc: DescMessage, form: LocalForm, text: string): unknown 
     return form === "json-object" ? toJson(desc, message) : message;
   } catch (error) {
     throw new FieldProblem(
-      `${quote(text)} is not the JSON of a ${desc.typeName}: ${ConnectError.from(error).rawMessage}`,
+      `${quoteValue(text)} is not the JSON of a ${desc.typeName}: ${ConnectError.from(error).rawMessage}`,
     );
   }
 }

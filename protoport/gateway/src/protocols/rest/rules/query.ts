@@ -1,6 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { matcherOf } from "../../../http/index.ts";
-import { type BoundFields, type FieldValues, problem, quote, UnknownNames } from "../../../protobuf/index.ts";
+import { type BoundFields, type FieldValues, problem, quoteValue, UnknownNames } from "../../../protobuf/index.ts";
 import { isMapEntry, type ParameterBinding, resolveParameter, setParameter } from "./parameters.ts";
 import { decodePercent } from "./raw-path.ts";
 import type { BindingOptions } from "./rest-options.ts";
@@ -56,7 +56,7 @@ export function readQuery(binding: QueryBinding, query: string, fields: FieldVal
     if (name !== undefined && parameter === undefined && binding.isIgnored?.(name) === true) continue;
     const value = equals < 0 ? "" : decodeQueryText(text.slice(equals + 1));
     if (name === undefined || value === undefined) {
-      throw problem("ERR_QUERY_INVALID", `query parameter ${quote(text)} is malformed`);
+      throw problem("ERR_QUERY_INVALID", `query parameter ${quoteValue(text)} is malformed`);
     }
     setParameter(binding, parameter, name, value, results);
   }

@@ -8,7 +8,7 @@ type SplitPath =
 // Matches a percent sign that two hexadecimal digits do not follow (RFC 3986 §2.1).
 const badEscape = /%(?![0-9A-Fa-f]{2})/;
 
-const notFound: SplitPath = { kind: "not-found" };
+const pathNotFound: SplitPath = { kind: "not-found" };
 
 /**
  * Splits a raw path into segments. A raw path has no query, and has its percent escapes as sent.
@@ -20,7 +20,7 @@ const notFound: SplitPath = { kind: "not-found" };
  * traversal attacks.
  */
 export function splitRawPath(path: string): SplitPath {
-  if (path.charCodeAt(0) !== 0x2f) return notFound;
+  if (path.charCodeAt(0) !== 0x2f) return pathNotFound;
   const rawSegments: string[] = [];
   let start = 1;
   let escaped = false;
@@ -41,7 +41,9 @@ export function splitRawPath(path: string): SplitPath {
     const message = badEscape.test(path) ? "the path has an invalid percent escape" : "the path is not valid UTF-8";
     return { kind: "malformed", message };
   }
-  return decoded.includes(".") || decoded.includes("..") ? notFound : { kind: "segments", raw: rawSegments, decoded };
+  return decoded.includes(".") || decoded.includes("..")
+    ? pathNotFound
+    : { kind: "segments", raw: rawSegments, decoded };
 }
 
 // Matches path-absolute (RFC 3986 §3.3) without an empty segment.

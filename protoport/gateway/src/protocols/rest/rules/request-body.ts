@@ -21,7 +21,7 @@ import { RuleProblem, UnknownFieldProblem } from "./http-rule.ts";
  * The body never overrides the path. If the body is bytes, the path sets fields after the message was created. A JSON
  * body is checked against the fields that the path sets.
  */
-interface BodyReader {
+interface RuleBodyReader {
   /** Whether the body is a google.api.HttpBody, which has bytes of any type. */
   readonly isRaw: boolean;
   readonly createMessage?: (request: RestBody) => Message;
@@ -46,7 +46,7 @@ export function createBodyReader(
   body: string,
   rules: BodyRules,
   options: ReadJsonOptions,
-): BodyReader {
+): RuleBodyReader {
   if (body === "") return { isRaw: false };
   const readRaw = createRawReader(input, body);
   if (readRaw !== undefined) return { isRaw: true, createMessage: readRaw };

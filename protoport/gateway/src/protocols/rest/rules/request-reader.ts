@@ -7,7 +7,7 @@ import {
   type FieldNotes,
   hasRequiredFields,
   loadField,
-  requireFields,
+  requireMessageFields,
   type UnknownNames,
 } from "../../../protobuf/index.ts";
 import { type BodyFormat, bodyFormatOf, bodyProblem, isProtobuf } from "./body-format.ts";
@@ -47,7 +47,7 @@ export interface RequestReader {
 type DecodeProtobuf = (bytes: Uint8Array) => Message;
 
 /** Reads a message. Only the first message in a stream has a `url`. */
-type ReadMessage = (
+type ReadRequestMessage = (
   contentType: string | null,
   body: Uint8Array | undefined,
   url: RequestUrl | undefined,
@@ -85,7 +85,7 @@ export function createRequestReader(
   const readBytes = (contentType: string | null, bytes: Uint8Array, decode?: DecodeProtobuf): Message | undefined =>
     decode && isProtobuf(bodyFormat, contentType) ? decode(wrap(bytes)) : createMessage?.({ contentType, body: bytes });
 
-  const readMessage: ReadMessage = (contentType, bytes, url, decodeProtobuf) => {
+  const readMessage: ReadRequestMessage = (contentType, bytes, url, decodeProtobuf) => {
     const notes: FieldNotes | undefined = maskField && { paths: [], repeated: 0 };
     const fromBytes = bytes && readBytes(contentType, bytes, decodeProtobuf);
     const fromJson = bytes && !fromBytes ? readBody?.(bytes, notes) : undefined;
@@ -94,7 +94,7 @@ export function createRequestReader(
     const unknownInBody = fromJson?.ignored ?? (bytes && !fromBytes ? setFields?.(message, bytes, notes) : undefined);
     const unknownInQuery = url?.query ? readQuery(queryBinding, url.query, message) : undefined;
     if (maskField !== undefined && notes !== undefined) fillUpdateMask(maskField, message, notes.paths);
-    if (checksRequired) requireFields(input, message);
+    if (checksRequired) requireMessageFields(input, message);
     if (onIgnored !== undefined) reportIgnored(onIgnored, method, [unknownInQuery, unknownInBody]);
     return message;
   };

@@ -42,14 +42,14 @@ interface Capture {
  * A trie node. A large table does not fit the CPU caches, so nodes are small. Most nodes have one child or one route.
  * Routes are in an array, and the map of literals is only created for the first literal child.
  */
-interface Node<Binding> {
+interface RouteNode<Binding> {
   /** The node's literal as {@link printTemplateLiteral} prints it, or `""` for wildcards and the root. */
   readonly printed: string;
-  literals: Map<string, Node<Binding>> | undefined;
+  literals: Map<string, RouteNode<Binding>> | undefined;
   /** The child for `*`. */
-  anySegment: Node<Binding> | undefined;
+  anySegment: RouteNode<Binding> | undefined;
   /** The child for `**`. */
-  anySegments: Node<Binding> | undefined;
+  anySegments: RouteNode<Binding> | undefined;
   /** Number of segments in the longest route below this node. */
   heightMax: number;
   /** The routes that end at this node. Each method and verb has at most one route. */
@@ -70,7 +70,7 @@ interface Walk {
 
 /** Finds bindings by HTTP method and raw path. The table is filled at start, and read-only afterwards. */
 export class RouteTable<Binding> {
-  readonly #root: Node<Binding> = createNode();
+  readonly #root: RouteNode<Binding> = createNode();
   readonly #customVerbs = new Set<string>();
   readonly #decodesSlash: boolean;
 
@@ -154,7 +154,7 @@ function splitVerb(fullPath: Walk, verbs: ReadonlySet<string>): Walk | undefined
 }
 
 function findRoute<Binding>(
-  node: Node<Binding>,
+  node: RouteNode<Binding>,
   walk: Walk,
   index: number,
   httpMethod: string,
@@ -184,7 +184,7 @@ function findRoute<Binding>(
 }
 
 function pickRoute<Binding>(
-  node: Node<Binding>,
+  node: RouteNode<Binding>,
   { verb, allowed }: Walk,
   httpMethod: string,
 ): Route<Binding> | undefined {
@@ -196,7 +196,7 @@ function pickRoute<Binding>(
   return undefined;
 }
 
-function routeOf<Binding>(node: Node<Binding>, verb: string, httpMethod: string): Route<Binding> | undefined {
+function routeOf<Binding>(node: RouteNode<Binding>, verb: string, httpMethod: string): Route<Binding> | undefined {
   return node.routes.find((route) => route.httpMethod === httpMethod && route.verb === verb);
 }
 
@@ -240,11 +240,11 @@ function captureVariables<Binding>(
   });
 }
 
-function createNode<Binding>(printed = ""): Node<Binding> {
+function createNode<Binding>(printed = ""): RouteNode<Binding> {
   return { printed, literals: undefined, anySegment: undefined, anySegments: undefined, heightMax: 0, routes: [] };
 }
 
-function literalChild<Binding>(node: Node<Binding>, text: string): Node<Binding> {
+function literalChild<Binding>(node: RouteNode<Binding>, text: string): RouteNode<Binding> {
   node.literals ??= new Map();
   const child = node.literals.get(text) ?? createNode(printTemplateLiteral(text));
   node.literals.set(text, child);

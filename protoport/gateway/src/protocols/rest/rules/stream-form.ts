@@ -20,7 +20,7 @@ export interface StreamForm {
   end(before: number, errorJson: string | undefined): string;
 }
 
-const utf8 = new TextEncoder();
+const itemUtf8 = new TextEncoder();
 
 // nginx would keep messages until its buffer is full.
 const unbuffered = ["x-accel-buffering", "no"];
@@ -33,7 +33,7 @@ const formatErrorMember: ErrorFormatter = (errorJson) => `{"@error":${errorJson}
 const formatErrorUnchanged: ErrorFormatter = (errorJson) => errorJson;
 
 /** Creates the format for newline-delimited JSON. An error is the last line. */
-function lines(contentType: string, formatError: ErrorFormatter): StreamForm {
+function linesForm(contentType: string, formatError: ErrorFormatter): StreamForm {
   return {
     contentType,
     kind: "lines",
@@ -47,7 +47,7 @@ function lines(contentType: string, formatError: ErrorFormatter): StreamForm {
 /** Creates the format of grpc-gateway. Each line of JSON is a `result`, and the last line may be an `error`. */
 function resultLines(contentType: string): StreamForm {
   return {
-    ...lines(contentType, (errorJson) => `{"error":${errorJson}}`),
+    ...linesForm(contentType, (errorJson) => `{"error":${errorJson}}`),
     kind: "results",
     message: (json) => `{"result":${json}}\n`,
   };
@@ -60,7 +60,7 @@ function jsonArray(formatError: ErrorFormatter): StreamForm {
     kind: "array",
     fields: unbuffered,
     // White space is allowed between the elements (RFC 8259 §2).
-    heartbeat: utf8.encode(" "),
+    heartbeat: itemUtf8.encode(" "),
     message: (json, before) => (before === 0 ? `[${json}` : `,\n${json}`),
     end: (before, errorJson) => {
       const open = before === 0 ? "[" : "";
@@ -82,7 +82,7 @@ export function serverSentEvents(endEvent: boolean): StreamForm {
     contentType: "text/event-stream",
     kind: "events",
     fields: ["cache-control", "no-cache", ...unbuffered],
-    heartbeat: utf8.encode(":\n\n"),
+    heartbeat: itemUtf8.encode(":\n\n"),
     message: (json, before) => `${before === 0 ? `retry: ${retryMs}\n` : ""}data: ${json}\n\n`,
     end: (_, errorJson) => (errorJson === undefined ? end : `event: error\ndata: ${errorJson}\n\n`),
   };
@@ -118,9 +118,9 @@ export function streamFormsOf(options: StreamOptions): StreamForms {
     return { offered, fallback: eventStreams ? events : results };
   }
   const formatError = errors === "google" ? formatErrorUnchanged : formatErrorMember;
-  const [array, ndjson] = [jsonArray(formatError), lines(ndjsonType, formatError)];
+  const [array, ndjson] = [jsonArray(formatError), linesForm(ndjsonType, formatError)];
   // JSON is first because generated clients accept all documented formats, and many clients can only parse JSON.
-  const offered = [array, ndjson, lines(jsonLinesType, formatError), events];
+  const offered = [array, ndjson, linesForm(jsonLinesType, formatError), events];
   return { offered, fallback: eventStreams ? events : arrayStreams ? array : ndjson };
 }
 
