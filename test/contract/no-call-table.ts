@@ -139,25 +139,14 @@ const methodCases: readonly NoCallTestCase[] = ["GET", "PUT", "DELETE", "PATCH",
     const request = (header: readonly Field[]): HttpRequest => ({ httpMethod, path: deletePlantProcedure, header });
     const text = `${httpMethod} is not allowed for this path`;
     const allow = { allow: "POST" };
+    // oxfmt-ignore
     return [
-      {
-        name: `${httpMethod} is not allowed on an RPC`,
-        caller: "rest",
-        request: request([]),
-        want: record(405, 12, text, allow),
-      },
-      {
-        name: `${httpMethod} is not allowed on an RPC over Connect`,
-        caller: "connect-json",
-        request: request([connectVersion]),
-        want: connectError(405, "unimplemented", text, allow),
-      },
-      {
-        name: `${httpMethod} is not allowed on an RPC over gRPC`,
-        caller: "grpc",
-        request: request([type("application/grpc")]),
-        want: record(405, 12, text, allow),
-      },
+      { name: `${httpMethod} is not allowed on an RPC`, caller: "rest", request: request([]),
+        want: record(405, 12, text, allow) },
+      { name: `${httpMethod} is not allowed on an RPC over Connect`, caller: "connect-json",
+        request: request([connectVersion]), want: connectError(405, "unimplemented", text, allow) },
+      { name: `${httpMethod} is not allowed on an RPC over gRPC`, caller: "grpc",
+        request: request([type("application/grpc")]), want: record(405, 12, text, allow) },
     ];
   },
 );

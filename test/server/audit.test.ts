@@ -52,48 +52,28 @@ interface TestCase {
   readonly want: () => object;
 }
 
+// oxfmt-ignore
 const testCases: readonly TestCase[] = [
-  {
-    name: "a delete with a plain token",
-    token: () => ciToken,
-    want: () => ({ code: "OK", subject: "ci", plantId: String(plant) }),
-  },
-  {
-    name: "a delete with a JWT",
-    token: () => provider.sign({ scope: "plants:delete" }),
-    want: () => ({ code: "OK", subject: "ada", issuer: provider.issuer, plantId: String(plant) }),
-  },
-  {
-    name: "a delete of an unknown plant",
-    token: () => ciToken,
-    plants: [],
-    want: () => ({ code: "NotFound", subject: "ci", plantId: String(plant) }),
-  },
-  {
-    name: "a delete with a token without the scope",
-    token: () => provider.sign(),
-    want: () => ({
+  { name: "a delete with a plain token", token: () => ciToken,
+    want: () => ({ code: "OK", subject: "ci", plantId: String(plant) }) },
+  { name: "a delete with a JWT", token: () => provider.sign({ scope: "plants:delete" }),
+    want: () => ({ code: "OK", subject: "ada", issuer: provider.issuer, plantId: String(plant) }) },
+  { name: "a delete of an unknown plant", token: () => ciToken, plants: [],
+    want: () => ({ code: "NotFound", subject: "ci", plantId: String(plant) }) },
+  { name: "a delete with a token without the scope", token: () => provider.sign(), want: () => ({
       code: "PermissionDenied",
       subject: "ada",
       issuer: provider.issuer,
       refusal: "insufficient-scope",
       reason: "the token lacks the scope plants:delete",
-    }),
-  },
-  {
-    name: "a delete with a token for another audience",
-    token: () => provider.sign({ aud: "https://other.example" }),
-    want: () => ({ code: "Unauthenticated", refusal: "invalid", reason: 'unexpected "aud" claim value' }),
-  },
-  {
-    name: "a delete with a malformed token",
-    token: () => "!",
-    want: () => ({
+    }) },
+  { name: "a delete with a token for another audience", token: () => provider.sign({ aud: "https://other.example" }),
+    want: () => ({ code: "Unauthenticated", refusal: "invalid", reason: 'unexpected "aud" claim value' }) },
+  { name: "a delete with a malformed token", token: () => "!", want: () => ({
       code: "Unauthenticated",
       refusal: "malformed",
       reason: "the Authorization header is not a single bearer token",
-    }),
-  },
+    }) },
 ];
 
 const auditFields = new Set(["subject", "issuer", "refusal", "reason", "plantId", "code"]);

@@ -55,14 +55,9 @@ const proxy: SettingsProgram = {
       `if (memberPath(at.path, name).replaceAll(/\\[\\d+\\]/g, "[]") === ${JSON.stringify(setting)}) return [name, fallback];
         if (member !== undefined) return [name, type.read(member, report)];`,
   },
-  wiring: [
-    "access-checks",
-    "method-settings",
-    "proxy-server",
-    "proxy-settings",
-    "serving-parts",
-    "upstream-settings",
-  ].map((name) => `${proxyCommand}/${name}.ts`),
+  wiring: ["access-checks", "proxy-server", "proxy-settings", "serving-parts", "upstream-settings"].map(
+    (name) => `${proxyCommand}/${name}.ts`,
+  ),
 };
 
 /** The beginnings of members that have a setting's name, but do not pass the setting on. */

@@ -48,24 +48,13 @@ function read({ name: kind, valid }: Kind): readonly Line[] {
   const known = valid.find(({ json }) => json !== undefined);
   if (known === undefined) return forms;
   const body = spellings(kind, known.text)[0]?.[1] ?? "";
+  // oxfmt-ignore
   return [
     ...forms,
-    {
-      id: `json.${kind}.by-proto-name`,
-      title: `a ${kind} in a body, with the name of the definition`,
-      level: "must",
-      sentence: sentences.names,
-      request: post(`{"f_${kind}":${body}}`),
-      expect: asked("Create", field, known.json),
-    },
-    {
-      id: `json.${kind}.null`,
-      title: `null leaves a ${kind} unset`,
-      level: "must",
-      sentence: sentences.nulls,
-      request: post(`{"${field}":null}`),
-      expect: { rpc: "Create", message: {} },
-    },
+    { id: `json.${kind}.by-proto-name`, title: `a ${kind} in a body, with the name of the definition`, level: "must",
+      sentence: sentences.names, request: post(`{"f_${kind}":${body}}`), expect: asked("Create", field, known.json) },
+    { id: `json.${kind}.null`, title: `null leaves a ${kind} unset`, level: "must", sentence: sentences.nulls,
+      request: post(`{"${field}":null}`), expect: { rpc: "Create", message: {} } },
     ...exponents(kind, field),
   ];
 }

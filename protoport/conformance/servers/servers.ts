@@ -93,24 +93,11 @@ export const servers: readonly Server[] = [
 ];
 
 /** Backends in other languages, each behind this project's gateway. The table does not include these backends. */
+// oxfmt-ignore
 export const backends: readonly Server[] = [
-  {
-    id: "backend-python",
-    name: "@protoport/gateway before grpcio",
-    without: [],
-    folder: "python",
-    build: [
-      ["python3", "-m", "venv", "venv"],
-      ["venv/bin/pip", "install", "-q", "-r", "requirements.txt"],
-    ],
-    start: [...before, "venv/bin/python", "echo.py", "--", ...proxy],
-  },
-  {
-    id: "backend-rust",
-    name: "@protoport/gateway before tonic",
-    without: [],
-    folder: "rust",
-    build: [["cargo", "build", "--quiet"]],
-    start: [...before, "target/debug/transcoding-echo", "--", ...proxy],
-  },
+  { id: "backend-python", name: "@protoport/gateway before grpcio", without: [], folder: "python",
+    build: [["python3", "-m", "venv", "venv"], ["venv/bin/pip", "install", "-q", "-r", "requirements.txt"]],
+    start: [...before, "venv/bin/python", "echo.py", "--", ...proxy] },
+  { id: "backend-rust", name: "@protoport/gateway before tonic", without: [], folder: "rust",
+    build: [["cargo", "build", "--quiet"]], start: [...before, "target/debug/transcoding-echo", "--", ...proxy] },
 ];

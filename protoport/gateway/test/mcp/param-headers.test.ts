@@ -43,38 +43,23 @@ describe("a call of a tool with paramHeaders", () => {
     expect([httpStatus, JSON.parse(String(body))]).toMatchObject([200, { result: { structuredContent: {} } }]);
   });
 
-  test.each<{ name: string; request: HttpRequest; want: string }>([
-    {
-      name: "without the header",
-      request: call({ note: "eu" }),
-      want: 'the header Mcp-Param-Note is missing, but the body has "eu"',
-    },
-    {
-      name: "with another value",
-      request: call({ note: "us" }, [note]),
-      want: 'the header Mcp-Param-Note is "eu", but the body has "us"',
-    },
-    {
-      name: "with a header without a field",
-      request: call({}, [note]),
-      want: 'the header Mcp-Param-Note is "eu", but the body has ""',
-    },
-    {
-      name: "with the header twice",
-      request: call({ note: "eu" }, [note, note]),
-      want: 'the header Mcp-Param-Note is "eu, eu", but the body has "eu"',
-    },
-    {
-      name: "with malformed Base64",
-      request: call({ note: "eu" }, [["mcp-param-note", "=?base64?*?="]]),
-      want: 'the header Mcp-Param-Note is "=?base64?*?=", but the body has "eu"',
-    },
-    {
-      name: "with another integer",
-      request: call({ liters: 42 }, [["mcp-param-liters", "4"]]),
-      want: 'the header Mcp-Param-Liters is "4", but the body has "42"',
-    },
-  ])("is refused $name, before the handler", async ({ request: sent, want }) => {
+  test.each<{ name: string; request: HttpRequest; want: string }>(
+    // oxfmt-ignore
+    [
+      { name: "without the header", request: call({ note: "eu" }),
+        want: 'the header Mcp-Param-Note is missing, but the body has "eu"' },
+      { name: "with another value", request: call({ note: "us" }, [note]),
+        want: 'the header Mcp-Param-Note is "eu", but the body has "us"' },
+      { name: "with a header without a field", request: call({}, [note]),
+        want: 'the header Mcp-Param-Note is "eu", but the body has ""' },
+      { name: "with the header twice", request: call({ note: "eu" }, [note, note]),
+        want: 'the header Mcp-Param-Note is "eu, eu", but the body has "eu"' },
+      { name: "with malformed Base64", request: call({ note: "eu" }, [["mcp-param-note", "=?base64?*?="]]),
+        want: 'the header Mcp-Param-Note is "=?base64?*?=", but the body has "eu"' },
+      { name: "with another integer", request: call({ liters: 42 }, [["mcp-param-liters", "4"]]),
+        want: 'the header Mcp-Param-Liters is "4", but the body has "42"' },
+    ],
+  )("is refused $name, before the handler", async ({ request: sent, want }) => {
     await using greenhouse = await start();
     const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
     expect([httpStatus, JSON.parse(String(body))]).toEqual([

@@ -10,18 +10,10 @@ import { migrationOptions } from "./handlers.ts";
 // Shows which requests in grpc-gateway's integration tests get the same response, by default or with options.
 
 /** The options that the profile "grpc-gateway" sets. */
+// oxfmt-ignore
 const everyOption = [
-  "lenient",
-  "ignoreBodies",
-  "mapsInQuery",
-  "structsInQuery",
-  "goDurations",
-  "protobufBodies",
-  "prettyJson",
-  "grpcMetadata",
-  "streamInResults",
-  "jsonClientStreams",
-  "updateMaskFromBody",
+  "lenient", "ignoreBodies", "mapsInQuery", "structsInQuery", "goDurations", "protobufBodies", "prettyJson",
+  "grpcMetadata", "streamInResults", "jsonClientStreams", "updateMaskFromBody",
 ] as const satisfies readonly (keyof RestServiceOptions)[];
 
 /** Gateways by the options that are on, each started once. */

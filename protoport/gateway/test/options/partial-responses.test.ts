@@ -6,22 +6,14 @@ import { createGateway, type RestOptions } from "../../src/index.ts";
 
 // With partialResponses, requests select response fields (AIP-157).
 
+// oxfmt-ignore
 const echo = {
   rpc: "Query",
-  sink: {
-    fInt64: "9007199254740993",
-    fDouble: 0.1,
-    fString: "a",
-    tags: ["x", "y"],
+  sink: { fInt64: "9007199254740993", fDouble: 0.1, fString: "a", tags: ["x", "y"],
     nesteds: [{ text: "one", number: "1", inner: { text: "in" } }, { number: "2" }],
-    labels: { color: "red", "a-b": "1" },
-    nestedById: { "1": { text: "one", number: "1" }, "2": { text: "two" } },
-    nested: { text: "n", number: "3", flag: true, inner: { text: "deep", tags: ["t"] } },
-    time: "2026-01-02T03:04:05Z",
-    struct: { a: { b: 1, c: [{ d: 2, e: 3 }] }, f: null },
-    value: { k: 1, l: 2 },
-    customName: "odd",
-  },
+    labels: { color: "red", "a-b": "1" }, nestedById: { "1": { text: "one", number: "1" }, "2": { text: "two" } },
+    nested: { text: "n", number: "3", flag: true, inner: { text: "deep", tags: ["t"] } }, time: "2026-01-02T03:04:05Z",
+    struct: { a: { b: 1, c: [{ d: 2, e: 3 }] }, f: null }, value: { k: 1, l: 2 }, customName: "odd" },
 };
 
 const gateway = createGateway({

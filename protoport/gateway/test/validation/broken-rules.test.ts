@@ -49,21 +49,16 @@ function serviceWith({ ofMessage, ofField, repeated, isNested, ofOuter }: Rules)
   const plain = { number: 1, type: FieldDescriptorProto_Type.STRING, label: FieldDescriptorProto_Label.OPTIONAL };
   const text = { ...plain, name: "text", jsonName: "text", label };
   const inputType = isNested ? ".notes.Notebook" : ".notes.Note";
+  // oxfmt-ignore
   const file = create(FileDescriptorProtoSchema, {
     name: "notes.proto",
     package: "notes",
     syntax: "proto3",
     dependency: ["google/protobuf/wrappers.proto", "google/protobuf/struct.proto"],
-    messageType: [
-      {
-        name: "Note",
-        field: [
-          { ...text, options: fieldOptions },
+    messageType: [{ name: "Note", field: [{ ...text, options: fieldOptions },
           { ...messageField("labels", 2, ".notes.Note.LabelsEntry"), label: FieldDescriptorProto_Label.REPEATED },
           messageField("limit", 3, ".google.protobuf.Int32Value"),
-          messageField("any_value", 4, ".google.protobuf.Value"),
-        ],
-        nestedType: [
+          messageField("any_value", 4, ".google.protobuf.Value")], nestedType: [
           {
             name: "LabelsEntry",
             field: [
@@ -72,11 +67,7 @@ function serviceWith({ ofMessage, ofField, repeated, isNested, ofOuter }: Rules)
             ],
             options: { mapEntry: true },
           },
-        ],
-        options,
-      },
-      { name: "Notebook", field: [messageField("note", 1, ".notes.Note")], options: outerOptions },
-    ],
+        ], options }, { name: "Notebook", field: [messageField("note", 1, ".notes.Note")], options: outerOptions }],
     service: [{ name: "Notes", method: [{ name: "Add", inputType, outputType: ".notes.Note" }] }],
   });
   const files = [file_google_protobuf_wrappers, file_google_protobuf_struct];

@@ -36,35 +36,26 @@ test("the openapi command refuses equal operation ids unless --operation-ids is 
   expect([exitCode, printed]).toEqual([0, expect.stringContaining('"operationId":"stock_v1_Admin_get"')]);
 });
 
-test.each<{ name: string; old: RouteTexts; now: RouteTexts; want: readonly object[] }>([
-  {
-    name: "another RPC with the route",
-    old: { Get: ["GET /shop"] },
-    now: { Read: ["GET /shop"] },
-    want: [
-      {
-        rule: "operation-id-changed",
-        severity: "warning",
-        subject: "shop.v1.Shop.Get GET /shop",
-        change: "the operation id in the OpenAPI document is v1_Shop_read",
-        before: "generated clients called GET /shop by v1_Shop_get",
-      },
-    ],
-  },
-  {
-    name: "a further binding before the route",
-    old: { Get: ["GET /shop"] },
-    now: { Get: ["GET /shops", "GET /shop"] },
-    want: [{ subject: "shop.v1.Shop.Get GET /shop", now: "clients generated again call it by v1_Shop_get_2" }],
-  },
-  {
-    name: "a further binding after the route",
-    old: { Get: ["GET /shop"] },
-    now: { Get: ["GET /shop", "GET /s"] },
-    want: [],
-  },
-  { name: "a new RPC", old: { Get: ["GET /shop"] }, now: { Add: ["POST /shop"], Get: ["GET /shop"] }, want: [] },
-])("compareDefinitions reports the changed operation id of $name", async ({ old, now, want }) => {
+test.each<{ name: string; old: RouteTexts; now: RouteTexts; want: readonly object[] }>(
+  // oxfmt-ignore
+  [
+    { name: "another RPC with the route", old: { Get: ["GET /shop"] }, now: { Read: ["GET /shop"] }, want: [
+        {
+          rule: "operation-id-changed",
+          severity: "warning",
+          subject: "shop.v1.Shop.Get GET /shop",
+          change: "the operation id in the OpenAPI document is v1_Shop_read",
+          before: "generated clients called GET /shop by v1_Shop_get",
+        },
+      ] },
+    { name: "a further binding before the route", old: { Get: ["GET /shop"] },
+      now: { Get: ["GET /shops", "GET /shop"] },
+      want: [{ subject: "shop.v1.Shop.Get GET /shop", now: "clients generated again call it by v1_Shop_get_2" }] },
+    { name: "a further binding after the route", old: { Get: ["GET /shop"] }, now: { Get: ["GET /shop", "GET /s"] },
+      want: [] },
+    { name: "a new RPC", old: { Get: ["GET /shop"] }, now: { Add: ["POST /shop"], Get: ["GET /shop"] }, want: [] },
+  ],
+)("compareDefinitions reports the changed operation id of $name", async ({ old, now, want }) => {
   const [published, current] = [definitionOf("shop.v1.Shop", old), definitionOf("shop.v1.Shop", now)];
   const { open } = await compareDefinitions(published, current);
   expect(open).toEqual(want.map((each) => expect.objectContaining(each)));

@@ -163,29 +163,10 @@ test.each([
 });
 
 /** Templates that overlap in every way, with literals, wildcards, verbs, and a literal that equals a verb. */
+// oxfmt-ignore
 const templates = [
-  "/a",
-  "/b",
-  "/a/b",
-  "/a/*",
-  "/*",
-  "/*/b",
-  "/**",
-  "/a/**",
-  "/a/**/c",
-  "/a/b/c",
-  "/a/*/c",
-  "/a:go",
-  "/a%3Ago",
-  "/a%3Ago:go",
-  "/a/b:go",
-  "/a/*:go",
-  "/a/b%3Ago",
-  "/**:go",
-  "/a/**:go",
-  "/%2A",
-  "/%2A%2A",
-  "/a/%2A/c",
+  "/a", "/b", "/a/b", "/a/*", "/*", "/*/b", "/**", "/a/**", "/a/**/c", "/a/b/c", "/a/*/c", "/a:go", "/a%3Ago",
+  "/a%3Ago:go", "/a/b:go", "/a/*:go", "/a/b%3Ago", "/**:go", "/a/**:go", "/%2A", "/%2A%2A", "/a/%2A/c",
 ];
 
 const routes = templates.flatMap((text) =>

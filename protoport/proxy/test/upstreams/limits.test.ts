@@ -67,30 +67,21 @@ const { callsPerConnection, streamsBeforeSettings, queueTimeoutMs, additionalIdl
 const { connectionsDefault, connectionsMax } = defaults;
 
 // Each default must be documented on a page or in a comment.
-test.each([
-  {
-    file: "protoport/docs/how-to/transports.md",
-    sentences: [
-      `${connectionsDefault} connections to each server`,
-      `${text(callsPerConnection)} calls on each`,
-      `up to ${text(waitingCalls)} calls wait`,
-      `after ${queueTimeoutMs / 1000} s with`,
-      `closed after ${additionalIdleTimeoutMs / 1000} s without a call`,
-      `bytes (${queuedBytes / 1024 ** 2} MiB)`,
-      `the time for a connection (${connectTimeoutMs / 1000} s)`,
-      `looked up every ${defaults.defaultResolveEveryMs / 1000} seconds`,
-    ],
-  },
-  {
-    file: "protoport/proxy/src/upstreams/upstream-options.ts",
-    sentences: [
-      `from 1 to ${text(connectionsMax)}.`,
-      `Default ${connectionsDefault}. Additional connections`,
-      `at most 20 s. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
-      `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`,
-    ],
-  },
-])("$file documents the defaults", ({ file, sentences }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { file: "protoport/docs/how-to/transports.md",
+      sentences: [`${connectionsDefault} connections to each server`, `${text(callsPerConnection)} calls on each`,
+        `up to ${text(waitingCalls)} calls wait`, `after ${queueTimeoutMs / 1000} s with`,
+        `closed after ${additionalIdleTimeoutMs / 1000} s without a call`, `bytes (${queuedBytes / 1024 ** 2} MiB)`,
+        `the time for a connection (${connectTimeoutMs / 1000} s)`,
+        `looked up every ${defaults.defaultResolveEveryMs / 1000} seconds`] },
+    { file: "protoport/proxy/src/upstreams/upstream-options.ts",
+      sentences: [`from 1 to ${text(connectionsMax)}.`, `Default ${connectionsDefault}. Additional connections`,
+        `at most 20 s. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
+        `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`] },
+  ],
+)("$file documents the defaults", ({ file, sentences }) => {
   const content = readFileSync(new URL(`../../../../${file}`, import.meta.url), "utf8").replaceAll(/\s+/g, " ");
   expect(sentences.filter((part) => !content.includes(part))).toEqual([]);
 });

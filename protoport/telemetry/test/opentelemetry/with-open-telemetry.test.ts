@@ -208,14 +208,10 @@ test("a duration is recorded by the meter provider at the request's end", async 
     }),
   );
   const scope = "@protoport/gateway";
+  // oxfmt-ignore
   expect(exported).toEqual([
-    {
-      scope,
-      name: "rpc.server.call.duration",
-      unit: "s",
-      description: "Duration of calls over gRPC, gRPC-Web and Connect",
-      lowest: 0.0005,
-      counts: [
+    { scope, name: "rpc.server.call.duration", unit: "s",
+      description: "Duration of calls over gRPC, gRPC-Web and Connect", lowest: 0.0005, counts: [
         {
           attributes: {
             "rpc.system.name": "grpc",
@@ -225,15 +221,9 @@ test("a duration is recorded by the meter provider at the request's end", async 
           count: 1,
           sum: true,
         },
-      ],
-    },
-    {
-      scope,
-      name: "http.server.request.duration",
-      unit: "s",
-      description: "Duration of REST calls and other HTTP requests",
-      lowest: 0.0005,
-      counts: [
+      ] },
+    { scope, name: "http.server.request.duration", unit: "s",
+      description: "Duration of REST calls and other HTTP requests", lowest: 0.0005, counts: [
         {
           attributes: {
             "http.request.method": "GET",
@@ -245,7 +235,6 @@ test("a duration is recorded by the meter provider at the request's end", async 
           count: 2,
           sum: true,
         },
-      ],
-    },
+      ] },
   ]);
 });

@@ -5,20 +5,11 @@ import { isPeerAtLeast } from "../peer-version.ts";
 
 // Cases in which this gateway uses an alternative that the standard allows. The gateway rejects duplicates, accepts
 // streams only with its own content types, and accepts enum numbers in URLs.
+// oxfmt-ignore
 const byAlternative = new Set([
-  "body.star.path.null",
-  "body.twice",
-  "body.twice.names",
-  "body.twice.map",
-  "stream.collect.json-lines",
-  "stream.collect.array",
-  "stream.collect.one",
-  "stream.relay.json-lines",
-  "path.enum.number",
-  "path.enum.unknown-number",
-  "path.enum.negative-number",
-  "query.enum.number",
-  "query.enum.unknown-number",
+  "body.star.path.null", "body.twice", "body.twice.names", "body.twice.map", "stream.collect.json-lines",
+  "stream.collect.array", "stream.collect.one", "stream.relay.json-lines", "path.enum.number",
+  "path.enum.unknown-number", "path.enum.negative-number", "query.enum.number", "query.enum.unknown-number",
   "query.enum.negative-number",
 ]);
 

@@ -20,21 +20,10 @@ describe("toRestHeader()", () => {
       ["ETag", '"x"'],
     ]);
     const trailer = new Headers({ "X-Cost": "9", "X-Late": "3" });
+    // oxfmt-ignore
     expect(toRestHeader(header, trailer)).toEqual([
-      "etag",
-      '"x"',
-      "key-bin",
-      "QQ",
-      "retry-after",
-      "1",
-      "set-cookie",
-      "a=1",
-      "set-cookie",
-      "b=2",
-      "x-cost",
-      "1, 2",
-      "x-late",
-      "3",
+      "etag", '"x"', "key-bin", "QQ", "retry-after", "1", "set-cookie", "a=1", "set-cookie", "b=2", "x-cost", "1, 2",
+      "x-late", "3",
     ]);
   });
 
@@ -118,26 +107,15 @@ describe.each(transportNames)("a response of bytes over %s", (transport) => {
 });
 
 describe("a response of bytes", () => {
-  test.each([
-    "text/html; charset=utf-8",
-    "TEXT/HTML",
-    "text/javascript",
-    "text/plain",
-    "application/xhtml+xml",
-    "application/octet-stream",
-    "",
-    "image/svg+xml",
-    "image/SVG+XML ; charset=utf-8",
-    "image/svg+xml ",
-    "image/svg+xml\t",
-    "image/x+xml",
-    "video/x+xml;a=b",
-    "image/png;a=b,text/html",
-    "application/pdf-viewer",
-    "application/pdf+xml",
-    "multipart/x-mixed-replace",
-    "x-image/png",
-  ])("with the type %j has a sandbox policy", async (type) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      "text/html; charset=utf-8", "TEXT/HTML", "text/javascript", "text/plain", "application/xhtml+xml",
+      "application/octet-stream", "", "image/svg+xml", "image/SVG+XML ; charset=utf-8", "image/svg+xml ",
+      "image/svg+xml\t", "image/x+xml", "video/x+xml;a=b", "image/png;a=b,text/html", "application/pdf-viewer",
+      "application/pdf+xml", "multipart/x-mixed-replace", "x-image/png",
+    ],
+  )("with the type %j has a sandbox policy", async (type) => {
     expect(await ask("/files/a", type)).toEqual([200, "sandbox", "nosniff"]);
   });
 

@@ -124,42 +124,15 @@ describe("openapi with openapiv2_swagger", () => {
   });
 
   test("uses the info of the first file and the credentials of all", async () => {
+    // oxfmt-ignore
     const second: Fields = [
       [2, [[1, "Library"]]],
-      [
-        11,
-        [
-          [
-            1,
-            [
-              [1, "other"],
-              [2, [[1, 1]]],
-            ],
-          ],
-        ],
-      ],
+      [11, [[1, [[1, "other"], [2, [[1, 1]]]]]]],
     ];
+    // oxfmt-ignore
     const first: Fields = [
       [2, [[1, "Orders"]]],
-      [
-        11,
-        [
-          [
-            1,
-            [
-              [1, "key"],
-              [
-                2,
-                [
-                  [1, 2],
-                  [3, "x-key"],
-                  [4, 2],
-                ],
-              ],
-            ],
-          ],
-        ],
-      ],
+      [11, [[1, [[1, "key"], [2, [[1, 2], [3, "x-key"], [4, 2]]]]]]],
     ];
     const files = [swaggerIn(file_orders_v1_orders, first), swaggerIn(file_library_v1_library, second)];
     const { printed } = await runOpenApi(write("several.binpb", descriptorSetOf(...files)));

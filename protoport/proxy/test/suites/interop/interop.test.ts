@@ -49,21 +49,11 @@ test(
   async () => {
     const { file, folder } = await buildGo("caller");
     const lines = await buildStep(file, [String(proxyPort)], { folder });
+    // oxfmt-ignore
     expect(lines.trim().split("\n")).toEqual([
-      "empty_unary",
-      "large_unary",
-      "client_streaming",
-      "server_streaming",
-      "ping_pong",
-      "empty_stream",
-      "timeout_on_sleeping_server",
-      "cancel_after_begin",
-      "cancel_after_first_response",
-      "custom_metadata",
-      "status_code_and_message",
-      "special_status_message",
-      "unimplemented_method",
-      "unimplemented_service",
+      "empty_unary", "large_unary", "client_streaming", "server_streaming", "ping_pong", "empty_stream",
+      "timeout_on_sleeping_server", "cancel_after_begin", "cancel_after_first_response", "custom_metadata",
+      "status_code_and_message", "special_status_message", "unimplemented_method", "unimplemented_service",
     ]);
   },
   buildLimitMs,

@@ -35,51 +35,23 @@ const roseGarden = { latitude: 485_100_000, longitude: 20_200_000 };
 const nowhere = { latitude: 1, longitude: 1 };
 const note = (location: object, message: string): Readonly<Record<string, unknown>> => ({ location, message });
 
+// oxfmt-ignore
 const examples: readonly Example[] = [
-  {
-    name: "greeter",
-    methods: definitionOf("helloworld.proto", "helloworld.Greeter"),
-    calls: [
-      { method: "SayHello", requests: [{ name: "Ada" }], messages: [{ message: "Hello Ada" }] },
-      {
-        method: "SayHelloStreamReply",
-        requests: [{ name: "Ada" }],
-        messages: ["Hello", "Welcome", "Goodbye"].map((word) => ({ message: `${word} Ada` })),
-      },
-    ],
-    json: { path: "helloworld.Greeter/SayHello", body: { name: "Ada" }, response: { message: "Hello Ada" } },
-  },
-  {
-    name: "route-guide",
-    methods: definitionOf("route_guide.proto", "routeguide.RouteGuide"),
-    calls: [
-      { method: "GetFeature", requests: [palmHouse], messages: [{ name: "Palm house", location: palmHouse }] },
+  { name: "greeter", methods: definitionOf("helloworld.proto", "helloworld.Greeter"),
+    calls: [{ method: "SayHello", requests: [{ name: "Ada" }], messages: [{ message: "Hello Ada" }] },
+      { method: "SayHelloStreamReply", requests: [{ name: "Ada" }],
+        messages: ["Hello", "Welcome", "Goodbye"].map((word) => ({ message: `${word} Ada` })) }],
+    json: { path: "helloworld.Greeter/SayHello", body: { name: "Ada" }, response: { message: "Hello Ada" } } },
+  { name: "route-guide", methods: definitionOf("route_guide.proto", "routeguide.RouteGuide"),
+    calls: [{ method: "GetFeature", requests: [palmHouse], messages: [{ name: "Palm house", location: palmHouse }] },
       { method: "GetFeature", requests: [nowhere], messages: [{ location: nowhere }] },
-      {
-        method: "ListFeatures",
-        requests: [{ lo: palmHouse, hi: { latitude: 485_500_000, longitude: 20_500_000 } }],
-        messages: [
-          { name: "Palm house", location: palmHouse },
-          { name: "Rose garden", location: roseGarden },
-        ],
-      },
-      {
-        method: "RecordRoute",
-        requests: [palmHouse, nowhere, roseGarden],
-        messages: [{ point_count: 3, feature_count: 2, distance: 10_793_953 }],
-      },
-      {
-        method: "RouteChat",
-        requests: [note(palmHouse, "first"), note(nowhere, "second"), note(palmHouse, "third")],
-        messages: [note(palmHouse, "first")],
-      },
-    ],
-    json: {
-      path: "routeguide.RouteGuide/GetFeature",
-      body: palmHouse,
-      response: { name: "Palm house", location: palmHouse },
-    },
-  },
+      { method: "ListFeatures", requests: [{ lo: palmHouse, hi: { latitude: 485_500_000, longitude: 20_500_000 } }],
+        messages: [{ name: "Palm house", location: palmHouse }, { name: "Rose garden", location: roseGarden }] },
+      { method: "RecordRoute", requests: [palmHouse, nowhere, roseGarden],
+        messages: [{ point_count: 3, feature_count: 2, distance: 10_793_953 }] },
+      { method: "RouteChat", requests: [note(palmHouse, "first"), note(nowhere, "second"), note(palmHouse, "third")],
+        messages: [note(palmHouse, "first")] }], json: { path: "routeguide.RouteGuide/GetFeature", body: palmHouse,
+      response: { name: "Palm house", location: palmHouse } } },
 ];
 
 describe.each(examples)("the example $name", ({ name, methods, calls, json }) => {

@@ -26,39 +26,22 @@ const fieldFor = (labels: string, kind = "field"): string =>
 let old: string;
 let now: string;
 beforeAll(async () => {
+  // oxfmt-ignore
   const built = await buildCases([
-    {
-      name: "a route and a rule change, and another route is shadowed",
-      reports: [],
+    { name: "a route and a rule change, and another route is shadowed", reports: [],
       old: { http: 'post: "/call" body: "*" additional_bindings { get: "/items/{id}" }' },
-      now: {
-        http: 'post: "/calls" body: "*" additional_bindings { get: "/items/{id}" }',
-        req: "string id = 1 [(buf.validate.field).string.max_len = 1];",
-        methods: search,
-      },
-    },
+      now: { http: 'post: "/calls" body: "*" additional_bindings { get: "/items/{id}" }',
+        req: "string id = 1 [(buf.validate.field).string.max_len = 1];", methods: search } },
     { name: "a route is shadowed", reports: [], old: { http: 'get: "/items/{id}"' }, now: { methods: search } },
-    {
-      name: "an RPC keeps one of its labels",
-      reports: [],
-      old: { options: visibleTo("INTERNAL, PARTNER") },
-      now: { options: visibleTo("PARTNER") },
-    },
+    { name: "an RPC keeps one of its labels", reports: [], old: { options: visibleTo("INTERNAL, PARTNER") },
+      now: { options: visibleTo("PARTNER") } },
     { name: "a rule is not valid", reports: [], old: {}, now: { http: 'get: "/{nope}"' } },
-    {
-      name: "an RPC, a field and an enum value become internal, and others are removed",
-      reports: [],
-      old: {
-        methods: "rpc Ask(Req) returns (Res); rpc Removed(Req) returns (Res);",
-        req: "string id = 1; string name = 2; Color color = 3;",
-        types: "enum Color { NONE = 0; RED = 1; }",
-      },
-      now: {
-        methods: `rpc Ask(Req) returns (Res) { ${visibleTo("INTERNAL")} }`,
+    { name: "an RPC, a field and an enum value become internal, and others are removed", reports: [],
+      old: { methods: "rpc Ask(Req) returns (Res); rpc Removed(Req) returns (Res);",
+        req: "string id = 1; string name = 2; Color color = 3;", types: "enum Color { NONE = 0; RED = 1; }" },
+      now: { methods: `rpc Ask(Req) returns (Res) { ${visibleTo("INTERNAL")} }`,
         req: `string id = 1 ${fieldFor("INTERNAL")}; string name = 2 ${fieldFor("PARTNER")}; Color color = 3;`,
-        types: `enum Color { NONE = 0; RED = 1 ${fieldFor("INTERNAL", "value")}; }`,
-      },
-    },
+        types: `enum Color { NONE = 0; RED = 1 ${fieldFor("INTERNAL", "value")}; }` } },
   ]);
   old = folder.write("old.binpb", built.old);
   now = folder.write("now.binpb", built.now);
@@ -138,22 +121,14 @@ c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
   test("with --json, prints changes and accepted changes as JSON", async () => {
     const accept = folder.write("one.txt", "route-removed c0.S.Call POST /call");
     const { stdout } = await check(now, "--against", old, "--accept", accept, "--json", ...inFirst);
+    // oxfmt-ignore
     expect(JSON.parse(stdout)).toMatchObject({
       services: ["c0.S"],
       problems: [],
-      changes: [
-        {
-          rule: "rules-narrowed",
-          severity: "error",
-          subject: "c0.Req.id",
-          change: "buf.validate is narrower: string.maxLen",
-          before: "GET /items/{id} with id outside of the new rules",
-          now: "400, if the server validates requests",
-          file: "c0.proto",
-          line: 20,
-        },
-        { rule: "route-shadowed", severity: "warning" },
-      ],
+      changes: [{ rule: "rules-narrowed", severity: "error", subject: "c0.Req.id",
+          change: "buf.validate is narrower: string.maxLen", before: "GET /items/{id} with id outside of the new rules",
+          now: "400, if the server validates requests", file: "c0.proto", line: 20 },
+        { rule: "route-shadowed", severity: "warning" }],
       accepted: [{ rule: "route-removed", subject: "c0.S.Call POST /call" }],
     });
   });
