@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Balancer, startBalancer } from "../../support/restart/balancer.ts";
+import { type Balancer, startBalancer } from "../../../protoport/testing/src/http/balancer.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
 import { type CommandLine } from "../../../protoport/testing/src/process/command-line.ts";
 import { startCommandLine } from "../../support/process/command-line.ts";

@@ -4,7 +4,7 @@ import { type PostgresServer, startPostgres } from "../../support/plants/postgre
 import { compileCache, runProgram } from "../../../protoport/testing/src/process/child-program.ts";
 import { freePort } from "../../../protoport/testing/src/process/free-port.ts";
 import { createTempFolder, type TempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
-import { startBalancer } from "../../support/restart/balancer.ts";
+import { startBalancer } from "../../../protoport/testing/src/http/balancer.ts";
 import { openGrpcCaller, openRestCaller, startLoad } from "../../support/restart/load.ts";
 import { makeReleases, type Releases } from "./next-release.ts";
 import { openShell, type Shell } from "../../support/process/shell.ts";

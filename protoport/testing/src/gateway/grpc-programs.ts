@@ -72,18 +72,19 @@ interface EchoServer {
 }
 
 /** Builds a `protoport/proxy/test/suites/interop/go/` program. */
-export async function buildGo(name: "echo" | "interop" | "caller"): Promise<GrpcProgram> {
+export async function buildGo(name: "echo" | "interop" | "caller" | "restarts"): Promise<GrpcProgram> {
   const folder = copyRecipe("protoport/proxy/test/suites/interop/go");
   await buildStep("go", ["build", "-o", "bin/", `./${name}`], { folder });
   return { file: join(folder, "bin", name), args: [definitionsFile], folder };
 }
 
-async function buildJava(): Promise<GrpcProgram> {
+/** Builds the `protoport/proxy/test/suites/interop/java/` program with a main class. */
+export async function buildJava(main: "Echo" | "Restarts" = "Echo"): Promise<GrpcProgram> {
   const folder = copyRecipe("protoport/proxy/test/suites/interop/java");
   await buildStep("mvn", ["--batch-mode", "--quiet", "compile"], { folder });
   const classes = join(folder, "target/classes");
   const libraries = readFileSync(join(folder, "target/classpath"), "utf8").trim();
-  return { file: "java", args: ["-cp", [classes, libraries].join(delimiter), "Echo", definitionsFile], folder };
+  return { file: "java", args: ["-cp", [classes, libraries].join(delimiter), main, definitionsFile], folder };
 }
 
 async function buildPython(): Promise<GrpcProgram> {

@@ -1,7 +1,7 @@
 import { get } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
-import type { Address } from "../../../protoport/testing/src/http/exchange.ts";
-import { startOnLoopback } from "../../../protoport/testing/src/http/listen-on-loopback.ts";
+import type { Address } from "./exchange.ts";
+import { startOnLoopback } from "./listen-on-loopback.ts";
 
 /** A TCP balancer. Dispose it with `await using`. */
 export interface Balancer extends AsyncDisposable {
