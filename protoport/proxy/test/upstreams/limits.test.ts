@@ -70,7 +70,7 @@ const { connectionsDefault, connectionsMax } = defaults;
 test.each(
   // oxfmt-ignore
   [
-    { file: "protoport/docs/how-to/transports.md",
+    { file: "protoport/docs/how-to/clients.md",
       sentences: [`${connectionsDefault} connections to each server`, `${text(callsPerConnection)} calls on each`,
         `up to ${text(waitingCalls)} calls wait`, `after ${queueTimeoutMs / 1000} s with`,
         `closed after ${additionalIdleTimeoutMs / 1000} s without a call`, `bytes (${queuedBytes / 1024 ** 2} MiB)`,
