@@ -1,25 +1,32 @@
 import type { Message } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { problem, FieldProblem, hasObjectForm, JsonScanner } from "../protobuf/index.ts";
-import { clientGoneProblem, concatBytes, type Exchange, type HeaderFields, noBytes, toUtf8 } from "../http/index.ts";
+import {
+  clientGoneProblem,
+  concatBytes,
+  type Exchange,
+  type HeaderFields,
+  noBytes,
+  startInterval,
+  toUtf8,
+} from "../http/index.ts";
+import { FieldProblem, hasObjectForm, JsonScanner, problem } from "../protobuf/index.ts";
 import {
   BodyCallWire,
+  codeNames,
+  httpStatusOf,
   LazyHeaders,
   metadataFields,
   oneMessage,
   type RequestMessages,
+  serverSentEvents,
   type StreamTraits,
   type StreamWire,
   toRestHeader,
-  codeNames,
-  httpStatusOf,
 } from "../protocols/index.ts";
 import { isId, isProtocolError, jsonFields, type McpMessage, respondWithError } from "./json-rpc.ts";
-import { event, eventFields, heartbeat, progressEvent } from "./events.ts";
 import { requireParamHeaders } from "./param-headers.ts";
 import type { McpServer } from "./server.ts";
 import type { Tool } from "./tools.ts";
-import { UnaryProgress } from "./unary-progress.ts";
 
 /** A tool call. */
 export interface ToolCall {
@@ -234,3 +241,67 @@ function fieldsOfCall(exchange: Exchange, { idempotencyKey: key }: McpMessage): 
 }
 
 const resultUtf8 = new TextDecoder();
+
+/** Seconds between progress notifications. Some clients restart their timeout at each notification. */
+const intervalS = 5;
+
+/** Sends progress notifications while a unary call runs. The first one begins a Server-Sent Events response. */
+class UnaryProgress {
+  readonly #exchange: Exchange;
+  readonly #token: string;
+  readonly #headerOf: () => HeaderFields;
+  readonly #interval: { stop(): void };
+  #seconds = 0;
+  #hasBegun = false;
+
+  /** @param token - the progress token's JSON text */
+  constructor(exchange: Exchange, token: string, headerOf: () => HeaderFields) {
+    this.#exchange = exchange;
+    this.#token = token;
+    this.#headerOf = headerOf;
+    this.#interval = startInterval(intervalS * 1000, () => this.#notify());
+  }
+
+  /** Stops the notifications. Returns whether the response has begun. */
+  stop(): boolean {
+    this.#interval.stop();
+    return this.#hasBegun;
+  }
+
+  #notify(): void {
+    this.#seconds += intervalS;
+    try {
+      if (!this.#hasBegun) this.#exchange.begin(200, this.#headerOf());
+    } catch {
+      // `admit` or the handler has set an invalid response field. The response to the call reports this error.
+      return this.#interval.stop();
+    }
+    this.#hasBegun = true;
+    const text = `running for ${this.#seconds} seconds`;
+    // Backpressure is ignored, because a client that does not read costs only a hundred bytes per notification.
+    void this.#exchange.write(progressEvent(this.#token, this.#seconds, text));
+  }
+}
+
+/** Maximum characters in a progress notification's message. People read such messages while they wait. */
+const progressMax = 1_000;
+
+const events = serverSentEvents(false);
+
+/** Header fields for a response in Server-Sent Events. */
+const eventFields: HeaderFields = ["content-type", events.contentType, ...events.fields];
+
+/** The bytes that keep an idle response open. */
+const heartbeat: Uint8Array | undefined = events.heartbeat;
+
+/** Returns an event without `retry`, because clients cannot resume a call. */
+function event(json: string): Uint8Array {
+  return toUtf8(events.message(json, 1));
+}
+
+/** Returns a progress notification. @param token - the token's JSON text as the client has sent it */
+function progressEvent(token: string, progress: number, text: string): Uint8Array {
+  const message = text.length > progressMax ? `${text.slice(0, progressMax).toWellFormed()}…` : text;
+  const params = `{"progressToken":${token},"progress":${progress},"message":${JSON.stringify(message)}}`;
+  return event(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
+}

@@ -1,8 +1,8 @@
 import type { DescEnum, DescField, DescMessage, DescMethod, DescService } from "@bufbuild/protobuf";
 import { fromBinary, isMessage } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-import { filesOf } from "../protobuf/index.ts";
 import { runSteps } from "../http/index.ts";
+import { filesOf } from "../protobuf/index.ts";
 import { openApiOptionsOf } from "./openapi-options.ts";
 
 /** A definition's comments by full name, such as `pkg.Message.field`, `pkg.Enum.VALUE` or `pkg.Service.Method`. */
@@ -81,3 +81,17 @@ export function trimComment(text: string): string {
     .join("\n")
     .trim();
 }
+
+/**
+ * Removes control and invisible characters from a string that models read, and truncates the string to `lengthMax`
+ * characters. Invisible characters can hide instructions from the people who review a tool. The returned text is still
+ * untrusted.
+ */
+export function cleanText(text: string, lengthMax: number): string {
+  const clean = text.toWellFormed().replaceAll(invisible, "");
+  return clean.length > lengthMax ? `${clean.slice(0, lengthMax).toWellFormed()}…` : clean;
+}
+
+// Matches control characters except tabs and line feeds. Also matches format characters, such as direction changes and
+// Unicode tags, private and unassigned characters, and variation selectors.
+const invisible = /(?![\t\n])[\p{Cc}\p{Cf}\p{Co}\p{Cn}\u{FE00}-\u{FE0F}\u{E0100}-\u{E01EF}]/gu;

@@ -1,5 +1,4 @@
-export { cleanText } from "./clean-text.ts";
-export { commentOf, type Comments, commentsOf, readComments } from "./comments.ts";
+export { cleanText, commentOf, type Comments, commentsOf, readComments } from "./comments.ts";
 export { createOpenApi, createOpenApiAsync, type OpenApiError, type OpenApiOptions } from "./create-open-api.ts";
 export type { FieldKeywords, FieldRules } from "./field-rules.ts";
 export { createMessageSchema } from "./message-schema.ts";

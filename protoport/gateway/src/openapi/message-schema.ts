@@ -1,8 +1,7 @@
 import type { DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { runSteps } from "../http/index.ts";
 import { hasObjectForm } from "../protobuf/index.ts";
-import { cleanText } from "./clean-text.ts";
-import type { Comments } from "./comments.ts";
+import { cleanText, type Comments } from "./comments.ts";
 import { FieldBudget } from "./field-budget.ts";
 import type { FieldRules } from "./field-rules.ts";
 import type { OpenApiSchema } from "./open-api-document.ts";

@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { ContextValues, HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
+import type { ContextKey, ContextValues, HandlerContext, UnaryRequest, UnaryResponse } from "@connectrpc/connect";
 import type { Exchange } from "../http/index.ts";
 import {
   type AdmitRequest,
@@ -173,3 +173,22 @@ const messageDescriptor: PropertyDescriptor & ThisType<ForwardedResponse> = {
     return this.read();
   },
 };
+
+/** A call's context values. Connect's implementation keeps three closures in memory for each pending call. */
+export class CallValues implements ContextValues {
+  get<T>({ id, defaultValue }: ContextKey<T>): T {
+    return id in this ? ((this as Stored<T>)[id] as T) : defaultValue;
+  }
+
+  set<T>({ id }: ContextKey<T>, value: T): this {
+    (this as Stored<T>)[id] = value;
+    return this;
+  }
+
+  delete({ id }: ContextKey<unknown>): this {
+    delete (this as Stored<unknown>)[id];
+    return this;
+  }
+}
+
+type Stored<T> = Record<symbol, T>;

@@ -23,8 +23,7 @@ import {
 } from "../protocols/index.ts";
 import { LazyCompletedRequest, requestIdOfExchange } from "./completed-request.ts";
 import { completedReason, takeFault, toConnectError, toFault } from "./to-connect-error.ts";
-import { CallValues } from "./context-values.ts";
-import type { CallView, ViewedRequest } from "./call-view.ts";
+import { CallValues, type CallView, type ViewedRequest } from "./call-view.ts";
 import { fieldFailure, requestFailure, responseFailure } from "./faults.ts";
 import { fullPathOf, pathOf, type Target } from "./routes.ts";
 import { errorToSend, type Server } from "./server.ts";

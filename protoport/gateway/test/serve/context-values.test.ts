@@ -1,6 +1,6 @@
 import { createContextKey } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { CallValues } from "../../src/serve/context-values.ts";
+import { CallValues } from "../../src/serve/call-view.ts";
 
 const color = createContextKey("green", { description: "color" });
 const twin = createContextKey("red", { description: "color" });

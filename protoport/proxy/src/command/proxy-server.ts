@@ -1,34 +1,33 @@
-import { isProduction } from "@protoport/gateway/options";
+import { createGateway, type Gateway } from "@protoport/gateway";
 import { messageOf } from "@protoport/gateway/errors";
 import { createProbes, drainGracefully, Readiness } from "@protoport/gateway/health";
-import { createGateway, type Gateway } from "@protoport/gateway";
+import { isProduction } from "@protoport/gateway/options";
 import { checkRestRoutes } from "@protoport/gateway/rest";
-import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
 import {
   type CallObserver,
   createMetricsEndpoint,
   createRequestMetrics,
   measureDescriptors,
+  type MeasuredUpstream,
   measureFiles,
   measureGateway,
   measureProcess,
   measureReadiness,
-  type MeasuredUpstream,
   measureUpstreams,
   Metrics,
 } from "@protoport/telemetry/metrics";
+import type { ProxyGateway, ProxyOptions, ReloadReport } from "../create-proxy.ts";
 import { SettingsProblem } from "../settings/index.ts";
 import { createAccessLog, shownNames } from "./access-log.ts";
-import { writeCheckReport } from "./check-report.ts";
 import { requireCertificates, ServedCertificate } from "./certificates.ts";
+import { writeCheckReport } from "./check-report.ts";
 import type { ConfigurationFile } from "./configuration-file.ts";
 import { describeUnusedNames, failForSettings } from "./known-names.ts";
 import { describeCauses, Notices } from "./notices.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
-import { closeParts, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
 import { describeUncheckedScopes, requireServable, requireServableFiles } from "./servable-settings.ts";
+import { closeParts, openParts, readinessOf, type ServingParts } from "./serving-parts.ts";
 import type { Terminal } from "./terminal.ts";
-import { toUrl } from "./to-url.ts";
 
 /** Milliseconds between two attempts to read descriptors with `--wait`. */
 const retryEveryMs = 1_000;
@@ -350,4 +349,12 @@ class ProxyServer {
 
 function pause(ms: number): Promise<false> {
   return new Promise((resolve) => setTimeout(() => resolve(false), ms));
+}
+
+/** Returns a listening server's URL, with an IPv6 address in brackets (RFC 3986 §3.2.2). */
+export function toUrl(
+  scheme: "http" | "https",
+  { address, port }: { readonly address: string; readonly port: number },
+): string {
+  return `${scheme}://${address.includes(":") ? `[${address}]` : address}:${port}`;
 }

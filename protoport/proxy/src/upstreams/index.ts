@@ -8,8 +8,14 @@
  */
 export { ConnectBackoff } from "./connect-backoff.ts";
 export { TlsFilesError, type UpstreamTls } from "./open-socket.ts";
-export { isProtocolField, isSettable } from "./protocol-fields.ts";
-export { requireRange, type UpstreamLookup, upstreamOptionNames, type UpstreamOptions } from "./upstream-options.ts";
+export {
+  isProtocolField,
+  isSettable,
+  requireRange,
+  type UpstreamLookup,
+  upstreamOptionNames,
+  type UpstreamOptions,
+} from "./upstream-options.ts";
 export type { PendingCall, RefusalReason } from "./call-queue.ts";
 export { createUpstream, Upstream, type UpstreamLoad } from "./upstream.ts";
 export { defaultRestTimeoutMs, type UpstreamLimits, upstreamLimits } from "./upstream-limits.ts";

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { timerMsMax } from "@protoport/gateway/exchange";
+import { fieldsNotForwarded, isToken, timerMsMax } from "@protoport/gateway/exchange";
 import { type OptionNames, required, withDefaultLimits } from "@protoport/gateway/options";
 import type { UpstreamTls } from "./open-socket.ts";
 import {
@@ -99,4 +99,21 @@ export function requireRange(name: string, value: number, least: number, most: n
   // A JavaScript caller may pass a string, for example from an environment variable.
   if (typeof value === "number" && value >= least && value <= most) return;
   throw new RangeError(`${name} must be between ${least} and ${most}, got ${inspect(value)}`);
+}
+
+// Pseudo-header fields and gRPC fields. `grpc-trace-bin`, OpenCensus's trace context, is metadata.
+const protocolPrefix = /^(?::|grpc-(?!trace-bin$))/;
+
+/**
+ * Returns whether a field describes a connection, a message or gRPC, so that only the protocol sets the field.
+ *
+ * @param name - in lower case
+ */
+export function isProtocolField(name: string): boolean {
+  return fieldsNotForwarded.has(name) || protocolPrefix.test(name);
+}
+
+/** Returns whether a configuration can set a field. @param name - in lower case */
+export function isSettable(name: string): boolean {
+  return isToken(name) && !isProtocolField(name);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toUrl } from "../../src/command/to-url.ts";
+import { toUrl } from "../../src/command/proxy-server.ts";
 
 test.each([
   { address: "127.0.0.1", want: "http://127.0.0.1:8080" },
