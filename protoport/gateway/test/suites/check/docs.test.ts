@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
-import { defaultLimits, defaultReadMaxBytes } from "../src/http/exchange/limits.ts";
-import { isPeerAtLeast } from "../../testing/src/peer-version.ts";
-import { sourceFiles } from "../../testing/src/source-files.ts";
+import { defaultLimits, defaultReadMaxBytes } from "../../../src/http/exchange/limits.ts";
+import { isPeerAtLeast } from "../../../../testing/src/peer-version.ts";
+import { sourceFiles } from "../../../../testing/src/source-files.ts";
 
 // The tables in protoport/docs/reference/gateway-options.md list every option, and no others.
 
-const root = join(import.meta.dirname, "../../..");
+const root = join(import.meta.dirname, "../../../../..");
 const page = readFileSync(join(root, "protoport/docs/reference/gateway-options.md"), "utf8");
 const connect = "node_modules/@connectrpc/connect/dist/esm";
 

@@ -1,19 +1,22 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-import { tokenLimitChars } from "../src/bearer-token.ts";
-import { providerResponseLimitBytes } from "../src/fetch-text.ts";
+import { tokenLimitChars } from "../../../src/bearer-token.ts";
+import { providerResponseLimitBytes } from "../../../src/fetch-text.ts";
 import {
   activeTtlMs,
   failuresMax,
   inactiveTtlMs,
   inFlightMax,
   unhealthyForMs,
-} from "../src/introspection/introspection-verifier.ts";
-import { introspectionTimeoutMs } from "../src/introspection/open-introspection-verifier.ts";
-import { defaultKeyTiming } from "../src/jwt/fetched-keys.ts";
+} from "../../../src/introspection/introspection-verifier.ts";
+import { introspectionTimeoutMs } from "../../../src/introspection/open-introspection-verifier.ts";
+import { defaultKeyTiming } from "../../../src/jwt/fetched-keys.ts";
 
-const page = readFileSync(new URL("../../docs/reference/tokens.md", import.meta.url), "utf8").replaceAll("\n", " ");
+const page = readFileSync(new URL("../../../../docs/reference/tokens.md", import.meta.url), "utf8").replaceAll(
+  "\n",
+  " ",
+);
 const { refreshMs, usableMs, unknownKeyGapMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = defaultKeyTiming;
 
 test.each([

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { defaultText, flagOf, type PlantSetting } from "../../src/server/setting-types.ts";
-import { settingGroups, settings } from "../../src/server/settings.ts";
+import { defaultText, flagOf, type PlantSetting } from "../../../../src/server/setting-types.ts";
+import { settingGroups, settings } from "../../../../src/server/settings.ts";
 
-const docs = readFileSync(new URL("../../docs/reference/configuration.md", import.meta.url), "utf8");
+const docs = readFileSync(new URL("../../../../docs/reference/configuration.md", import.meta.url), "utf8");
 const documented = docs.split("\n").filter((line) => /^### |^\| `[A-Z0-9_]+` \|/.test(line));
 
 function rowOf(setting: PlantSetting): string {

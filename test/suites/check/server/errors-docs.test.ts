@@ -5,9 +5,9 @@ import {
   matches,
   testsIn,
   unionIn,
-} from "../../protoport/test/support/docs/check-errors.ts";
-import { situations } from "../contract/situations.ts";
-import { plantStoreTree } from "../support/source-files.ts";
+} from "../../../../protoport/test/support/docs/check-errors.ts";
+import { situations } from "../../../contract/situations.ts";
+import { plantStoreTree } from "../../../support/source-files.ts";
 
 const page = "docs/reference/errors.md";
 const others = ["protoport/docs/reference/errors.md"];
