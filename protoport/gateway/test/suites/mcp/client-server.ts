@@ -40,7 +40,11 @@ export async function startClientServer(): Promise<ClientServer> {
       if (authorization === credential) return;
       throw new ConnectError("who are you", Code.Unauthenticated, { "www-authenticate": "Bearer" });
     },
-    mcp: createMcp({ tools: ["greenhouse.v1.*", "kitchensink.v1.KitchenSink.Create"] }),
+    mcp: createMcp({
+      tools: ["greenhouse.v1.*", "kitchensink.v1.KitchenSink.Create"],
+      // Stateless clients must repeat the fields in the header, or their calls are refused.
+      paramHeaders: { "greenhouse.v1.WaterBedRequest.note": "Note", "greenhouse.v1.WaterBedRequest.liters": "Liters" },
+    }),
   });
   const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });
   return {
