@@ -72,7 +72,7 @@ test("the compiler reports every file in the recipe for a new RPC", { timeout: b
         "  has(id: bigint, signal: AbortSignal): Promise<boolean>;\n$&",
       ),
     );
-  const others = [pathOf("queued-store.ts"), pathOf("fake-store.ts"), pathOf("describe-plant-store.ts")];
+  const others = [pathOf("delete-queue.ts"), pathOf("fake-store.ts"), pathOf("describe-plant-store.ts")];
   expect(await filesWithErrors()).toEqual([...Object.keys(pieces), ...backends, ...others].toSorted());
 });
 
@@ -131,7 +131,7 @@ test.each(
     { forgotten: "a situation", file: pathOf("situations.ts"),
       code: `      getPlant("returns no plant after a fault", ids.fault, handlerFailed),\n`,
       runs: pathOf("delete-plant.test.ts"), fails: "the outcome handler failed for getPlant has a test case" },
-    { forgotten: "the refusal of a closed store", file: pathOf("queued-store.ts"),
+    { forgotten: "the refusal of a closed store", file: pathOf("delete-queue.ts"),
       code: "if (isClosed || problem !== undefined) throw storeUnavailable(problem);",
       runs: "test/stores/contract/memory-store.test.ts", fails: "makes has calls fail while closing and afterwards" },
     { forgotten: "the error of an unavailable PostgreSQL", file: "src/stores/postgres/postgres-store.ts",
