@@ -8,7 +8,7 @@ import { openRestCalls } from "./rest-calls.ts";
 const options: OpenLoadOptions = JSON.parse(process.argv[2] ?? "");
 
 /** Maximum number of open calls. Further calls are queued in the client. */
-const openMax = options.connections ?? 2_000;
+const maxOpen = options.connections ?? 2_000;
 
 const openCalls = options.protocol === "grpc" ? openGrpcCalls : openRestCalls;
 const calls = await openCalls(options.port, options.connections);
@@ -30,7 +30,7 @@ process.stdout.write(JSON.stringify(result));
 calls.close();
 
 function isFull(): boolean {
-  return open >= openMax;
+  return open >= maxOpen;
 }
 
 /** Returns the time to a Poisson process's next call. */

@@ -10,7 +10,7 @@ import { ownWithHandlers } from "./library-scenarios.ts";
 import type { LoadShape } from "./load/load.ts";
 import type { Probe } from "./probe.ts";
 import { http1Load, installedPeers, type Scenario, server, type Subject } from "./scenarios.ts";
-import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
+import { maxBooks, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
 
 const subjects: readonly Subject[] = [
   server("node:http, plain JSON", "servers/library-node-http"),
@@ -25,7 +25,7 @@ const subjects: readonly Subject[] = [
 const book = makeBook(0);
 const get = { httpMethod: "GET", header: {}, body: undefined };
 const post = { httpMethod: "POST", header: { "content-type": "application/json" } };
-const imported = create(ImportBooksRequestSchema, { books: makeBooks(booksMax) });
+const imported = create(ImportBooksRequestSchema, { books: makeBooks(maxBooks) });
 
 /** Scenarios with typical messages as JSON over REST. The server or the client sends one book or a list of books. */
 export const bookScenarios: readonly Scenario[] = [
@@ -33,7 +33,7 @@ export const bookScenarios: readonly Scenario[] = [
     ...scenario("rest-get-book", "a book", { ...get, path: "/v1/books/0" }, toJson(BookSchema, book)),
     subjects: [...subjects, ownWithHandlers],
   },
-  ...[10, booksMax].map((count) =>
+  ...[10, maxBooks].map((count) =>
     scenario(
       `rest-list-${String(count)}-books`,
       `a list of ${String(count)} books`,
@@ -49,9 +49,9 @@ export const bookScenarios: readonly Scenario[] = [
   ),
   scenario(
     "rest-import-books",
-    `${String(booksMax)} books from the client`,
+    `${String(maxBooks)} books from the client`,
     { ...post, path: "/v1/books:import", body: Buffer.from(toJsonString(ImportBooksRequestSchema, imported)) },
-    { count: booksMax },
+    { count: maxBooks },
   ),
 ];
 

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import type { Percentiles } from "./load/load.ts";
 
 /** Maximum difference between the ratios in two rounds, or on two machines, that is not reported. */
-export const roundsDifferMax = 0.15;
+export const maxRoundsDiffer = 0.15;
 
 /** This project's server. */
 export const ownName = "Protoport";
@@ -33,7 +33,7 @@ export interface ServerFigures {
   readonly cpuUs: number;
   readonly leastCpuUs: number;
   readonly timesFloor: number;
-  /** The lowest and the highest median ratio in a round, if they differ by more than {@link roundsDifferMax}. */
+  /** The lowest and the highest median ratio in a round, if they differ by more than {@link maxRoundsDiffer}. */
   readonly timesFloorRange?: readonly [number, number];
   /** The ratio between the two lowest CPU times. */
   readonly leastTimesFloor: number;

@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { create, toJson, toJsonString } from "@bufbuild/protobuf";
 import type { GatewayOptions } from "../gateway/src/index.ts";
-import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
+import { maxBooks, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
 import { BookSchema, ImportBooksRequestSchema, LibraryService } from "../testing/src/gen/library/v1/library_pb.ts";
 import { checkOut } from "./revision.ts";
 import { library } from "./servers/library-routes.ts";
@@ -70,11 +70,11 @@ class FakeSocket extends Socket {
 /** Number of rounds before the measurement, in which V8 compiles the code. */
 const warmUpRounds = 24;
 
-const books = makeBooks(booksMax);
+const books = makeBooks(maxBooks);
 const plainBooks = books.map((book) => toJson(BookSchema, book));
 const requests: Readonly<Record<string, Buffer>> = {
   "a book": requestOf("GET", "/v1/books/0"),
-  "a list of 100": requestOf("GET", `/v1/books?pageSize=${String(booksMax)}`),
+  "a list of 100": requestOf("GET", `/v1/books?pageSize=${String(maxBooks)}`),
   "a book from the client": requestOf("POST", "/v1/books", toJsonString(BookSchema, makeBook(0))),
   "100 from the client": requestOf(
     "POST",

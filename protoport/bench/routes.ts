@@ -15,7 +15,7 @@ const sameRules = ruleCounts[0];
 const rounds = 5;
 const requestsPerRound = 500_000;
 // Maximum number of different paths. With this many paths, the processor's caches do not hold all results.
-const pathsMax = 4096;
+const maxPaths = 4096;
 
 /** A rule with only a method and a path. */
 interface Pattern {
@@ -67,7 +67,7 @@ interface Request {
 }
 
 function requestsOf(cases: readonly Case[]): readonly Request[] {
-  return Array.from({ length: pathsMax }, (_, at) => {
+  return Array.from({ length: maxPaths }, (_, at) => {
     // The stride is coprime with the rule counts, so that all rules are used in a mixed order.
     const each = cases[(at * 7919) % cases.length];
     if (each === undefined) throw new Error("no rules");
@@ -84,7 +84,7 @@ function matchNs(routes: RestRoutes, requests: readonly Request[]): number {
   const start = process.hrtime.bigint();
   let found = 0;
   for (let at = 0; at < requestsPerRound; at++) {
-    const request = requests[at % pathsMax];
+    const request = requests[at % maxPaths];
     if (request !== undefined && routes.match(request.httpMethod, request.path).kind === "binding") found++;
   }
   if (found !== requestsPerRound) throw new Error(`only ${found} of ${requestsPerRound} requests were matched`);

@@ -1,6 +1,6 @@
-import { type CallFigures, measuredNow, roundsDifferMax, type ServerFigures } from "./figures.ts";
+import { type CallFigures, measuredNow, maxRoundsDiffer, type ServerFigures } from "./figures.ts";
 import { median, summarise } from "./summary.ts";
-import { foreignLoadMax, type Turn, type Turns } from "./turns.ts";
+import { maxForeignLoad, type Turn, type Turns } from "./turns.ts";
 
 const head = [
   "server",
@@ -44,7 +44,7 @@ function rangeOfRounds(turns: readonly Turn[]): Pick<ServerFigures, "timesFloorR
   const rounds = Map.groupBy(turns, ({ round }) => round);
   const ratios = [...rounds.values()].map((all) => median(all.map(({ timesFloor }) => timesFloor)));
   const [lowest, highest] = [Math.min(...ratios), Math.max(...ratios)];
-  return highest > lowest * (1 + roundsDifferMax) ? { timesFloorRange: [lowest, highest] } : {};
+  return highest > lowest * (1 + maxRoundsDiffer) ? { timesFloorRange: [lowest, highest] } : {};
 }
 
 /** Returns a ratio to the floor with its range, if the rounds differ. */
@@ -85,12 +85,12 @@ export function latencies({ p50, p99 }: { readonly p50: number; readonly p99: nu
 /** Describes how much other processes disturbed a comparison, and how far the ratios to the floor spread. */
 function formatDisturbance(all: readonly Turns[]): string {
   const turns = all.flatMap((one) => one.turns);
-  const disturbed = turns.filter(({ foreignLoad }) => foreignLoad > foreignLoadMax).length;
+  const disturbed = turns.filter(({ foreignLoad }) => foreignLoad > maxForeignLoad).length;
   const most = Math.max(0, ...turns.map(({ foreignLoad }) => foreignLoad));
   const spread = Math.max(0, ...all.map((one) => summarise(one.turns, ({ timesFloor }) => timesFloor).spread));
   const verdict = disturbed * 2 > turns.length ? " The machine is too busy for a reliable result." : "";
   return [
-    `Other processes used more than ${percent(foreignLoadMax)} of the core in ${disturbed} of ${turns.length} turns,`,
+    `Other processes used more than ${percent(maxForeignLoad)} of the core in ${disturbed} of ${turns.length} turns,`,
     `${percent(most)} at most; the largest spread of the ratios of a server is ${percent(spread)}.${verdict}`,
   ].join(" ");
 }

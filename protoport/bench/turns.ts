@@ -50,17 +50,17 @@ export interface Length {
 }
 
 /** Maximum share of the server's core that other processes may use in a valid turn. */
-export const foreignLoadMax = 0.1;
+export const maxForeignLoad = 0.1;
 
 const warmUpS = 2;
 const turnS = 1;
 
 /**
- * The requests in a turn below which the turn is repeated for `turnMaxS` seconds. Requests in progress at the end of a
+ * The requests in a turn below which the turn is repeated for `maxTurnS` seconds. Requests in progress at the end of a
  * turn cost CPU time without being counted.
  */
 const requestsMin = 40;
-const turnMaxS = 8;
+const maxTurnS = 8;
 
 /**
  * Compares servers in turns. All servers run at the same time. In a turn, each server is loaded for a second, in
@@ -98,7 +98,7 @@ async function runRound(
     const completed: (readonly RoundlessTurn[])[] = [];
     for (let repeats = turns; completed.length < turns;) {
       const turn = await takeTurn(completed.length % 2 === 0 ? started : started.toReversed(), started);
-      if (repeats === 0 || turn.every(({ foreignLoad }) => foreignLoad <= foreignLoadMax)) completed.push(turn);
+      if (repeats === 0 || turn.every(({ foreignLoad }) => foreignLoad <= maxForeignLoad)) completed.push(turn);
       else repeats -= 1;
     }
     return contenders.map((_, i) => completed.flatMap((turn) => turn[i] ?? []));
@@ -143,7 +143,7 @@ async function measure(one: Started, durationS = turnS): Promise<Omit<RoundlessT
   const busyAfter = busyUs(serverCore);
   if (result.failures > 0)
     throw new Error(`${subject.name}: ${String(result.failures)} of ${String(result.requests)} requests failed`);
-  if (result.requests < requestsMin && durationS < turnMaxS) return await measure(one, turnMaxS);
+  if (result.requests < requestsMin && durationS < maxTurnS) return await measure(one, maxTurnS);
   const ownUs = after.cpuUs - before.cpuUs;
   const busy = busyBefore === undefined || busyAfter === undefined ? ownUs : busyAfter - busyBefore;
   return {

@@ -1,8 +1,8 @@
-import { type CallFigures, roundsDifferMax } from "./figures.ts";
+import { type CallFigures, maxRoundsDiffer } from "./figures.ts";
 
 /**
  * Compares a run with published figures. Returns a line for each server whose ratio to the floor differs by more than
- * {@link roundsDifferMax}. A server that is missing in the run or in the published figures has a line too.
+ * {@link maxRoundsDiffer}. A server that is missing in the run or in the published figures has a line too.
  *
  * A ratio is compared with the nearest bound of a published range. CPU times are not compared, because machines differ.
  */
@@ -15,7 +15,7 @@ export function differencesOf(run: CallFigures, published: CallFigures | undefin
     if (expected === undefined) return [`${name}: measured, but not published`];
     const [lowest, highest] = expected.timesFloorRange ?? [expected.timesFloor, expected.timesFloor];
     const nearest = Math.min(Math.max(measured.timesFloor, lowest), highest);
-    if (Math.abs(measured.timesFloor - nearest) <= nearest * roundsDifferMax) return [];
+    if (Math.abs(measured.timesFloor - nearest) <= nearest * maxRoundsDiffer) return [];
     return [`${name}: ${measured.timesFloor.toFixed(2)} × the floor, published ${expected.timesFloor.toFixed(2)}`];
   });
 }

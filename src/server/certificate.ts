@@ -1,5 +1,5 @@
 import { withProblems, type OperatorLog, parsed, type WatchedFile, watchFile } from "@protoport/auth/inputs";
-import { type KeyPair, pemBytesMax, readKeyPair } from "@protoport/command-line";
+import { type KeyPair, maxPemBytes, readKeyPair } from "@protoport/command-line";
 import type { PlantErrorCode } from "../service/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
 import type { Configuration } from "./settings.ts";
@@ -43,7 +43,7 @@ export async function openCertificate(
   const watched = await watchFile({
     paths: [tlsCertFile, tlsKeyFile],
     what: "certificate",
-    limitBytes: pemBytesMax,
+    limitBytes: maxPemBytes,
     log,
     apply: (cert, key) => {
       try {

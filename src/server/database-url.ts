@@ -7,7 +7,7 @@ import {
   withoutLineEnd,
   withProblems,
 } from "@protoport/auth/inputs";
-import { pemBytesMax, readRegularFileSync } from "@protoport/command-line";
+import { maxPemBytes, readRegularFileSync } from "@protoport/command-line";
 import type { Log } from "@protoport/telemetry/logs";
 import {
   assertSameDatabase,
@@ -100,12 +100,12 @@ export function readDatabaseUrlFile(urlFile: string): ParseResult<PostgresLocati
 }
 
 // Maximum size of a URL file, in bytes. A wrong file, such as a disk image, must not be read into memory.
-const urlFileBytesMax = 4_096;
+const maxUrlFileBytes = 4_096;
 
 /** Returns the URL in a file, without a line break at the end. Errors contain the path, but no file content. */
 function readUrlFile(file: string): string {
   try {
-    return withoutLineEnd(readRegularFileSync(file, urlFileBytesMax).toString("utf8"));
+    return withoutLineEnd(readRegularFileSync(file, maxUrlFileBytes).toString("utf8"));
   } catch (cause) {
     throw new StoreOpenError(`cannot read ${file}: ${explainSystemError(cause)}`, { cause });
   }
@@ -155,7 +155,7 @@ async function watchDatabaseUrl(
   const file = await watchFile({
     paths: [urlFile],
     what: "database URL file",
-    limitBytes: urlFileBytesMax,
+    limitBytes: maxUrlFileBytes,
     log,
     apply: (text) => acceptUrl(withoutLineEnd(text)),
   });
@@ -175,7 +175,7 @@ async function watchCertificates({ url }: PostgresLocation, log: Log): Promise<W
   const file = await watchFile({
     paths: certificates.paths,
     what: "certificates of the database URL",
-    limitBytes: pemBytesMax,
+    limitBytes: maxPemBytes,
     log,
     apply: (...texts) => {
       try {

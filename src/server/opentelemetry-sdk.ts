@@ -133,7 +133,7 @@ function startMetrics(
   const { OTLPMetricExporter }: typeof import("@opentelemetry/exporter-metrics-otlp-proto") = load(
     `@opentelemetry/exporter-metrics-otlp-${name}`,
   );
-  const exportIntervalMillis = Math.min(getNumberFromEnv("OTEL_METRIC_EXPORT_INTERVAL") ?? 60_000, timerMsMax);
+  const exportIntervalMillis = Math.min(getNumberFromEnv("OTEL_METRIC_EXPORT_INTERVAL") ?? 60_000, maxTimerMs);
   const reader = new sdk.PeriodicExportingMetricReader({
     exporter: new OTLPMetricExporter(),
     exportIntervalMillis,
@@ -145,4 +145,4 @@ function startMetrics(
 }
 
 /** The maximum Node.js timer delay, in milliseconds. A longer delay would be none. */
-const timerMsMax = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;

@@ -131,7 +131,7 @@ function measureWaiting(metrics: Metrics, store: PlantStore): void {
   });
   const description = "Limit of deletes that wait for a batch";
   metrics.gauge({ name: "plantstore.deletes.waiting.limit", unit: "{delete}", description }, () =>
-    store.waiting === undefined ? [] : [{ attributes: {}, value: store.waiting.forBatchMax }],
+    store.waiting === undefined ? [] : [{ attributes: {}, value: store.waiting.maxForBatch }],
   );
 }
 

@@ -7,7 +7,7 @@ import { socketPathOf, toConnectHost } from "./setting-types.ts";
 const responseTimeoutMs = 1_000;
 
 /** Characters of a response that are read. A plant store's probes and errors have fewer. */
-const responseLengthMax = 1_024;
+const maxResponseLength = 1_024;
 
 /**
  * Returns a warning if another program serves HTTP on the port of a configuration. Asks over HTTP and HTTPS, because a
@@ -39,7 +39,7 @@ async function identify([response]: IncomingMessage[]): Promise<"own" | "other" 
   let text = "";
   for await (const chunk of response?.setEncoding("utf8") ?? []) {
     text += String(chunk);
-    if (text.length > responseLengthMax) break;
+    if (text.length > maxResponseLength) break;
   }
   // A probe or, with another path prefix, an error record.
   if (/^\{"(?:status":"|error":\d)/.test(text)) return "own";

@@ -79,12 +79,12 @@ export function toConnectHost(host: string): string {
 const unixPrefix = "unix:";
 
 /** Maximum length of a Unix socket path, in bytes. Linux's `sun_path` has one more byte, for a zero (unix(7)). */
-const socketPathBytesMax = 107;
+const maxSocketPathBytes = 107;
 
 /** `HOST`, which is an IP address, a host name, or `unix:` and a socket's path. */
 export const hostType: SettingType<string> = formatted(
   "address",
-  `an IP address, a host name, or unix: followed by a path of at most ${socketPathBytesMax} bytes`,
+  `an IP address, a host name, or unix: followed by a path of at most ${maxSocketPathBytes} bytes`,
   (host) => {
     const isHost = socketPathOf(host) === undefined && /^[A-Za-z0-9.:_%-]+$/.test(host) && !isBrokenAddress(host);
     return isHost || isSocket(host) ? host : undefined;
@@ -94,7 +94,7 @@ export const hostType: SettingType<string> = formatted(
 /** Returns whether a host consists of `unix:` and a path with a valid length. */
 function isSocket(host: string): boolean {
   const path = socketPathOf(host);
-  return path !== undefined && path !== "" && Buffer.byteLength(path) <= socketPathBytesMax;
+  return path !== undefined && path !== "" && Buffer.byteLength(path) <= maxSocketPathBytes;
 }
 
 // Text such as `999.1.1.1` would otherwise be looked up in DNS.

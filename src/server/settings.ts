@@ -1,5 +1,5 @@
 import { integer, oneOf, publicUrl, text } from "@protoport/command-line/settings";
-import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
+import { maxDrainMs, drainTimesDefault } from "@protoport/gateway/health";
 import { type LogLevel, logLevels, type RequestIdResponses } from "@protoport/telemetry/logs";
 import type { PostgresLocation, StoreLocation } from "../stores/index.ts";
 import { valueOrThrow } from "./configuration-error.ts";
@@ -51,16 +51,16 @@ export interface Configuration extends CredentialConfiguration {
 }
 
 /** Maximum number of workers. Machines have fewer cores, and a typing error must not exhaust the machine. */
-const workersMax = 256;
+const maxWorkers = 256;
 
 /** Maximum connection age, in milliseconds: a year. A longer age would have no effect. */
-const connectionAgeMsMax = 31_536_000_000;
+const maxConnectionAgeMs = 31_536_000_000;
 
 /** Maximum rate, in calls per second. A process cannot serve a higher rate. */
-const callsPerSecondMax = 1_000_000;
+const maxCallsPerSecond = 1_000_000;
 
 /** Maximum retention time, in hours: a century, for operators who keep records permanently. */
-const retentionHoursMax = 876_000;
+const maxRetentionHours = 876_000;
 
 /** The values of the settings, before `DATABASE_URL_FILE` replaces a missing `DATABASE_URL`. */
 export interface SettingValues extends Omit<Configuration, "database"> {
@@ -92,17 +92,17 @@ export const settings: PlantSettings<SettingValues> = {
     variable: "PLANTSTORE_WORKERS",
     about: "number of processes that share the port; more than 1 requires postgres://",
     fallback: 1,
-    type: integer(1, workersMax),
+    type: integer(1, maxWorkers),
   },
   maxConnectionAgeMs: {
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_MS",
     about: "milliseconds after which a connection is closed, ±10 %, so that clients spread over servers; default never",
-    type: integer(1, connectionAgeMsMax),
+    type: integer(1, maxConnectionAgeMs),
   },
   maxConnectionAgeGraceMs: {
     variable: "PLANTSTORE_MAX_CONNECTION_AGE_GRACE_MS",
     about: "milliseconds that running calls may take after the maximum age; default unlimited",
-    type: integer(1, connectionAgeMsMax),
+    type: integer(1, maxConnectionAgeMs),
   },
   database: {
     title: "Plants",
@@ -120,7 +120,7 @@ export const settings: PlantSettings<SettingValues> = {
     variable: "PLANTSTORE_DELETIONS_KEPT_HOURS",
     about: "hours that deletion records are kept; those without an idempotency key up to a day longer on PostgreSQL",
     fallback: 2160,
-    type: integer(1, retentionHoursMax),
+    type: integer(1, maxRetentionHours),
   },
   ...credentialSettings,
   publicUrl: {
@@ -169,12 +169,12 @@ export const settings: PlantSettings<SettingValues> = {
     title: "Rates",
     variable: "PLANTSTORE_RATE_PER_PRINCIPAL",
     about: "calls per second of each caller, and the size of a burst; default unlimited",
-    type: integer(1, callsPerSecondMax),
+    type: integer(1, maxCallsPerSecond),
   },
   ratePerAddress: {
     variable: "PLANTSTORE_RATE_PER_ADDRESS",
     about: "calls per second of each IP address or IPv6 /64 network, and the size of a burst; default unlimited",
-    type: integer(1, callsPerSecondMax),
+    type: integer(1, maxCallsPerSecond),
   },
   tlsCertFile: {
     title: "TLS",
@@ -219,13 +219,13 @@ export const settings: PlantSettings<SettingValues> = {
     variable: "PLANTSTORE_DRAIN_DELAY_MS",
     about: "milliseconds to keep serving after readiness has turned off",
     fallback: drainTimesDefault.delayMs,
-    type: integer(0, drainMsMax),
+    type: integer(0, maxDrainMs),
   },
   drainTimeoutMs: {
     variable: "PLANTSTORE_DRAIN_TIMEOUT_MS",
     about: "milliseconds that running calls may take after the delay",
     fallback: drainTimesDefault.timeoutMs,
-    type: integer(0, drainMsMax),
+    type: integer(0, maxDrainMs),
   },
   adminAddress: {
     variable: "PLANTSTORE_ADMIN_ADDRESS",

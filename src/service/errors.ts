@@ -14,9 +14,9 @@ export function idMissing(): ConnectError {
   return errorOf("ERR_PLANT_ID_MISSING", "id is missing", Code.InvalidArgument);
 }
 
-/** Returns `InvalidArgument`, for a key that is not a structured-field string of 1 to `charsMax` characters. */
-export function idempotencyKeyMalformed(charsMax: number): ConnectError {
-  const message = `the Idempotency-Key header must be a string of 1 to ${charsMax} characters in double quotes`;
+/** Returns `InvalidArgument`, for a key that is not a structured-field string of 1 to `maxChars` characters. */
+export function idempotencyKeyMalformed(maxChars: number): ConnectError {
+  const message = `the Idempotency-Key header must be a string of 1 to ${maxChars} characters in double quotes`;
   return errorOf("ERR_IDEMPOTENCY_KEY_INVALID", message, Code.InvalidArgument);
 }
 
@@ -68,7 +68,7 @@ export function storeProblemOf(error: unknown): string | undefined {
     return undefined;
   // The cause may be another store error, which has its own cause.
   const problem = storeProblemOf(error.cause) ?? (error.cause instanceof Error ? error.cause.message : error.cause);
-  return typeof problem === "string" ? problem.slice(0, problemCharsMax) : undefined;
+  return typeof problem === "string" ? problem.slice(0, maxProblemChars) : undefined;
 }
 
 /** Codes of errors whose `cause` is a store problem. Other errors, such as invalid messages, also have a `cause`. */
@@ -79,7 +79,7 @@ const storeErrorCodes: ReadonlySet<unknown> = new Set<PlantErrorCode>([
 ]);
 
 // Maximum length of a message in a log line, in characters. Messages from triggers may have any length.
-const problemCharsMax = 512;
+const maxProblemChars = 512;
 
 function errorOf(
   errorCode: PlantErrorCode,

@@ -5,10 +5,10 @@ import { idempotencyKeyMalformed } from "./errors.ts";
 export const idempotencyKeyField = "Idempotency-Key";
 
 // Maximum characters in a key, as many as in a SHA-512 hash in hex. Each record and its index entry store the key.
-const charsMax = 128;
+const maxChars = 128;
 
 /** The value is an sf-string (RFC 9651 §3.3.3): printable ASCII in double quotes, with escapes. */
-export const idempotencyKeyPattern: string = String.raw`^"((?:[ !#-\[\]-~]|\\["\\]){1,${charsMax}})"$`;
+export const idempotencyKeyPattern: string = String.raw`^"((?:[ !#-\[\]-~]|\\["\\]){1,${maxChars}})"$`;
 
 const quotedKey = new RegExp(idempotencyKeyPattern);
 
@@ -21,7 +21,7 @@ const quotedKey = new RegExp(idempotencyKeyPattern);
  */
 export function readIdempotencyKey(field: string): string {
   const [, escaped] = quotedKey.exec(field.trim()) ?? [];
-  if (escaped === undefined) throw idempotencyKeyMalformed(charsMax);
+  if (escaped === undefined) throw idempotencyKeyMalformed(maxChars);
   return escaped.replaceAll(/\\(.)/g, "$1");
 }
 

@@ -1,5 +1,5 @@
 import type { GatewayOptions, RestOptions } from "@protoport/gateway";
-import { createHealthService, Health, healthRequestBytesMax, type Readiness } from "@protoport/gateway/health";
+import { createHealthService, Health, maxHealthRequestBytes, type Readiness } from "@protoport/gateway/health";
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
 import { type BearerAuthOptions, createBearerAuth, type TokenVerifier } from "@protoport/auth";
@@ -41,7 +41,7 @@ export type PlantGatewayOptions = Required<
 >;
 
 // Maximum size of a message, in bytes. Messages contain only an id or a name.
-const messageBytesMax = 64 * 1024;
+const maxMessageBytes = 64 * 1024;
 
 /** The plant store's REST options. Errors are records, and a deletion gets status 204 without a body. */
 export const restOptions: RestOptions = {
@@ -74,7 +74,7 @@ export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewa
     routes: (router) => {
       router.service(PlantService, createPlantService(store));
       router.service(Health, createHealthService({ readiness, services: [PlantService.typeName] }), {
-        readMaxBytes: healthRequestBytesMax,
+        readMaxBytes: maxHealthRequestBytes,
       });
       const reflection = createReflectionService([PlantService, Health, ServerReflection, ServerReflectionV1Alpha]);
       router.service(ServerReflection, reflection).service(ServerReflectionV1Alpha, reflection);
@@ -85,7 +85,7 @@ export function createPlantGatewayOptions(parts: PlantGatewayParts): PlantGatewa
     // Errors do not name gateway options, because no plant store setting changes the options.
     nameOptions: false,
     rest: restOptions,
-    readMaxBytes: messageBytesMax,
+    readMaxBytes: maxMessageBytes,
     // Unknown fields are never used, and a 2-byte unknown field would occupy 165 bytes until the call ends.
     binaryOptions: { readUnknownFields: false },
   };

@@ -25,7 +25,7 @@ export interface WaitingDeletions {
   /** Number of deletions that wait for a batch. */
   readonly forBatch: number;
   /** The limit for {@link forBatch}. Further deletions are refused. */
-  readonly forBatchMax: number;
+  readonly maxForBatch: number;
   /** Number of deletions that wait for a locked plant, or for a call with the same idempotency key. */
   readonly forLock: number;
 }

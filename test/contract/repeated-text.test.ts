@@ -8,7 +8,7 @@ import { authorized, startPlantServer, type TestPlantServer } from "../support/s
 // An error message may contain part of the request, but at a limited length.
 
 const long = "Q".repeat(7_000);
-const repeatedMax = 100;
+const maxRepeated = 100;
 
 const rpcPath = "/plantstore.v1.PlantService/DeletePlant";
 const rest: HttpRequest = { httpMethod: "DELETE", path: "/plants/7", header: [authorized] };
@@ -57,7 +57,7 @@ describe.concurrent("a response", () => {
       const { httpStatus, header, trailer, body } = await exchange(server.address, request);
       expect(httpStatus).toBeGreaterThan(0);
       const all = [...header, ...trailer].flat().join("\n") + body.toString("latin1");
-      expect(all.split("Q").length - 1).toBeLessThan(repeatedMax);
+      expect(all.split("Q").length - 1).toBeLessThan(maxRepeated);
     }
   });
 });

@@ -68,7 +68,7 @@ function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
 }
 
 /** Maximum time in seconds for which unrelated tests run for a mutant. Most tests enter some blocks. */
-const unrelatedTestsSecondsMax = 60;
+const maxUnrelatedTestsSeconds = 60;
 
 /**
  * Returns the tests that enter a mutant's block, in two groups: related tests and all other tests. Each group starts
@@ -82,7 +82,7 @@ function testsFor({ file, block }: Mutant): { tests: TestRequest["tests"]; secon
     .filter(({ passed }) => passed.length > 0)
     .map((run) => ({ ...run, seconds: run.passed.reduce((sum, { seconds }) => sum + seconds, run.seconds) }))
     .toSorted((a, b) => a.seconds - b.seconds);
-  let remainingSeconds = unrelatedTestsSecondsMax;
+  let remainingSeconds = maxUnrelatedTestsSeconds;
   const others = runs.filter((run) => !related.has(run.file) && (remainingSeconds -= run.seconds) >= 0);
   return [runs.filter((run) => related.has(run.file)), others]
     .filter((group) => group.length > 0)

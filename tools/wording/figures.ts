@@ -10,7 +10,7 @@ export interface Figure {
 }
 
 /** Maximum number of words in a test title. Readers read a longer title twice. */
-const titleWordsMax = 12;
+const maxTitleWords = 12;
 
 const referent = /^(?:such|these|those|it|the same)\b/i;
 const colonOrSemicolon = /[:;](?=\s)/;
@@ -39,8 +39,8 @@ export function wordingFigures(): Figure[] {
       value: percentage(comments, (text) => colonOrSemicolon.test(text)),
     },
     {
-      name: `% of test titles above ${titleWordsMax} words`,
-      value: percentage(titles, (title) => wordsOf(title).length > titleWordsMax),
+      name: `% of test titles above ${maxTitleWords} words`,
+      value: percentage(titles, (title) => wordsOf(title).length > maxTitleWords),
     },
     {
       name: "% of test titles that end in a placeholder",

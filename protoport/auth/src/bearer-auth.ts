@@ -133,12 +133,12 @@ function replacesScopes({ header }: CredentialRequest): boolean {
 }
 
 /** Maximum characters of a challenge's scopes. A client may not accept a larger header. */
-const scopesLengthMax = 2_000;
+const maxScopesLength = 2_000;
 
 /** Returns a token's scopes and the needed ones, or only the needed ones if the challenge would be too long. */
 function withScopes(scopes: ReadonlySet<string>, needed: readonly string[]): readonly string[] {
   const all = [...new Set([...[...scopes].filter(isScope), ...needed])];
-  return all.join(" ").length <= scopesLengthMax ? all : needed;
+  return all.join(" ").length <= maxScopesLength ? all : needed;
 }
 
 /**
@@ -152,7 +152,7 @@ function readCredential(authorization: string | null, connection: object | undef
   const read = readBearerToken(authorization);
   if (read.kind !== "token") return read;
   const digest = digestOf(read.token);
-  if (connection === undefined || authorization === null || read.token.length > cachedCharsMax) {
+  if (connection === undefined || authorization === null || read.token.length > maxCachedChars) {
     return { text: read.token, digest };
   }
   // The header is copied, because a V8 substring would keep the request's whole head alive.
@@ -189,7 +189,7 @@ class CachedCredential extends Extended {
 }
 
 /** Maximum characters in a cached token, to bound memory of idle connections. Tokens with many claims reach 4 KiB. */
-const cachedCharsMax = 4 * 1024;
+const maxCachedChars = 4 * 1024;
 
 /** Returns a lookup from a URL or path to error factories. Challenges name the path's metadata document. */
 function createErrors(options: BearerAuthOptions): (url?: string) => CredentialErrors {

@@ -46,7 +46,7 @@ const keyTimingNames: OptionNames<Partial<KeyTiming>> = {
   coolDownMs: true,
   fetchMs: true,
   backOffMs: true,
-  backOffMaxMs: true,
+  maxBackOffMs: true,
 };
 
 const introspectionSourceNames: OptionNames<IntrospectionSource> = {

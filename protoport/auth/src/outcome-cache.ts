@@ -10,18 +10,18 @@ export interface ExpiringOutcome {
 }
 
 /** Maximum valid tokens per cache generation. 10,000 take about 5 MB, and suffice for a busy day's callers. */
-const validTokensMax = 10_000;
+const maxValidTokens = 10_000;
 
 /** Maximum number of rejected tokens per cache generation. 1,000 suffice for clients that repeat a token. */
-const rejectedTokensMax = 1_000;
+const maxRejectedTokens = 1_000;
 
 /**
  * Caches the outcome for each token by the token's digest. The tokens themselves are not stored. Rejected tokens are
  * stored separately, so that they cannot evict valid ones. Concurrent calls for the same token share one verification.
  */
 export class OutcomeCache<K extends ExpiringOutcome> {
-  readonly #valid = new CacheGenerations<K>(validTokensMax);
-  readonly #rejected = new CacheGenerations<K>(rejectedTokensMax);
+  readonly #valid = new CacheGenerations<K>(maxValidTokens);
+  readonly #rejected = new CacheGenerations<K>(maxRejectedTokens);
   readonly #pending = new Map<string, Promise<TokenOutcome>>();
 
   /** Returns the cached outcome for a token, or `undefined` if no outcome may be used at `nowMs`. */

@@ -24,7 +24,7 @@ export interface RateLimit {
 }
 
 /** Maximum keys in memory (10 MiB). Evicting the least recently used key has no effect if its bucket is full again. */
-const rateLimitKeysMax = 100_000;
+const maxRateLimitKeys = 100_000;
 
 /** Number of keys that are searched together for eviction. */
 const searchedKeys = 1_000;
@@ -54,7 +54,7 @@ export function createRateLimit(options: RateLimitOptions): RateLimit {
       if (waitMs > roundingMs) throw rateExceededError(name, callsPerSecond, waitMs);
       fullAtMs.delete(key);
       fullAtMs.set(key, full + intervalMs);
-      if (fullAtMs.size > rateLimitKeysMax) evictOldest();
+      if (fullAtMs.size > maxRateLimitKeys) evictOldest();
     },
   };
 }

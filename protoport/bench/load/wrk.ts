@@ -5,7 +5,7 @@ import { numberIn, runTool, secondsIn, withFolder } from "./tool.ts";
 
 // Maximum share of responses with status 400 and above, which wrk counts. Every thousandth response has such a status
 // by design, and more than twice as many fail the load.
-const missesPerRequestMax = 1 / 500;
+const maxMissesPerRequest = 1 / 500;
 
 /** Returns a wrk load with one thread. @param run - runs wrk, by default on the load's core */
 export function wrkLoad(shape: LoadShape, run: typeof runTool = runTool): Load {
@@ -59,7 +59,7 @@ function luaString(octets: string): string {
 
 function toResult(output: string): LoadResult {
   const { broken, refused, ...result } = readWrk(output);
-  return { ...result, failures: broken + (refused > result.requests * missesPerRequestMax ? refused : 0) };
+  return { ...result, failures: broken + (refused > result.requests * maxMissesPerRequest ? refused : 0) };
 }
 
 /** wrk's result, with the numbers of refused requests and broken connections. */

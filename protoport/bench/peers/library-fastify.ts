@@ -6,7 +6,7 @@ import {
   ImportBooksResponseSchema,
   ListBooksResponseSchema,
 } from "../../testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks, takeBooks } from "../../testing/src/gateway/books.ts";
+import { maxBooks, makeBooks, takeBooks } from "../../testing/src/gateway/books.ts";
 import { listen, serve } from "../servers/serve.ts";
 
 // The library on fastify 5. By default, each body and response has a schema, as fastify's users write it, and books are
@@ -48,7 +48,7 @@ await app.ready();
 await serve(() => listen(app.server));
 
 function serveObjects(): void {
-  const books = makeBooks(booksMax).map((each) => toJson(BookSchema, each));
+  const books = makeBooks(maxBooks).map((each) => toJson(BookSchema, each));
   app.get<{ Querystring: { pageSize: number } }>(
     "/v1/books",
     { schema: { querystring: { type: "object", properties: { pageSize: int32 } }, response: { 200: list } } },
@@ -78,7 +78,7 @@ function serveObjects(): void {
 // Registers handlers that get messages. In a message, an int64 is a bigint, an enum is a number, and a time is a
 // Timestamp.
 function serveMessages(): void {
-  const books = makeBooks(booksMax);
+  const books = makeBooks(maxBooks);
   app.get<{ Querystring: { pageSize: string } }>("/v1/books", (request, reply) => {
     const taken = takeBooks(books, Number(request.query.pageSize));
     reply.send(toJson(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: taken })));

@@ -1,9 +1,9 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type LibraryServiceServer, ListBooksResponse } from "./gen/library/v1/library.ts";
 import { ListBooksResponseSchema } from "../../testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "../../testing/src/gateway/books.ts";
+import { maxBooks, makeBooks } from "../../testing/src/gateway/books.ts";
 
-const all = toBinary(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: makeBooks(booksMax) }));
+const all = toBinary(ListBooksResponseSchema, create(ListBooksResponseSchema, { books: makeBooks(maxBooks) }));
 const { books } = ListBooksResponse.decode(all);
 
 /** grpc-js handlers with the stubs and ts-proto messages. */

@@ -6,7 +6,7 @@ import {
   ImportBooksResponseSchema,
   ListBooksResponseSchema,
 } from "../../testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks, takeBooks } from "../../testing/src/gateway/books.ts";
+import { maxBooks, makeBooks, takeBooks } from "../../testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
 // The library on node:http, with protobuf-es's JSON. For the floor, JSON.parse and JSON.stringify convert plain objects
@@ -20,7 +20,7 @@ interface Library {
   importBooks(text: string): string;
 }
 
-const books = makeBooks(booksMax);
+const books = makeBooks(maxBooks);
 const plainBooks: readonly JsonValue[] = books.map((book) => toJson(BookSchema, book));
 
 const plain: Library = {

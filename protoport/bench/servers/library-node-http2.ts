@@ -8,7 +8,7 @@ import {
   ListBooksRequestSchema,
   ListBooksResponseSchema,
 } from "../../testing/src/gen/library/v1/library_pb.ts";
-import { booksMax, makeBooks } from "../../testing/src/gateway/books.ts";
+import { maxBooks, makeBooks } from "../../testing/src/gateway/books.ts";
 import { listen, serve } from "./serve.ts";
 
 // gRPC on node:http2's core `stream` event, with protobuf-es for the messages.
@@ -16,7 +16,7 @@ const header = { ":status": 200, "content-type": "application/grpc+proto" };
 const trailer = { "grpc-status": "0" };
 const prefixBytes = 5;
 
-const books = makeBooks(booksMax);
+const books = makeBooks(maxBooks);
 
 const calls: Readonly<Record<string, (message: Uint8Array) => Uint8Array>> = {
   GetBook: (message) => {

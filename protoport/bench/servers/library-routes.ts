@@ -1,8 +1,8 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { booksMax, makeBooks, takeBooks } from "../../testing/src/gateway/books.ts";
+import { maxBooks, makeBooks, takeBooks } from "../../testing/src/gateway/books.ts";
 import { LibraryService } from "../../testing/src/gen/library/v1/library_pb.ts";
 
-const books = makeBooks(booksMax);
+const books = makeBooks(maxBooks);
 const [book] = books;
 
 /** The library's handlers. Books are created in advance, so that a call has no cost except the cost of its messages. */

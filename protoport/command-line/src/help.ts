@@ -1,7 +1,7 @@
 import type { CommandOf, Flag, Program } from "./command.ts";
 
 /** Maximum number of characters in a help line, so that the line fits a wide terminal. */
-const helpLineLengthMax = 120;
+const maxHelpLineLength = 120;
 
 /** Returns the lines of a program's `--help`, with one line per command and the exit codes. */
 export function overview<Terminal>({ name, about, commands, exitCodes }: Program<Terminal>): string[] {
@@ -57,7 +57,7 @@ export type HelpRow = readonly [left: string, right: string];
 export function formatColumns(rows: readonly HelpRow[]): string[] {
   const width = Math.max(...rows.map(([left]) => left.length)) + 4;
   return rows.flatMap(([left, right]) => {
-    const [first = "", ...others] = wrap(right, helpLineLengthMax - width);
+    const [first = "", ...others] = wrap(right, maxHelpLineLength - width);
     return [`  ${left}`.padEnd(width) + first, ...others.map((line) => " ".repeat(width) + line)];
   });
 }

@@ -19,7 +19,7 @@ export {
   type CertificateValidity,
   type KeyPair,
   parseCertificates,
-  pemBytesMax,
+  maxPemBytes,
   readKeyPair,
   readRegularFile,
   readRegularFileSync,

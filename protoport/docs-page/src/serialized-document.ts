@@ -9,7 +9,7 @@ export interface SerializedDocument {
 }
 
 /** Maximum document size in bytes. 256 MiB is ten times as much as all Google APIs need. */
-const documentMaxBytes = 256 * 1024 * 1024;
+const maxDocumentBytes = 256 * 1024 * 1024;
 
 /** Number of characters that are encoded in one step. A step takes about a millisecond. */
 const charactersPerStep = 256 * 1024;
@@ -17,7 +17,7 @@ const charactersPerStep = 256 * 1024;
 /**
  * Serializes a document, which is an object or JSON text, in short steps that do not block the event loop.
  *
- * @throws Error if the document is larger than {@link documentMaxBytes}
+ * @throws Error if the document is larger than {@link maxDocumentBytes}
  */
 export async function serializeDocument(document: string | object): Promise<SerializedDocument> {
   if (typeof document === "object") {
@@ -43,7 +43,7 @@ function* encodePieces(pieces: Iterable<string>): Generator<void, Uint8Array<Arr
     const piece = Buffer.from(text);
     text = "";
     bytes += piece.byteLength;
-    if (bytes > documentMaxBytes) throw new Error(`the OpenAPI document is larger than ${documentMaxBytes} bytes`);
+    if (bytes > maxDocumentBytes) throw new Error(`the OpenAPI document is larger than ${maxDocumentBytes} bytes`);
     encoded.push(piece);
   };
   for (const piece of pieces) {

@@ -4,7 +4,7 @@
 //   curl http://127.0.0.1:9464/metrics
 import { createGateway } from "@protoport/gateway";
 import { createOpenApi } from "@protoport/gateway/openapi";
-import { createHealthService, createProbes, Health, healthRequestBytesMax, Readiness } from "@protoport/gateway/health";
+import { createHealthService, createProbes, Health, maxHealthRequestBytes, Readiness } from "@protoport/gateway/health";
 import { createReflectionService, ServerReflection, ServerReflectionV1Alpha } from "@protoport/gateway/reflection";
 import { createDocsPage } from "@protoport/docs-page";
 import {
@@ -30,7 +30,7 @@ const gateway = createGateway({
   routes: (router) => {
     routes(router);
     router.service(Health, createHealthService({ readiness, services: [GreenhouseService.typeName] }), {
-      readMaxBytes: healthRequestBytesMax,
+      readMaxBytes: maxHealthRequestBytes,
     });
     const reflection = createReflectionService([GreenhouseService, Health]);
     router.service(ServerReflection, reflection);

@@ -76,7 +76,7 @@ type MountedResponse = Parameters<NodeHandler>[1];
 const closeTimeoutMsDefault = 10_000;
 
 /** Milliseconds in which aborted calls can send their status. A handler that ignores its signal never sends one. */
-const statusMsMax = 1_000;
+const maxStatusMs = 1_000;
 
 /** Ends the calls of a mounted gateway when its application closes. */
 export class CallCloser {
@@ -136,7 +136,7 @@ export class CallCloser {
       const timer = setTimeout(() => {
         for (const response of this.#open) ("stream" in response ? response.stream : response).destroy();
         for (const session of sessions) this.#sockets.get(session)?.destroy();
-      }, statusMsMax).unref();
+      }, maxStatusMs).unref();
       if (sessions.length === 0) this.#onIdle = () => clearTimeout(timer);
       this.#closing.abort(new ConnectError("the server is shutting down", Code.Unavailable));
       if (this.#open.size === 0) this.#onIdle?.();

@@ -22,6 +22,6 @@ export {
   runInTurns,
   runLater,
   startDeadline,
-  timerMsMax,
+  maxTimerMs,
   toUtf8,
 } from "./http/index.ts";

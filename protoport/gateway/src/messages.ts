@@ -24,7 +24,7 @@ export {
 export {
   formatGrpcTimeout,
   JsonValueReader,
-  messageBytesMax,
+  maxMessageBytes,
   type MessageSplitter,
   oneMessage,
   readMessages,

@@ -29,8 +29,8 @@ import {
   universalClientResponseFromFetch,
 } from "@connectrpc/connect/protocol";
 import { createTransport } from "@connectrpc/connect/protocol-connect";
-import { concatBytes, defaultReadMaxBytes, timerMsMax } from "@protoport/gateway/exchange";
-import { ignoredJsonOptions, jsonOptionNames, memoize, messageBytesMax } from "@protoport/gateway/messages";
+import { concatBytes, defaultReadMaxBytes, maxTimerMs } from "@protoport/gateway/exchange";
+import { ignoredJsonOptions, jsonOptionNames, memoize, maxMessageBytes } from "@protoport/gateway/messages";
 import { type OptionNames, refuseIgnoredOptions, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { selectorOf, withDetailTypes } from "@protoport/gateway/rest";
 import { pageLocation, RestCalls } from "./rest-calls.ts";
@@ -231,7 +231,7 @@ class RestTransport implements Transport {
 
   // A timeout of 0 or less means none, as in Connect's transports. A timer above the maximum would fire immediately.
   #deadlineOf(timeoutMs: number = this.#defaultTimeoutMs ?? 0): number | undefined {
-    return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, timerMsMax);
+    return timeoutMs <= 0 ? undefined : Math.min(timeoutMs, maxTimerMs);
   }
 
   #interception(signal: AbortSignal | undefined, timeoutMs: number | undefined): RestInterception {
@@ -304,6 +304,6 @@ function createConnectFallback(calls: ConnectCalls): Transport {
     sendCompression: null,
     compressMinBytes: 0,
     readMaxBytes,
-    writeMaxBytes: messageBytesMax,
+    writeMaxBytes: maxMessageBytes,
   });
 }

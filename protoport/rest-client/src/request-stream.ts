@@ -7,7 +7,7 @@ import type { RestClientRule } from "./rest-rule.ts";
 
 // Maximum number of bytes in a request stream from a web page, which is collected before sending. Firefox and Safari
 // cannot stream a request, and Chrome cannot over HTTP/1.1.
-const collectedBytesMax = 16 * 1024 * 1024;
+const maxCollectedBytes = 16 * 1024 * 1024;
 
 /** The first message of a request stream, and an iterator for the other messages. */
 interface OpenedInput {
@@ -93,9 +93,9 @@ async function collect(
   for (let piece = await next(); piece !== undefined; piece = await next()) {
     pieces.push(piece);
     byteLength += piece.byteLength;
-    if (byteLength <= collectedBytesMax) continue;
+    if (byteLength <= maxCollectedBytes) continue;
     throw new ConnectError(
-      `a browser cannot send a stream larger than ${collectedBytesMax} bytes`,
+      `a browser cannot send a stream larger than ${maxCollectedBytes} bytes`,
       Code.ResourceExhausted,
     );
   }

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { CollectedBytes, noBytes } from "@protoport/gateway/exchange";
 
 /** Maximum number of bytes in an error record. A larger record is ignored, and the HTTP status determines the error. */
-const errorRecordBytesMax = 64 * 1024;
+const maxErrorRecordBytes = 64 * 1024;
 
 /**
  * Yields the pieces of a response body. Connect aborts the call's signal when the call ends, which releases a body that
@@ -29,12 +29,12 @@ export async function* readResponsePieces(body: ReadableStream<Uint8Array> | nul
  * Reads a response body. @throws ConnectError `ResourceExhausted` if the body exceeds the limit, `Unavailable` if the
  * body is incomplete
  */
-export async function readResponseBody(response: Response, bytesMax: number): Promise<Uint8Array> {
+export async function readResponseBody(response: Response, maxBytes: number): Promise<Uint8Array> {
   const announced = Number(response.headers.get("content-length") ?? 0);
-  const bytes = new CollectedBytes(0, bytesMax);
+  const bytes = new CollectedBytes(0, maxBytes);
   for await (const piece of readResponsePieces(response.body)) {
-    if (Math.max(announced, bytes.byteLength + piece.byteLength) > bytesMax) {
-      throw new ConnectError(`the response is larger than ${bytesMax} bytes`, Code.ResourceExhausted);
+    if (Math.max(announced, bytes.byteLength + piece.byteLength) > maxBytes) {
+      throw new ConnectError(`the response is larger than ${maxBytes} bytes`, Code.ResourceExhausted);
     }
     bytes.add(piece);
   }
@@ -44,7 +44,7 @@ export async function readResponseBody(response: Response, bytesMax: number): Pr
 /** Reads an error record. Returns `undefined` if the body is not JSON, too large or incomplete. */
 export async function readRecordJson(response: Response): Promise<JsonValue | undefined> {
   try {
-    const bytes = await readResponseBody(response, errorRecordBytesMax);
+    const bytes = await readResponseBody(response, maxErrorRecordBytes);
     return isJsonType(response.headers) ? JSON.parse(new TextDecoder().decode(bytes)) : undefined;
   } catch {
     return undefined;

@@ -18,7 +18,7 @@ interface StreamReading {
   readonly reader: ResponseReader;
   readonly errors: ErrorStyle;
   /** Maximum number of bytes in a message. */
-  readonly messageBytesMax: number;
+  readonly maxMessageBytes: number;
 }
 
 /**
@@ -51,7 +51,7 @@ async function* readResponseBytes(
 }
 
 async function* readEvents(response: Response, reading: StreamReading): AsyncGenerator<Message, void> {
-  const splitter = new EventSplitter(reading.messageBytesMax);
+  const splitter = new EventSplitter(reading.maxMessageBytes);
   for await (const { name, data } of readMessages(readResponsePieces(response.body), splitter)) {
     if (name === "end") return;
     if (name === "error") throw errorOfLine(data, response, reading.errors);
@@ -63,13 +63,13 @@ async function* readEvents(response: Response, reading: StreamReading): AsyncGen
 async function* readValues(
   response: Response,
   type: string,
-  { rule, reader, errors, messageBytesMax }: StreamReading,
+  { rule, reader, errors, maxMessageBytes }: StreamReading,
 ): AsyncGenerator<Message, void> {
   // JSON lines are read as consecutive values. An array in a line is a value and is not split.
   const areLines = /^application\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)\b/i.test(type);
   let wrappers: readonly string[] | undefined;
   const start: FirstByte = { byte: undefined };
-  for await (const value of splitValues(response, start, areLines, messageBytesMax)) {
+  for await (const value of splitValues(response, start, areLines, maxMessageBytes)) {
     wrappers ??= wrappersOf(rule, areLines || start.byte === openBracketByte);
     const wrapped = unwrap(lineDecoder.decode(value), wrappers);
     if (wrapped === undefined) yield reader.readJson(value);
@@ -90,10 +90,10 @@ async function* splitValues(
   response: Response,
   start: FirstByte,
   areLines: boolean,
-  bytesMax: number,
+  maxBytes: number,
 ): AsyncGenerator<Uint8Array, void> {
   const values = { read: (value: Uint8Array) => value, end: () => undefined };
-  const splitter = new JsonValueReader<Uint8Array>(bytesMax, values, !areLines);
+  const splitter = new JsonValueReader<Uint8Array>(maxBytes, values, !areLines);
   try {
     yield* readMessages(recordFirstByte(readResponsePieces(response.body), start), splitter);
   } catch (error) {
@@ -169,7 +169,7 @@ const lineEnd = /\r\n|\n|\r(?!$)/g;
 /** Splits a body into server-sent events (HTML, "Interpreting an event stream"). An incomplete event is dropped. */
 export class EventSplitter implements MessageSplitter<ServerEvent> {
   readonly #decoder = new TextDecoder();
-  readonly #dataMax: number;
+  readonly #maxData: number;
   #text = "";
   #at = 0;
   /** Index in the text at which the search for a line end continues. */
@@ -178,9 +178,9 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
   #data: string[] = [];
   #units = 0;
 
-  /** @param dataMax - maximum UTF-16 units in an event's data, above which reading fails with `ResourceExhausted` */
-  constructor(dataMax: number) {
-    this.#dataMax = dataMax;
+  /** @param maxData - maximum UTF-16 units in an event's data, above which reading fails with `ResourceExhausted` */
+  constructor(maxData: number) {
+    this.#maxData = maxData;
   }
 
   add(piece: Uint8Array): void {
@@ -208,8 +208,8 @@ export class EventSplitter implements MessageSplitter<ServerEvent> {
     // A carriage return at the end is searched again, because the next piece may start with the line feed.
     // equivalent mutant: after the check below throws, the search index is not read.
     this.#searchAt = found === null ? Math.max(this.#text.length - 1, this.#at) : lineEnd.lastIndex;
-    if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#dataMax)
-      throw messageTooLargeError(this.#dataMax);
+    if (this.#units + (found?.index ?? this.#text.length) - this.#at > this.#maxData)
+      throw messageTooLargeError(this.#maxData);
     if (found === null) return undefined;
     const line = this.#text.slice(this.#at, found.index);
     this.#at = lineEnd.lastIndex;

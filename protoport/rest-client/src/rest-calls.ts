@@ -83,7 +83,7 @@ export class RestCalls {
       return { header: response.headers, messages: oneMessage(await this.#readBody(reader, response)) };
     }
     const { errors, readMaxBytes } = this.settings;
-    const messages = readResponseStream(response, { rule, reader, errors, messageBytesMax: readMaxBytes });
+    const messages = readResponseStream(response, { rule, reader, errors, maxMessageBytes: readMaxBytes });
     return {
       header: response.headers,
       messages: failure === undefined ? messages : withFailureReason(messages, failure),

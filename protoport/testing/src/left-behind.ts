@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, expect } from "vitest";
 import { Backlog, BacklogBudget } from "../../gateway/src/engine/backlog.ts";
 import { ReceiveFlow } from "../../gateway/src/engine/http2/flow-control.ts";
-import { reserveWindow, zstdWindowBytesMax } from "../../gateway/src/protocols/compression/decode-pieces.ts";
+import { reserveWindow, maxZstdWindowBytes } from "../../gateway/src/protocols/compression/decode-pieces.ts";
 import { waitLimitMs } from "./deadline.ts";
 import { projectFolder } from "./process/child-program.ts";
 
@@ -34,13 +34,13 @@ const sweepMin = 64;
 const sourceFile = /^(?:protoport\/(?!testing\/)[^/]+\/)?src\//;
 
 /** Number of stack frames for each resource in the failure message. Half the default number takes half the time. */
-const framesMax = 5;
+const maxFrames = 5;
 
 /** Number of stack frames for a connection, whose first frames are node's. */
-const connectionFramesMax = 10;
+const maxConnectionFrames = 10;
 
 /** Maximum number of resources in the failure message. */
-const shownMax = 5;
+const maxShown = 5;
 
 const openResources = (globalThis.openResources ??= trackResources());
 
@@ -50,7 +50,7 @@ afterAll(async () => {
   while (findLeaks().length > 0 && performance.now() < end) await new Promise(setImmediate);
   const leaks = findLeaks();
   openResources.clear();
-  expect(leaks.slice(0, shownMax), leaks[0]?.replaceAll("\n", ", of ")).toEqual([]);
+  expect(leaks.slice(0, maxShown), leaks[0]?.replaceAll("\n", ", of ")).toEqual([]);
 });
 
 /** Describes the resources that are still open, with their stacks. */
@@ -62,7 +62,7 @@ function findLeaks(): string[] {
 
 function areWindowsReleased(): boolean {
   try {
-    reserveWindow(zstdWindowBytesMax)();
+    reserveWindow(maxZstdWindowBytes)();
     return true;
   } catch {
     return false;
@@ -94,7 +94,7 @@ function trackResources(): Set<OpenResource> {
     if (typeof message !== "object" || message === null || !("socket" in message)) return;
     const { socket } = message;
     if (!(socket instanceof Socket)) return;
-    track({ what: "a connection", callers: callersOf(connected, connectionFramesMax), isClosed: () => socket.closed });
+    track({ what: "a connection", callers: callersOf(connected, maxConnectionFrames), isClosed: () => socket.closed });
   });
   // In production, a store only logs that it has ended a deletion twice. In tests, the warning fails the test file.
   process.on("warning", ({ name, message, stack = "" }) => {
@@ -192,7 +192,7 @@ function watch(holder: object, name: string, onCall: (call: Call) => void): void
   const method: (...args: unknown[]) => unknown = Reflect.get(holder, name);
   const apply = (target: typeof method, self: unknown, args: unknown[]): unknown => {
     const result = Reflect.apply(target, self, args);
-    onCall({ self, args, result, callers: () => callersOf(apply, framesMax) });
+    onCall({ self, args, result, callers: () => callersOf(apply, maxFrames) });
     return result;
   };
   Reflect.set(holder, name, new Proxy(method, { apply }));

@@ -76,8 +76,8 @@ class SlowFilesFirst extends BaseSequencer {
 }
 
 // Failure messages are limited to one screen, because compared values may have megabytes.
-const linesMax = 30;
-const columnsMax = 200;
+const maxLines = 30;
+const maxColumns = 200;
 
 /** Truncates failure messages for the reporters after this reporter. A test hook would delay each passing test, too. */
 class ClipFailures implements Reporter {
@@ -93,11 +93,11 @@ class ClipFailures implements Reporter {
 
 /** Returns the first lines of a text, which may have ANSI colors. */
 function clip(text: string): string {
-  const lines = text.split("\n", linesMax + 1);
+  const lines = text.split("\n", maxLines + 1);
   const shown = lines
-    .slice(0, linesMax)
-    .map((line) => (line.length > columnsMax ? `${line.slice(0, columnsMax)}\x1b[39m…` : line));
-  if (lines.length > linesMax) shown.push("… and more lines");
+    .slice(0, maxLines)
+    .map((line) => (line.length > maxColumns ? `${line.slice(0, maxColumns)}\x1b[39m…` : line));
+  if (lines.length > maxLines) shown.push("… and more lines");
   return shown.join("\n");
 }
 

@@ -13,8 +13,8 @@ import {
 import { renderBytes, renderFields } from "./render.ts";
 
 /** Maximum frame size that every server accepts (RFC 9113 §4.2). */
-const frameBytesMax = 16_384;
-const streamIdMax = 2 ** 31 - 1;
+const maxFrameBytes = 16_384;
+const maxStreamId = 2 ** 31 - 1;
 
 /** Records HTTP/2 responses as all stream frames, with header blocks decoded and as bytes. */
 export class Http2Recorder implements Disposable {
@@ -61,7 +61,7 @@ export class Http2Recorder implements Disposable {
     this.#decoder = new HpackDecoder(Infinity);
     this.#streamId = -1;
     const windowBytes = Buffer.alloc(4);
-    windowBytes.writeUInt32BE(streamIdMax - 65_535);
+    windowBytes.writeUInt32BE(maxStreamId - 65_535);
     // SETTINGS_INITIAL_WINDOW_SIZE and the connection window are large enough for any response.
     const setting = Buffer.of(0, 4, 0x7f, 0xff, 0xff, 0xff);
     connection.send(frame(frameType.settings, 0, 0, setting), frame(frameType.windowUpdate, 0, 0, windowBytes));
@@ -106,9 +106,9 @@ export class Http2Recorder implements Disposable {
 
 function bodyFrames(streamId: number, body: Uint8Array): Frame[] {
   const frames: Frame[] = [];
-  for (let at = 0; at === 0 || at < body.byteLength; at += frameBytesMax) {
-    const isLast = at + frameBytesMax >= body.byteLength;
-    frames.push(dataFrame(streamId, body.subarray(at, at + frameBytesMax), isLast ? frameFlag.endStream : 0));
+  for (let at = 0; at === 0 || at < body.byteLength; at += maxFrameBytes) {
+    const isLast = at + maxFrameBytes >= body.byteLength;
+    frames.push(dataFrame(streamId, body.subarray(at, at + maxFrameBytes), isLast ? frameFlag.endStream : 0));
   }
   return frames;
 }

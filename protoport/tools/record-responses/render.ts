@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
 /** Maximum number of body bytes that are shown. The rest is replaced by a hash. */
-const shownBytesMax = 2048;
+const maxShownBytes = 2048;
 
 /** Returns bytes as text. Bytes that are not printable ASCII are escaped. */
 export function renderBytes(bytes: Uint8Array): string {
-  const shown = escape(Buffer.from(bytes.subarray(0, shownBytesMax)).toString("latin1"));
-  if (bytes.byteLength <= shownBytesMax) return shown;
+  const shown = escape(Buffer.from(bytes.subarray(0, maxShownBytes)).toString("latin1"));
+  if (bytes.byteLength <= maxShownBytes) return shown;
   const hash = createHash("sha256").update(bytes).digest("hex");
   return `${shown}… (${bytes.byteLength} bytes, SHA-256 ${hash})`;
 }

@@ -99,7 +99,7 @@ export class DeleteQueue {
   }
 
   get waiting(): WaitingDeletions {
-    return { forBatch: this.#waiting.length, forBatchMax: this.#waitingMax, forLock: this.#lockedCount };
+    return { forBatch: this.#waiting.length, maxForBatch: this.#waitingMax, forLock: this.#lockedCount };
   }
 
   /** Deletes a plant, and resolves to whether it existed. @throws ConnectError as {@link PlantStore.delete} */
@@ -268,14 +268,14 @@ export function queuedStore(backend: Backend, options: QueueOptions = {}): Plant
       return problem?.isTemporary === false && problem.needsOperator !== true;
     },
     get waiting() {
-      let [forBatch, forBatchMax, forLock] = [0, 0, 0];
+      let [forBatch, maxForBatch, forLock] = [0, 0, 0];
       for (const [lane, { waiting }] of queues) {
         forBatch += waiting.forBatch;
         forLock += waiting.forLock;
         // Reads the lanes only after a first batch, because a backend with a problem may not know its lanes.
-        if (backend.lanes?.isUsed(lane) !== false) forBatchMax += waiting.forBatchMax;
+        if (backend.lanes?.isUsed(lane) !== false) maxForBatch += waiting.maxForBatch;
       }
-      return { forBatch, forBatchMax: forBatchMax || (options.waitingMax ?? waitingMaxDefault), forLock };
+      return { forBatch, maxForBatch: maxForBatch || (options.waitingMax ?? waitingMaxDefault), forLock };
     },
     get connections() {
       return backend.connections;

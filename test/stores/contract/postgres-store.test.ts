@@ -137,7 +137,7 @@ test("a store that is opened while its server is unreachable reports no waiting 
   const store = await openPostgresStore({ url: "postgres://127.0.0.1:1/plants" });
   onTestFinished(() => store.close());
   expect(store.problem).toBe("127.0.0.1:1/plants: connect ECONNREFUSED 127.0.0.1:1");
-  expect(store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+  expect(store.waiting).toEqual({ forBatch: 0, maxForBatch: 16_384, forLock: 0 });
 });
 
 test.each([

@@ -90,7 +90,7 @@ describe("a locked plant", () => {
   test("is tried again until its first batch's deadline", async () => {
     const { queue, attempts } = openLocked((_, count) => count > 2);
     const deleting = queue.delete(7n, deleteCall());
-    await expect.poll(() => queue.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 1 });
+    await expect.poll(() => queue.waiting).toEqual({ forBatch: 0, maxForBatch: 16_384, forLock: 1 });
     await expect(deleting).resolves.toBe(true);
     expect(queue.waiting.forLock).toBe(0);
     expect(attempts.map(({ ids }) => ids)).toEqual([[7n], [7n], [7n]]);

@@ -13,7 +13,7 @@ test("locked deletions of different lanes are in different batches", async () =>
   };
   const store = queuedStore(fakeBackend(commit, { lanes }));
   const deletions = [1n, 2n].map((id) => store.delete(id, deleteCall()));
-  await expect.poll(() => store.waiting).toEqual({ forBatch: 0, forBatchMax: 2 * 16_384, forLock: 2 });
+  await expect.poll(() => store.waiting).toEqual({ forBatch: 0, maxForBatch: 2 * 16_384, forLock: 2 });
   await expect(Promise.all(deletions)).resolves.toEqual([true, true]);
   expect(batches).toEqual([[1n], [2n], [1n], [2n]]);
   await store.close();
@@ -26,7 +26,7 @@ test("a store reports its waiting deletions while its backend does not know the 
       throw new Error("not known yet");
     },
   };
-  expect(queuedStore(backend).waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+  expect(queuedStore(backend).waiting).toEqual({ forBatch: 0, maxForBatch: 16_384, forLock: 0 });
 });
 
 test("a store closes its backend only after its locked deletions have ended", async () => {

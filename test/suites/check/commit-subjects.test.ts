@@ -9,14 +9,14 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 /** The last commit whose subject is not checked. */
 const checkedAfter = "38c227704ddb73b958dbd50f5a66a619b3a608d3";
 
-const charactersMax = 72;
-const wordsMax = 8;
+const maxCharacters = 72;
+const maxWords = 8;
 
 function problemOf(subject: string): string | undefined {
   const [, what] = /^[^:\s][^:]*: (\p{Lu}.*[^.])$/u.exec(subject) ?? [];
   if (what === undefined) return "must have the form `area: Verb what`";
-  if (subject.length > charactersMax) return `has more than ${charactersMax} characters`;
-  return what.split(" ").length > wordsMax ? `has more than ${wordsMax} words after the area` : undefined;
+  if (subject.length > maxCharacters) return `has more than ${maxCharacters} characters`;
+  return what.split(" ").length > maxWords ? `has more than ${maxWords} words after the area` : undefined;
 }
 
 /** Returns the subjects of new commits; none in an archive, or in a clone without the history. */
@@ -43,7 +43,7 @@ test.each([
   { subject: "Fix it", problem: /^must have the form/ },
   { subject: "queue: refuse late deletions", problem: /^must have the form/ },
   { subject: "queue: Refuse late deletions.", problem: /^must have the form/ },
-  { subject: `queue: Refuse ${"x".repeat(charactersMax)}`, problem: /more than 72 characters/ },
+  { subject: `queue: Refuse ${"x".repeat(maxCharacters)}`, problem: /more than 72 characters/ },
   { subject: "a: Do b c d e f g h i", problem: /more than 8 words/ },
 ])("the subject $subject is refused", ({ subject, problem }) => {
   expect(problemOf(subject)).toMatch(problem);

@@ -5,7 +5,7 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 
 // The linter limits files to 400 lines. Its configuration lists the exceptions, which must still be necessary.
 
-const linesMax = 400;
+const maxLines = 400;
 
 interface Override {
   readonly files: readonly string[];
@@ -19,11 +19,11 @@ const exceptions = config.overrides
   .filter(({ rules }) => rules["max-lines"] !== undefined)
   .flatMap(({ files }) => files);
 
-test(`the linter limits files to ${linesMax} lines`, () => {
-  expect(config.rules["max-lines"]).toEqual(["error", linesMax]);
+test(`the linter limits files to ${maxLines} lines`, () => {
+  expect(config.rules["max-lines"]).toEqual(["error", maxLines]);
 });
 
 test.each(exceptions)("the exception %s exists, and is longer than the limit", (file) => {
   expect(existsSync(join(projectFolder, file))).toBe(true);
-  expect(readFileSync(join(projectFolder, file), "utf8").split("\n").length - 1).toBeGreaterThan(linesMax);
+  expect(readFileSync(join(projectFolder, file), "utf8").split("\n").length - 1).toBeGreaterThan(maxLines);
 });

@@ -31,7 +31,7 @@ const callers = 256;
 const supply = 100_000;
 const lookIntervalMs = 500;
 /** Maximum number of records that are dropped in a transaction. The store itself drops fewer on Citus. */
-const sliceMax = 20_000;
+const maxSlice = 20_000;
 const refusedPauseMs = 100;
 
 using folder = createTempFolder();
@@ -137,7 +137,7 @@ async function dropOld(): Promise<void> {
     const before = seen.dropped;
     try {
       for (let isMore = true; isMore && !over.signal.aborted;) {
-        const dropped = await tables.dropOldRecords(session, keptMs, { max: sliceMax });
+        const dropped = await tables.dropOldRecords(session, keptMs, { max: maxSlice });
         seen.dropped += dropped.count;
         ({ isMore } = dropped);
       }

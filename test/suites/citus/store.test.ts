@@ -141,13 +141,13 @@ describe("on Citus", () => {
     await session.close();
     const plants = oneOfEach(tables);
     const store = await openPostgresStore({ url });
-    const waitingMax: unknown[] = [];
+    const maxWaiting: unknown[] = [];
     for (const id of plants) {
       await expect(store.delete(id, deleteCall())).resolves.toBe(true);
-      waitingMax.push(store.waiting);
+      maxWaiting.push(store.waiting);
     }
     await store.close();
-    expect(waitingMax).toEqual([16_384, 32_768].map((forBatchMax) => ({ forBatch: 0, forBatchMax, forLock: 0 })));
+    expect(maxWaiting).toEqual([16_384, 32_768].map((maxForBatch) => ({ forBatch: 0, maxForBatch, forLock: 0 })));
   });
 
   test("an open store batches by worker once its tables are distributed", async () => {
@@ -167,7 +167,7 @@ describe("on Citus", () => {
     await session.close();
     const roomOnceAsked = async (): Promise<number | undefined> => {
       for (const id of oneOfEach(tables)) await store.delete(id, deleteCall()).catch(() => undefined);
-      return store.waiting?.forBatchMax;
+      return store.waiting?.maxForBatch;
     };
     // Two workers have twice the limit.
     await expect.poll(roomOnceAsked).toBe(32_768);

@@ -48,7 +48,7 @@ const deletionLimitMs = 60_000;
 const pollIntervalMs = 200;
 
 /** Maximum number of earlier calls whose plants may be deleted a second time. */
-const recentMax = 1_000;
+const maxRecent = 1_000;
 
 /** Callers that delete plants on all replicas until they are stopped, and record a history. */
 export class Callers {
@@ -129,7 +129,7 @@ export class Callers {
    */
   #choosePlant(): number {
     const earlier =
-      this.calls.length === 0 ? undefined : this.calls.at(-1 - this.#dice.roll(Math.min(recentMax, this.calls.length)));
+      this.calls.length === 0 ? undefined : this.calls.at(-1 - this.#dice.roll(Math.min(maxRecent, this.calls.length)));
     const isFresh = earlier === undefined || this.#dice.roll(10) < 7;
     return (isFresh ? this.#fresh.shift() : undefined) ?? earlier?.plant ?? 0;
   }

@@ -26,7 +26,7 @@ const { values, positionals } = parseArgs({
 });
 
 /** Maximum number of broken guarantees to print. */
-const shownMax = 20;
+const maxShown = 20;
 
 const [folder = ""] = positionals;
 const { logs } = values;
@@ -84,7 +84,7 @@ async function report(): Promise<void> {
   const { calls } = callers;
   const verdict = checkHistory({ created, perhapsCreated, calls }, await readTables((sql) => cluster.query(sql)));
   const broken = Object.values(verdict).flat();
-  for (const sentence of broken.slice(0, shownMax)) process.stderr.write(`${sentence}\n`);
+  for (const sentence of broken.slice(0, maxShown)) process.stderr.write(`${sentence}\n`);
   const counts = (["deleted", "not found", "refused", "unknown"] as const).map(
     (outcome) => `${calls.filter((call) => call.outcome === outcome).length} ${outcome}`,
   );

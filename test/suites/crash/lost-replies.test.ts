@@ -25,10 +25,10 @@ const connections = 16;
 const concurrentCalls = 256;
 
 /** Maximum number of bytes on a connection between two cuts, enough for the responses to the calls in flight. */
-const bytesMax = 4_096;
+const maxBytes = 4_096;
 
 /** The limit for connections with one call at a time. */
-const unkeyedBytesMax = 512;
+const maxUnkeyedBytes = 512;
 
 /** Plants per round, after which the tables are checked. Each has some ten calls. */
 const plantsOfRound = BigInt(Math.min(20_000, Math.max(2_000, Math.ceil(lostReplies / 10))));
@@ -86,7 +86,7 @@ describe.each(["sqlite", "postgres"] as const)("a store on %s over breaking conn
             const left = ids.filter((_id, i) => i % connections === at).values();
             const callOneAfterAnother = async (): Promise<void> => {
               for (const id of left) {
-                if (!proxy.isArmed) proxy.cutAfter(dice.roll(bytesMax));
+                if (!proxy.isArmed) proxy.cutAfter(dice.roll(maxBytes));
                 const outcome = await deleteWithRetries(client, id);
                 outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
               }
@@ -125,7 +125,7 @@ test(
         const address = proxy.target;
         const client = createPlantClient({ address, token: tokens.good, credentials: credentials.createInsecure() });
         for (const id of ids) {
-          if (!proxy.isArmed) proxy.cutAfter(dice.roll(unkeyedBytesMax));
+          if (!proxy.isArmed) proxy.cutAfter(dice.roll(maxUnkeyedBytes));
           const outcome = await client
             .delete(id, { idempotencyKey: null })
             .catch((error) => (error instanceof PlantClientError ? error.code : String(error)));

@@ -9,13 +9,13 @@ import { type ChildServer, startChildServer } from "../../support/process/child-
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** The default limit of connections in the server. */
-const connectionsMax = 10_000;
+const maxConnections = 10_000;
 
 // File descriptors for everything except connections: files, pipes, threads.
 const otherDescriptors = 500;
 
 /** How many connections are open, unless this machine's limit for file descriptors is lower. */
-const connectionCount = Math.min(connectionsMax, descriptorLimit() - otherDescriptors);
+const connectionCount = Math.min(maxConnections, descriptorLimit() - otherDescriptors);
 
 function descriptorLimit(): number {
   const limit = execFileSync("sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).trim();

@@ -18,7 +18,7 @@ import { openSqliteDatabase } from "./sqlite-database.ts";
 const stores = { sqlite: openSqliteDatabase, postgres: openPostgresDatabase, citus: openCitusDatabase };
 
 /** Maximum number of problems to print for each store. */
-const shownMax = 20;
+const maxShown = 20;
 
 const { values } = parseArgs({
   options: {
@@ -43,7 +43,7 @@ let failed = 0;
       releases,
     };
     const { summary, problems } = await soakStore(open, options);
-    for (const problem of problems.slice(0, shownMax)) process.stderr.write(`${name}: ${problem}\n`);
+    for (const problem of problems.slice(0, maxShown)) process.stderr.write(`${name}: ${problem}\n`);
     for (const line of summary) process.stdout.write(`${name}: ${line}\n`);
     if (problems.length > 0) failed++;
   }

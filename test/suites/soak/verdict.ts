@@ -12,15 +12,15 @@ export interface Judgement {
 }
 
 /** Memory limit in MiB, twice the memory of a server with 64 concurrent calls (protoport/docs/how-to/proxy.md). */
-const residentMiBMax = 400;
+const maxResidentMiB = 400;
 
 /**
  * Limit of open files after all callers have closed their connections. An idle server has 30 open files.
  */
-const openFilesMax = 100;
+const maxOpenFiles = 100;
 
 /** Limit in MiB for a server's growth in the second half, which begins just after the server's start. */
-const growthMiBMax = 150;
+const maxGrowthMiB = 150;
 
 /** Lines that a log must not have: stack traces, also in JSON, and failures of Node itself. */
 const forbidden = /^\s+at \S.*:\d+:\d+\)?$|\\n\s+at |uncaught|unhandled|ERR_HANDLER_FAILED|FATAL ERROR/im;
@@ -42,9 +42,9 @@ export function judgeUsage(name: string, before: Usage | undefined, after: Usage
   if (before === undefined || after === undefined) return { problems: [`${name} was not measured`], summary: [] };
   const memory = `${name} grew from ${before.residentMiB} to ${after.residentMiB} MiB of memory`;
   const files = `${name} has ${after.openFiles} open files`;
-  const isLarge = after.residentMiB > residentMiBMax || after.residentMiB - before.residentMiB > growthMiBMax;
+  const isLarge = after.residentMiB > maxResidentMiB || after.residentMiB - before.residentMiB > maxGrowthMiB;
   return {
-    problems: [...(isLarge ? [memory] : []), ...(after.openFiles > openFilesMax ? [files] : [])],
+    problems: [...(isLarge ? [memory] : []), ...(after.openFiles > maxOpenFiles ? [files] : [])],
     summary: [`${memory} in the second half; ${files}`],
   };
 }

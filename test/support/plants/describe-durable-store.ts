@@ -135,7 +135,7 @@ function testRestarted(open: OpenWithDatabase): void {
 function testQueue(open: OpenWithDatabase): void {
   test("the queue's limit is 16,384 deletions", async () => {
     await using opened = await open([]);
-    expect(opened.store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+    expect(opened.store.waiting).toEqual({ forBatch: 0, maxForBatch: 16_384, forLock: 0 });
   });
 
   test("a cancelled call deletes nothing", async () => {

@@ -13,7 +13,7 @@ export interface OpenedDatabase {
 }
 
 const int64Min = -(2n ** 63n);
-const int64Max = 2n ** 63n - 1n;
+const maxInt64 = 2n ** 63n - 1n;
 
 /** Describes what holds for every {@link PlantDatabase}. `openEmpty` opens an empty store. */
 export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>): void {
@@ -44,9 +44,9 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
   describe("a plant database", () => {
     test("imports ids exactly and exports them in ascending order", async () => {
       await using opened = await open();
-      const ids = [5n, int64Max, -1n, 2n ** 53n + 1n, int64Min, 0n];
+      const ids = [5n, maxInt64, -1n, 2n ** 53n + 1n, int64Min, 0n];
       await expect(importInto(opened.database, [ids])).resolves.toEqual([{ added: 6, present: 0, deleted: 0 }]);
-      expect(await exported(opened.database)).toEqual([int64Min, -1n, 0n, 5n, 2n ** 53n + 1n, int64Max]);
+      expect(await exported(opened.database)).toEqual([int64Min, -1n, 0n, 5n, 2n ** 53n + 1n, maxInt64]);
     });
 
     test("imports each plant once, and counts duplicates as existing plants", async () => {
@@ -262,10 +262,10 @@ export function describePlantDatabase(openEmpty: () => Promise<OpenedDatabase>):
       });
     });
 
-    test.each([int64Min, 2n, int64Max])("for plant %s lists only its deletions", async (plantId) => {
+    test.each([int64Min, 2n, maxInt64])("for plant %s lists only its deletions", async (plantId) => {
       await using opened = await open();
-      await importInto(opened.database, [[int64Min, 1n, 2n, int64Max]]);
-      for (const id of [int64Min, 1n, 2n, int64Max]) await opened.store.delete(id, deleteCall());
+      await importInto(opened.database, [[int64Min, 1n, 2n, maxInt64]]);
+      for (const id of [int64Min, 1n, 2n, maxInt64]) await opened.store.delete(id, deleteCall());
       const listed = (await collect(opened.database.listDeletions({ plantId }))).flat();
       expect(listed.map((deletion) => deletion.plantId)).toEqual([plantId]);
       const late = { plantId, since: new Date("2999-01-01") };

@@ -8,7 +8,7 @@ import type { Calls, OpenStore } from "./opened-store.ts";
 import { refusalOf } from "./refusal.ts";
 
 const int64Min = -(2n ** 63n);
-const int64Max = 2n ** 63n - 1n;
+const maxInt64 = 2n ** 63n - 1n;
 
 /** The scope of an idempotency key. With "a plant", test cases with one key for several plants are omitted. */
 type KeyHoldsFor = "the store" | "a plant";
@@ -54,10 +54,10 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
     if (keyHoldsFor === "the store") test(name, run);
   };
   test("deletes only the given plant", async () => {
-    const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, int64Max];
+    const ids = [int64Min, -2n, -1n, 0n, 1n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, maxInt64];
     await using opened = await open(ids);
     const remaining = new Set(ids);
-    for (const id of [0n, 2n ** 53n, -1n, int64Max, 1n, 2n ** 53n + 1n, int64Min, 2n ** 53n - 1n]) {
+    for (const id of [0n, 2n ** 53n, -1n, maxInt64, 1n, 2n ** 53n + 1n, int64Min, 2n ** 53n - 1n]) {
       await expect(opened.store.delete(id, deleteCall())).resolves.toBe(true);
       remaining.delete(id);
       expect(await opened.plants()).toEqual([...remaining]);
@@ -74,11 +74,11 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   });
 
   test("returns false for ids beyond 64 bits, which are not truncated", async () => {
-    await using opened = await open([1n, int64Min, int64Max]);
+    await using opened = await open([1n, int64Min, maxInt64]);
     const ids = [2n ** 64n + 1n, 2n ** 63n, -(2n ** 63n) - 1n];
     const outcomes = Promise.all([...ids, 1n].map((id) => opened.store.delete(id, deleteCall())));
     await expect(outcomes).resolves.toEqual([false, false, false, true]);
-    expect(await opened.plants()).toEqual([int64Min, int64Max]);
+    expect(await opened.plants()).toEqual([int64Min, maxInt64]);
   });
 
   test("returns true for exactly one among many concurrent deletions", async () => {
@@ -100,7 +100,7 @@ function testDelete(open: OpenStore, keyHoldsFor: KeyHoldsFor): void {
   test("distinguishes ids with any length in one batch", async () => {
     const powers = [10n ** 14n, 10n ** 15n, 10n ** 16n, 2n ** 53n, 2n ** 62n];
     const ids = powers.flatMap((power) => [power - 1n, power, power + 1n]).flatMap((id) => [id, -id]);
-    const requested = [0n, ...ids, int64Min, int64Max, int64Min + 1n, int64Max - 1n];
+    const requested = [0n, ...ids, int64Min, maxInt64, int64Min + 1n, maxInt64 - 1n];
     const existing = requested.filter((_, i) => i % 3 !== 0).toSorted((a, b) => (a < b ? -1 : 1));
     await using opened = await open([1n, ...existing]);
     // While the first is committed, the others become one batch.
@@ -274,7 +274,7 @@ function testNeedsRestart(open: OpenStore): void {
 function testWaiting(open: OpenStore): void {
   test("counts queued deletions until they are settled", async () => {
     await using opened = await open([1n, 2n, 3n]);
-    const idle = { forBatch: 0, forBatchMax: expect.any(Number), forLock: 0 };
+    const idle = { forBatch: 0, maxForBatch: expect.any(Number), forLock: 0 };
     const hasQueue = opened.store.waiting !== undefined;
     if (hasQueue) expect(opened.store.waiting).toEqual(idle);
     const deleting = Array.from({ length: 100 }, (_, i) => opened.store.delete(BigInt(i), deleteCall()));

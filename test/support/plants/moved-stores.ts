@@ -147,7 +147,7 @@ export async function batchSizesOf(location: PlantLocation): Promise<readonly nu
 export const int64Min: bigint = -(2n ** 63n);
 
 /** The highest id. */
-export const int64Max: bigint = 2n ** 63n - 1n;
+export const maxInt64: bigint = 2n ** 63n - 1n;
 
 /** The call that deleted plant 2 in {@link createUsedStore}. */
 export const key = { idempotencyKey: "key-of-2", subject: "ann" };
@@ -155,7 +155,7 @@ export const key = { idempotencyKey: "key-of-2", subject: "ann" };
 /** Creates a store with plants. Some were deleted, one with a key, and one was restored. */
 export async function createUsedStore({ create }: Kind): Promise<PlantLocation> {
   const location = await create();
-  await importInto(location, [int64Min, 1n, 2n, 3n, 4n, int64Max]);
+  await importInto(location, [int64Min, 1n, 2n, 3n, 4n, maxInt64]);
   const text = "☘ {\"NULL\\',}\n";
   await deleteFrom(location, [2n, key], [3n], [4n, { subject: text, requestId: text }]);
   await importInto(location, [3n], true);

@@ -57,7 +57,7 @@ export class ReloadRecord {
     this.#loggedAtMs = nowMs;
     const errorCode: AuthErrorCode = "ERR_FILE_REFUSED";
     log.warn(
-      { errorCode, path, problems: problems.slice(0, problemsLoggedMax) },
+      { errorCode, path, problems: problems.slice(0, maxProblemsLogged) },
       `${what} not reloaded, keeping the previous one`,
     );
   }
@@ -84,4 +84,4 @@ export class ReloadRecord {
 }
 
 /** Maximum number of problems per log line. */
-const problemsLoggedMax = 20;
+const maxProblemsLogged = 20;

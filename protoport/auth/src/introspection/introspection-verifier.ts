@@ -2,7 +2,7 @@ import { fetchText, withoutQuery } from "../fetch-text.ts";
 import { type AuthErrorCode, type OperatorLog, parsed, type ParseResult, withProblems } from "../inputs/index.ts";
 import { type JsonObject, parseJsonObject } from "../json-object.ts";
 import { type ExpiringOutcome, OutcomeCache } from "../outcome-cache.ts";
-import { clockSkewS, isSubject, readScopes, subjectMaxChars } from "../token-claims.ts";
+import { clockSkewS, isSubject, readScopes, maxSubjectChars } from "../token-claims.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 
 /** An introspection endpoint (RFC 7662) and the credentials for it. */
@@ -23,10 +23,10 @@ interface IntrospectionFailure {
 }
 
 /** Maximum concurrent requests to the endpoint. A provider that hangs delays at most this many tokens. */
-export const inFlightMax = 64;
+export const maxInFlight = 64;
 
 /** Different tokens in a row that must fail before the endpoint counts as down. A client may repeat one bad token. */
-export const failuresMax = 5;
+export const maxFailures = 5;
 
 /** Milliseconds until requests are sent again after the endpoint went down or failed for a token. */
 const pauseMs = 1_000;
@@ -56,8 +56,8 @@ export function createIntrospectionVerifier(endpoint: IntrospectionEndpoint, log
 
   async function introspectWithinLimit(token: PresentedToken): Promise<TokenOutcome> {
     if (health.isPaused) return unavailableOutcome(`the introspection endpoint failed recently: ${health.lastFailure}`);
-    if (inFlight >= inFlightMax)
-      return unavailableOutcome(`${inFlightMax} introspection requests are already in flight`);
+    if (inFlight >= maxInFlight)
+      return unavailableOutcome(`${maxInFlight} introspection requests are already in flight`);
     inFlight += 1;
     try {
       return await introspect(token);
@@ -127,7 +127,7 @@ class EndpointHealth {
     if (problem !== this.lastFailure) this.#log.warn(fields, "cannot introspect tokens");
     this.lastFailure = problem;
     this.#failedTokens.add(digest);
-    if (this.#failedTokens.size < failuresMax) return;
+    if (this.#failedTokens.size < maxFailures) return;
     this.#downAtMs = performance.now();
     this.#failedTokens.clear();
   }
@@ -209,7 +209,7 @@ export function evaluateIntrospection(
   const claim = sub === undefined && subjectClaim !== undefined ? subjectClaim : "sub";
   const subject = response[claim];
   if (!isSubject(subject))
-    return { outcome: invalidOutcome(`"${claim}" must be a string of 1 to ${subjectMaxChars} characters`), untilMs: 0 };
+    return { outcome: invalidOutcome(`"${claim}" must be a string of 1 to ${maxSubjectChars} characters`), untilMs: 0 };
   const outcome: TokenOutcome = {
     kind: "principal",
     subject,

@@ -40,9 +40,9 @@ export interface KeyTiming {
   readonly coolDownMs: number;
   /** Timeout for one fetch, including discovery. */
   readonly fetchMs: number;
-  /** The back-off after a failed fetch, which doubles after each further failure, up to `backOffMaxMs`. */
+  /** The back-off after a failed fetch, which doubles after each further failure, up to `maxBackOffMs`. */
   readonly backOffMs: number;
-  readonly backOffMaxMs: number;
+  readonly maxBackOffMs: number;
 }
 
 /**
@@ -61,7 +61,7 @@ export const defaultKeyTiming: KeyTiming = {
   coolDownMs: 20_000,
   fetchMs: 5_000,
   backOffMs: 1_000,
-  backOffMaxMs: 60_000,
+  maxBackOffMs: 60_000,
 };
 
 /**
@@ -214,8 +214,8 @@ class FetchedKeys implements IssuerKeys {
   }
 
   #schedule(): void {
-    const { refreshMs, backOffMs, backOffMaxMs } = this.#timing;
-    const delayMs = this.#failures === 0 ? refreshMs : Math.min(backOffMaxMs, backOffMs * 2 ** (this.#failures - 1));
+    const { refreshMs, backOffMs, maxBackOffMs } = this.#timing;
+    const delayMs = this.#failures === 0 ? refreshMs : Math.min(maxBackOffMs, backOffMs * 2 ** (this.#failures - 1));
     // Jitter spreads fetches by replicas that started or failed at the same time.
     const jitteredMs = delayMs * (0.75 + Math.random() / 4);
     this.#nextAtMs = performance.now() + jitteredMs;

@@ -5,13 +5,13 @@ import { withProblems, parsed, type ParseResult } from "../inputs/index.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
 
 /** Maximum number of keys that are used from a key set. Providers publish two to ten keys. */
-const keysMax = 100;
+const maxKeys = 100;
 
 /** Minimum length of an RSA key, in bits (RFC 7518 §3.3 and §3.5). */
 const rsaModulusMinBits = 2048;
 
 /** Maximum length of an RSA key, in bits. Checking a signature with a longer key takes milliseconds. */
-const rsaModulusMaxBits = 8192;
+const maxRsaModulusBits = 8192;
 
 /** The key members passed to jose, which rejects keys with `oth`, for example, or with a string for `ext`. */
 const publicMembers = ["kty", "crv", "x", "y", "n", "e", "kid", "alg", "use"] as const;
@@ -33,7 +33,7 @@ export async function readKeySet(
   const { keys } = document.value;
   if (!Array.isArray(keys)) return withProblems('the key set has no "keys" array');
   if (keys.length === 0) return parsed({ keys: [] });
-  const read = await Promise.all(keys.slice(0, keysMax).map((key: unknown) => readKey(key, algorithms)));
+  const read = await Promise.all(keys.slice(0, maxKeys).map((key: unknown) => readKey(key, algorithms)));
   const usable = read.filter((key) => key !== undefined);
   if (usable.length > 0) return parsed({ keys: usable });
   return withProblems(`none of the ${keys.length} keys in the key set can verify ${algorithms.join(", ")}`);
@@ -67,5 +67,5 @@ function publicMembersOf(key: JsonObject): JWK {
 
 function isAllowedLength({ algorithm }: CryptoKey): boolean {
   if (!("modulusLength" in algorithm) || typeof algorithm.modulusLength !== "number") return true;
-  return algorithm.modulusLength >= rsaModulusMinBits && algorithm.modulusLength <= rsaModulusMaxBits;
+  return algorithm.modulusLength >= rsaModulusMinBits && algorithm.modulusLength <= maxRsaModulusBits;
 }

@@ -2,7 +2,7 @@ import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type JWTVerif
 
 import type { ExpiringOutcome } from "../outcome-cache.ts";
 import { hasNameWithBackslash } from "../json-object.ts";
-import { clockSkewS, isSubject, readScopes, subjectMaxChars } from "../token-claims.ts";
+import { clockSkewS, isSubject, readScopes, maxSubjectChars } from "../token-claims.ts";
 import type { TokenOutcome } from "../token-verifier.ts";
 import { type IssuerKeys, KeysUnavailableError } from "./issuer-keys.ts";
 import type { JwtAlgorithm } from "./jwt-algorithm.ts";
@@ -56,7 +56,7 @@ function checkClaims({ payload, protectedHeader }: JWTVerifyResult, trusted: Tru
     return rejectedOutcome('"typ" is not the type of an access token');
   const problem = trusted.audienceClaim === undefined ? undefined : audienceProblem(payload, trusted);
   if (problem !== undefined) return rejectedOutcome(problem);
-  if (!isSubject(sub)) return rejectedOutcome(`"sub" must be a string of 1 to ${subjectMaxChars} characters`);
+  if (!isSubject(sub)) return rejectedOutcome(`"sub" must be a string of 1 to ${maxSubjectChars} characters`);
   // 1e999 is a valid number in JSON, and is parsed as Infinity.
   if (exp === undefined || !Number.isFinite(exp)) return rejectedOutcome('"exp" must be a NumericDate');
   if (iat !== undefined && !(typeof iat === "number" && iat <= Date.now() / 1000 + clockSkewS)) {

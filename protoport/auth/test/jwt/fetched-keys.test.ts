@@ -62,7 +62,7 @@ describe("keys that a provider publishes", () => {
 
   test("are refreshed in the background, without a token to verify", async () => {
     using provider = await startProvider();
-    const timing = { refreshMs: 1, backOffMs: hourMs, backOffMaxMs: hourMs };
+    const timing = { refreshMs: 1, backOffMs: hourMs, maxBackOffMs: hourMs };
     using verifier = await openVerifierAt(provider, timing);
     await within(provider.nextRequest(), "the refresh");
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });

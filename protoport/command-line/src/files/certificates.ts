@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 
 /** Maximum size of a PEM file, in bytes. A system's bundle of CA certificates is smaller than 1 MiB. */
-export const pemBytesMax: number = 1024 * 1024;
+export const maxPemBytes: number = 1024 * 1024;
 
 /** The period in which a certificate is valid (RFC 5280 §4.1.2.5). */
 export type CertificateValidity = Pick<X509Certificate, "validFromDate" | "validToDate">;

@@ -3,7 +3,7 @@ export {
   type CertificateValidity,
   type KeyPair,
   parseCertificates,
-  pemBytesMax,
+  maxPemBytes,
   readKeyPair,
   validityProblem,
 } from "./certificates.ts";

@@ -4,10 +4,10 @@ import { type Description, type Media, resolveSchema, type Schema } from "./desc
 export type LeftOut = "readOnly" | "writeOnly";
 
 /** Maximum nesting in examples. The limit is necessary because a schema may contain itself. */
-const depthMax = 4;
+const maxDepth = 4;
 
 /** Maximum values in an example. The limit is necessary because schemas may branch at every level. */
-const valueCountMax = 500;
+const maxValueCount = 500;
 
 /** Returns the description's example of a body, or an example created from the schema, if any. */
 export function exampleOf(description: Description, media: Media, leftOut: LeftOut): unknown {
@@ -16,7 +16,7 @@ export function exampleOf(description: Description, media: Media, leftOut: LeftO
   return withoutLeftOut(
     description,
     schema,
-    exampleOfSchema(description, schema, 0, { values: valueCountMax }),
+    exampleOfSchema(description, schema, 0, { values: maxValueCount }),
     leftOut,
   );
 }
@@ -25,7 +25,7 @@ function exampleOfSchema(description: Description, schema: Schema, depth: number
   const { examples, enum: choices, anyOf, type, items, properties = {} } = resolveSchema(description, schema);
   if (examples !== undefined) return examples[0];
   if (choices !== undefined) return choices[0];
-  if (depth === depthMax || left.values === 0) return undefined;
+  if (depth === maxDepth || left.values === 0) return undefined;
   left.values -= 1;
   const nestedExample = (each: Schema): unknown => exampleOfSchema(description, each, depth + 1, left);
   if (anyOf?.[0] !== undefined) return nestedExample(anyOf[0]);

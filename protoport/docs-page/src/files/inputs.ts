@@ -30,10 +30,10 @@ const integerPattern = "0|-?[1-9][0-9]*";
 const segmentPattern = "^[^/]+$";
 
 /** Maximum number of optional parameters to show. If there are more, all optional parameters are collapsed. */
-const visibleMax = 6;
+const maxVisible = 6;
 
 /** Maximum number of visible rows in the body field. */
-const bodyRowsMax = 18;
+const maxBodyRows = 18;
 
 /** Creates the fields for an operation's parameters. Required parameters come first. */
 export function parameterInputs(description: Description, { parameters = [] }: OperationObject): Inputs {
@@ -41,7 +41,7 @@ export function parameterInputs(description: Description, { parameters = [] }: O
   const needed = inputs.filter(({ control }) => control.required).map(({ field }) => field);
   const optionalFields = inputs.filter(({ control }) => !control.required).map(({ field }) => field);
   const optionalNodes =
-    optionalFields.length <= visibleMax
+    optionalFields.length <= maxVisible
       ? optionalFields
       : [collapsible(`${optionalFields.length} more parameters`, ...optionalFields)];
   return {
@@ -60,7 +60,7 @@ export function bodyInputs(description: Description, { requestBody }: OperationO
   const hasLines = isLines(main.type);
   const example = exampleOf(description, main.media, "readOnly");
   if (example !== undefined) control.value = JSON.stringify(example, undefined, hasLines ? undefined : 2);
-  control.rows = Math.min(control.value.split("\n").length + 1, bodyRowsMax);
+  control.rows = Math.min(control.value.split("\n").length + 1, maxBodyRows);
   return {
     fields: [withLabel(control, hasLines ? "Body, one JSON message per line" : "Body, JSON")],
     read: () => ({ body: control.value.trim() || undefined, contentType: main.type }),

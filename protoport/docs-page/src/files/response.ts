@@ -4,10 +4,10 @@ import { jsonText } from "./json-text.js";
 import { isMessage, linesOf } from "./stream-lines.js";
 
 /** Maximum stream messages that are shown. The limit keeps the page responsive. */
-const shownLinesMax = 500;
+const maxShownLines = 500;
 
 /** Maximum characters in highlighted JSON. Highlighting a longer text would make the page slow. */
-const colouredLengthMax = 256 * 1024;
+const maxColouredLength = 256 * 1024;
 
 /** The elements that show a response, and the time at which the request was sent. */
 interface ResponseView {
@@ -62,8 +62,8 @@ async function showMessages({ body }: Response, shown: HTMLElement, showCount: (
 }
 
 function showLines(shown: HTMLElement, lines: readonly string[]): void {
-  shown.append(...lines.slice(-shownLinesMax).map((line) => element("span", { class: "message" }, `${line}\n`)));
-  for (const oldLine of [...shown.children].slice(0, -shownLinesMax)) oldLine.remove();
+  shown.append(...lines.slice(-maxShownLines).map((line) => element("span", { class: "message" }, `${line}\n`)));
+  for (const oldLine of [...shown.children].slice(0, -maxShownLines)) oldLine.remove();
 }
 
 function outcomeOf({ ok, status }: Response, meaning: string, startMs: number, codeName?: string): HTMLElement[] {
@@ -112,7 +112,7 @@ function parseObject(text: string | undefined): Readonly<Record<string, unknown>
 
 function showText(type: string, text: string, notes?: ReadonlyMap<string, string>): HTMLElement {
   if (text === "") return note("No body");
-  const isJson = /[/+]json\b/.test(type) && text.length <= colouredLengthMax;
+  const isJson = /[/+]json\b/.test(type) && text.length <= maxColouredLength;
   return terminal(...(isJson ? jsonText(text, notes) : [text]));
 }
 

@@ -122,7 +122,7 @@ export function schemaView(description: Description, name: string): View {
 }
 
 /** Maximum entries in a visible list. Longer lists are collapsed. */
-const visibleMax = 8;
+const maxVisible = 8;
 
 /** Shows an operation's parameters, body and responses. */
 function showReference(description: Description, object: OperationObject, heading: "h2" | "h3"): HTMLElement {
@@ -188,7 +188,7 @@ function showBody(description: Description, content: Content | undefined, leftOu
 
 function limitLength(list: HTMLElement, what: string): HTMLElement {
   const count = [...list.children].filter(({ localName }) => localName === "dt").length;
-  return count <= visibleMax ? list : collapsible(`All ${count} ${what}`, list);
+  return count <= maxVisible ? list : collapsible(`All ${count} ${what}`, list);
 }
 
 /** Shows an operation's method, and its path with emphasized parameters. Long paths may wrap before a slash. */

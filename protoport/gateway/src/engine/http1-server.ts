@@ -7,7 +7,7 @@ import {
   type HeaderFields,
   type HttpProblem,
   type Limits,
-  lingerMsMax,
+  maxLingerMs,
   type Peer,
   type RequestBody,
   requireFields,
@@ -27,7 +27,7 @@ import { OpenList } from "./open-list.ts";
 export function createHttp1Server({ limits, budget, serve, refuse, report }: HttpServerOptions): HttpServer {
   const connections = new OpenList<Http1Connection>();
   const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = limits;
-  const timeoutCheckIntervalMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, lingerMsMax);
+  const timeoutCheckIntervalMs = checkIntervalMs(headerTimeoutMs, requestTimeoutMs, idleTimeoutMs, maxLingerMs);
   const clock = createConnectionClock(connections, timeoutCheckIntervalMs);
   const options = {
     limits,
@@ -173,9 +173,9 @@ function createConnectionClock(connections: Iterable<CheckedConnection>, everyMs
 
 /** Returns the interval between timeout checks, in milliseconds: a quarter of the shortest timeout, at most 1 s. */
 function checkIntervalMs(...timeoutsMs: readonly number[]): number {
-  return Math.min(intervalMsMax, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
+  return Math.min(maxIntervalMs, Math.ceil(Math.min(...timeoutsMs) / checksPerTimeout));
 }
 
 // At most 1 s, because the engine probes each client that has closed its side every second, also over HTTP/2.
-const intervalMsMax = 1000;
+const maxIntervalMs = 1000;
 const checksPerTimeout = 4;

@@ -6,7 +6,7 @@ import {
   type OptionNames,
   type Peer,
   refuseUnknownOptions,
-  timerMsMax,
+  maxTimerMs,
   withCode,
 } from "../http/index.ts";
 import { type TrustedProxies, unixAddress } from "../http/node-entry.ts";
@@ -276,11 +276,11 @@ const idleMs = 1000;
 const pollMs = 10;
 
 /** Maximum connections beyond the limit. 64 are enough for probes and an operator, and take about 2 MiB. */
-const spareMax = 64;
+const maxSpare = 64;
 
 /**
  * The open connections on a port. Connections up to the limit are never closed in favour of new connections.
- * {@link spareMax} more are served, because an orchestrator would restart a full server if its probes failed. Each
+ * {@link maxSpare} more are served, because an orchestrator would restart a full server if its probes failed. Each
  * further connection closes the oldest one beyond the limit that has no request. A connection with a request stays
  * open, because its client could not know whether the handler has run.
  */
@@ -320,7 +320,7 @@ class OpenConnections {
 
   #addSpare(socket: Socket): void {
     this.#beyondLimit.set(socket, undefined);
-    if (this.#beyondLimit.size > spareMax) this.#closeOldest();
+    if (this.#beyondLimit.size > maxSpare) this.#closeOldest();
   }
 
   /** Closes the oldest connection beyond the limit that has no request. The newest connection never has a request. */
@@ -363,7 +363,7 @@ interface TlsServer {
 function createTlsServer({ tls, handshakeTimeoutMs, take }: TlsServerOptions): TlsServer {
   // Loads node:tls only if TLS is used, because loading adds 10 ms to the start.
   const server = process.getBuiltinModule("node:tls").createServer({
-    handshakeTimeout: Math.min(handshakeTimeoutMs, timerMsMax),
+    handshakeTimeout: Math.min(handshakeTimeoutMs, maxTimerMs),
     ...tls,
     ALPNProtocols: ["h2", "http/1.1"],
   });

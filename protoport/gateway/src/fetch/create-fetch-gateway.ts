@@ -94,12 +94,12 @@ function toStream(pieces: AsyncGenerator<Uint8Array<ArrayBuffer>>): ReadableStre
   });
 }
 
-/** Joins pieces. @throws ConnectError `ResourceExhausted` as soon as the pieces exceed `bytesMax` */
-async function readAllPieces(pieces: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
+/** Joins pieces. @throws ConnectError `ResourceExhausted` as soon as the pieces exceed `maxBytes` */
+async function readAllPieces(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const read: Uint8Array[] = [];
   let bytes = 0;
   for await (const piece of pieces) {
-    if (bytes + piece.byteLength > bytesMax) throw messageTooLargeError(bytesMax);
+    if (bytes + piece.byteLength > maxBytes) throw messageTooLargeError(maxBytes);
     bytes += piece.byteLength;
     read.push(piece);
   }

@@ -20,13 +20,13 @@ const healthOptionNames: OptionNames<HealthOptions> = { readiness: required, ser
  * The full name of any service fits 512 bytes. Health checks need no credential. With a larger limit, any client could
  * fill the server's memory by opening many streams.
  */
-export const healthRequestBytesMax = 512;
+export const maxHealthRequestBytes = 512;
 
 /** Milliseconds between two readiness checks for watchers. Probes usually run every ten seconds. */
 const healthIntervalMs = 1_000;
 
 /** Maximum number of watching streams across all connections. A stream takes 35 KB and needs no credential. */
-const watchersMax = 1_000;
+const maxWatchers = 1_000;
 
 /** A stream that watches the health of a service. */
 interface Watcher {
@@ -54,7 +54,7 @@ export function createHealthService(options: HealthOptions): ServiceImpl<typeof 
   readiness.draining.addEventListener("abort", wakeAll);
 
   function addWatcher(signal: AbortSignal): Watcher {
-    if (watchers.size >= watchersMax)
+    if (watchers.size >= maxWatchers)
       throw problem("ERR_HEALTH_WATCHERS", "too many clients are watching the health of this server");
     const watcher: Watcher = { sent: undefined, wake: () => undefined };
     watchers.add(watcher);

@@ -5,11 +5,11 @@
 export { Health } from "../protobuf/gen/grpc/health/v1/health_pb.ts";
 export {
   drainGracefully,
-  drainMsMax,
+  maxDrainMs,
   type DrainTimes,
   drainTimesDefault,
   Readiness,
   type ServerPart,
 } from "./readiness.ts";
-export { createHealthService, healthRequestBytesMax, type HealthOptions } from "./health-service.ts";
+export { createHealthService, maxHealthRequestBytes, type HealthOptions } from "./health-service.ts";
 export { createProbes, isProbe } from "./probes.ts";

@@ -74,7 +74,7 @@ export interface DrainTimes {
 export const drainTimesDefault: DrainTimes = { delayMs: 5_000, timeoutMs: 20_000 };
 
 /** The maximum in milliseconds for each of the {@link DrainTimes}. Values above an hour are most likely typos. */
-export const drainMsMax = 3_600_000;
+export const maxDrainMs = 3_600_000;
 
 /**
  * Stops a server behind a load balancer without losing a call. The server reports that it is not ready, and serves

@@ -153,7 +153,7 @@ export class FetchExchange extends BaseExchange implements BodySource {
     const start = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
       this.#responseBody = controller;
     };
-    const strategy = new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax });
+    const strategy = new ByteLengthQueuingStrategy({ highWaterMark: maxBufferedBytes });
     return new ReadableStream({ start, pull, cancel: this.#onAbort }, strategy);
   }
 
@@ -177,7 +177,7 @@ function failBody(body: ReadableStreamDefaultController<Uint8Array> | undefined)
 }
 
 /** Number of buffered response bytes at which the handler has to wait. */
-const bufferedBytesMax = 64 * 1024;
+const maxBufferedBytes = 64 * 1024;
 
 const unknownPeer: Peer = { address: "", port: 0 };
 

@@ -250,7 +250,7 @@ export function findMisspelled(
 
 // Maximum number of letters that are compared. The CPU time grows with the square of this number.
 // equivalent mutant: a limit of 63 or 65 letters changes no result.
-const comparedLengthMax = 64;
+const maxComparedLength = 64;
 
 /** Returns the number of letters at the start of two names that are equal, ignoring case. */
 function sharedLength(one: string, other: string): number {
@@ -264,7 +264,7 @@ function sharedLength(one: string, other: string): number {
 
 /**
  * Returns the number of edits between two names (optimal string alignment). An edit adds, removes or replaces a letter,
- * or swaps two neighbours. After the shared start, letters beyond {@link comparedLengthMax} count as edits.
+ * or swaps two neighbours. After the shared start, letters beyond {@link maxComparedLength} count as edits.
  */
 function editsBetween(one: string, other: string): number {
   const shared = sharedLength(one, other);
@@ -276,7 +276,7 @@ function editsBetween(one: string, other: string): number {
 }
 
 function lettersOf(name: string): readonly string[] {
-  return name.slice(0, comparedLengthMax).toLowerCase().split("");
+  return name.slice(0, maxComparedLength).toLowerCase().split("");
 }
 
 function nextRow(

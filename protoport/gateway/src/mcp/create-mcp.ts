@@ -12,7 +12,7 @@ import {
   type ProtocolExtension,
 } from "../protocols/index.ts";
 import {
-  envelopeLengthMax,
+  maxEnvelopeLength,
   type ErrorName,
   isId,
   jsonRpcError,
@@ -66,7 +66,7 @@ function openBody(exchange: Exchange, protocol: Protocol, server: McpServer): Bo
   let readId: string | undefined;
   return {
     problem: problemOfHeader(exchange, server),
-    body: planBody(server.readMaxBytes + envelopeLengthMax),
+    body: planBody(server.readMaxBytes + maxEnvelopeLength),
     readTarget: (body, caller) => {
       const message = readMcpMessage(body);
       const { id, method } = message;

@@ -8,13 +8,13 @@ import { annotateSchema, type ParamHeaders } from "./param-headers.ts";
 import type { Tool } from "./tools.ts";
 
 /** Maximum bytes of all cached definitions, enough for 5,000. Further definitions are created at each use. */
-const keptBytesMax = 16 * 1024 * 1024;
+const maxKeptBytes = 16 * 1024 * 1024;
 
 /** Maximum characters in a description, about a page. A model reads all descriptions in its limited context. */
-const descriptionMax = 4_000;
+const maxDescription = 4_000;
 
 /** Maximum characters in a title. A title is one line in a list. */
-const titleMax = 200;
+const maxTitle = 200;
 
 /** A definition as JSON text, preceded by a comma. */
 type ToolDefinition = Uint8Array;
@@ -37,7 +37,7 @@ export function createDefinitions(
     const httpMethods = (bindings.get(tool.rpc.method) ?? []).map(({ pattern }) => pattern.httpMethod);
     const definition = describeTool(tool, httpMethods, { ...options, comments }, paramHeaders);
     keptBytes += definition.byteLength;
-    if (keptBytes <= keptBytesMax) kept.set(tool, definition);
+    if (keptBytes <= maxKeptBytes) kept.set(tool, definition);
     return definition;
   };
 }
@@ -67,8 +67,8 @@ function describeTool(
   const text = options.description ?? commentOf(comments, method) ?? `The RPC ${selectorOf(method)}.`;
   const definition = {
     name,
-    title: cleanText(options.title ?? nameWordsOf(method.name), titleMax),
-    description: cleanText(text, descriptionMax),
+    title: cleanText(options.title ?? nameWordsOf(method.name), maxTitle),
+    description: cleanText(text, maxDescription),
     inputSchema: annotateSchema(input.schema, paramHeaders.get(method.input), style),
     outputSchema: output.schema,
     _meta: metaOf(refusePromise(documented.scopesOf?.(method), "scopesOf must be synchronous")),

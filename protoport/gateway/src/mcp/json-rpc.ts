@@ -23,7 +23,7 @@ export interface McpMessage {
 }
 
 /** Maximum characters in an id or a progress token, which responses repeat. A UUID has 36 characters. */
-const idLengthMax = 256;
+const maxIdLength = 256;
 
 /** Returns a JSON text's value, or `undefined` if the value is not a string. */
 export function stringOf(text: string | undefined): string | undefined {
@@ -33,7 +33,7 @@ export function stringOf(text: string | undefined): string | undefined {
 
 /** Returns whether a JSON text is a valid id or progress token. */
 export function isId(text: string): boolean {
-  return text.length <= idLengthMax && (text.startsWith('"') || /^-?[0-9]+$/.test(text));
+  return text.length <= maxIdLength && (text.startsWith('"') || /^-?[0-9]+$/.test(text));
 }
 
 /** The error codes in JSON-RPC 2.0, and the error codes that MCP 2026-07-28 adds ("Error Codes"). */
@@ -93,7 +93,7 @@ export interface MessageMembers {
 }
 
 /** Maximum characters in a message outside its tool's arguments, which take a few milliseconds to read. */
-export const envelopeLengthMax: number = 64 * 1024;
+export const maxEnvelopeLength: number = 64 * 1024;
 
 /** The objects on the path to `_meta`, by name. */
 const path = ["params", "_meta"];
@@ -102,7 +102,7 @@ const path = ["params", "_meta"];
  * Reads a JSON-RPC message's members strictly, except that a tool's arguments may have duplicate keys. The tool's
  * message reader reads the arguments again, and refuses duplicate keys.
  *
- * @throws FieldProblem if the text is not a JSON object, or ConnectError above {@link envelopeLengthMax}
+ * @throws FieldProblem if the text is not a JSON object, or ConnectError above {@link maxEnvelopeLength}
  */
 export function readEnvelope(text: string): MessageMembers {
   const message = new Map<string, string>();
@@ -112,7 +112,7 @@ export function readEnvelope(text: string): MessageMembers {
   const scanner = new JsonScanner(text);
   let argumentsLength = 0;
   const checkLength = (): void => {
-    if (scanner.at - argumentsLength > envelopeLengthMax) throw tooLongError();
+    if (scanner.at - argumentsLength > maxEnvelopeLength) throw tooLongError();
   };
   const readLevel = (level: number): void =>
     scanner.readObject((name) => {
@@ -138,6 +138,6 @@ export function readEnvelope(text: string): MessageMembers {
 }
 
 function tooLongError(): Error {
-  const message = `a message must have at most ${envelopeLengthMax} characters in addition to "arguments"`;
+  const message = `a message must have at most ${maxEnvelopeLength} characters in addition to "arguments"`;
   return jsonRpcError("invalidRequest", message, 413);
 }

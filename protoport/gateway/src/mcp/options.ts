@@ -78,15 +78,15 @@ export interface McpToolHints {
 /** The limits for a server stream's result. A result that exceeds a limit ends with an error. */
 export interface McpStreamLimits {
   /** Maximum number of messages. Default 100. */
-  readonly messagesMax: number;
+  readonly maxMessages: number;
   /** Maximum bytes in all messages as JSON. Default 262,144. */
-  readonly bytesMax: number;
+  readonly maxBytes: number;
   /** The timeout in milliseconds for calls without a client timeout. Default 60,000. */
   readonly timeoutMs: number;
 }
 
 /** 100 messages and 256 KiB fit in a model's context, and clients wait for about a minute. */
-export const streamDefaults: McpStreamLimits = { messagesMax: 100, bytesMax: 256 * 1024, timeoutMs: 60_000 };
+export const streamDefaults: McpStreamLimits = { maxMessages: 100, maxBytes: 256 * 1024, timeoutMs: 60_000 };
 
 /** Completes the limits with defaults. @throws TypeError for a limit that is not a positive integer */
 export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStreamLimits {
@@ -96,7 +96,7 @@ export function streamLimitsOf(limits: Partial<McpStreamLimits> = {}): McpStream
     const problem = `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`;
     throw withCode(new TypeError(problem), "ERR_OPTIONS");
   };
-  return { messagesMax: limitOf("messagesMax"), bytesMax: limitOf("bytesMax"), timeoutMs: limitOf("timeoutMs") };
+  return { maxMessages: limitOf("maxMessages"), maxBytes: limitOf("maxBytes"), timeoutMs: limitOf("timeoutMs") };
 }
 
 /** The member names in {@link McpOptions}. */

@@ -13,7 +13,7 @@ export const initializedRevisions: readonly [string, ...string[]] = ["2025-11-25
 export const revisions: readonly string[] = [statelessRevision, ...initializedRevisions];
 
 /** Maximum characters that an error repeats from a requested revision. A valid revision has 10 characters. */
-const revisionLengthMax = 32;
+const maxRevisionLength = 32;
 
 /**
  * Returns whether a message has the stateless revision.
@@ -52,6 +52,6 @@ export function requireSame(header: HeaderReader, name: string, expected: string
 }
 
 function unsupportedError(revision: string): Error {
-  const data = { supported: [...revisions], requested: revision.slice(0, revisionLengthMax).toWellFormed() };
+  const data = { supported: [...revisions], requested: revision.slice(0, maxRevisionLength).toWellFormed() };
   return jsonRpcError("unsupportedVersion", "unsupported protocol version", 400, data);
 }

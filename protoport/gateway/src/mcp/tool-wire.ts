@@ -142,10 +142,10 @@ export class ToolWire extends BodyCallWire implements StreamWire {
 
   encode(message: Message): Uint8Array {
     const text = this.#structure(message);
-    const { messagesMax, bytesMax } = this.#call.server.options.stream;
+    const { maxMessages, maxBytes } = this.#call.server.options.stream;
     const bytes = this.#bytes + toUtf8(text).byteLength;
-    if (this.#messages.length >= messagesMax) this.earlyEnd = streamLimitError(`${messagesMax} messages`);
-    else if (bytes > bytesMax) this.earlyEnd = streamLimitError(`${bytesMax} bytes`);
+    if (this.#messages.length >= maxMessages) this.earlyEnd = streamLimitError(`${maxMessages} messages`);
+    else if (bytes > maxBytes) this.earlyEnd = streamLimitError(`${maxBytes} bytes`);
     if (this.earlyEnd !== undefined) return noBytes;
     this.#bytes = bytes;
     this.#messages.push(text);
@@ -284,7 +284,7 @@ class UnaryProgress {
 }
 
 /** Maximum characters in a progress notification's message. People read such messages while they wait. */
-const progressMax = 1_000;
+const maxProgress = 1_000;
 
 const events = serverSentEvents(false);
 
@@ -301,7 +301,7 @@ function event(json: string): Uint8Array {
 
 /** Returns a progress notification. @param token - the token's JSON text as the client has sent it */
 function progressEvent(token: string, progress: number, text: string): Uint8Array {
-  const message = text.length > progressMax ? `${text.slice(0, progressMax).toWellFormed()}…` : text;
+  const message = text.length > maxProgress ? `${text.slice(0, maxProgress).toWellFormed()}…` : text;
   const params = `{"progressToken":${token},"progress":${progress},"message":${JSON.stringify(message)}}`;
   return event(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
 }

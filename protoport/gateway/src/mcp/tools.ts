@@ -4,7 +4,7 @@ import { type Rpc, createNameFilter, selectorOf, unmatchedPatterns } from "../pr
 import { type McpOptions, type McpToolOptions, mcpToolOptionNames } from "./options.ts";
 
 /** Maximum characters in a tool name that all major clients accept. */
-const nameLengthMax = 64;
+const maxNameLength = 64;
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
 
@@ -73,10 +73,10 @@ const plainSelector = /^(?!.*\.[0-9a-f]{8}$)[A-Za-z][A-Za-z0-9.-]*$/;
 function freeToolName(method: DescMethod, isTaken: (name: string) => boolean): string {
   const selector = selectorOf(method);
   const plain = selector.replaceAll(/[^A-Za-z0-9_-]/g, "_");
-  if (plain.length <= nameLengthMax && plainSelector.test(selector) && !isTaken(plain)) return plain;
+  if (plain.length <= maxNameLength && plainSelector.test(selector) && !isTaken(plain)) return plain;
   for (let seed = 0; ; seed += 1) {
     const suffix = `_${hash(selector, seed)}`;
-    const name = `${plain.slice(-(nameLengthMax - suffix.length)).replace(/^[^A-Za-z]+/, "") || "rpc"}${suffix}`;
+    const name = `${plain.slice(-(maxNameLength - suffix.length)).replace(/^[^A-Za-z]+/, "") || "rpc"}${suffix}`;
     if (!isTaken(name)) return name;
   }
 }

@@ -37,7 +37,7 @@ function* commentsIn(files: readonly FileDescriptorProto[]): Generator<void, Com
 }
 
 /** Maximum characters in a comment. Longer comments are truncated after 20,000 characters, about ten pages. */
-const commentMax = 20_000;
+const maxComment = 20_000;
 
 /** A descriptor that may have a comment. */
 export type Commented = DescMessage | DescField | DescEnum | DescEnum["values"][number] | DescService | DescMethod;
@@ -72,9 +72,9 @@ function nameAt(file: FileDescriptorProto, path: readonly number[]): string | un
   return names.join(".");
 }
 
-/** Removes the space that comments usually have after `//`, and truncates a text to {@link commentMax} characters. */
+/** Removes the space that comments usually have after `//`, and truncates a text to {@link maxComment} characters. */
 export function trimComment(text: string): string {
-  const kept = text.length > commentMax ? `${text.slice(0, commentMax)}… (cut off)` : text;
+  const kept = text.length > maxComment ? `${text.slice(0, maxComment)}… (cut off)` : text;
   return kept
     .split(/\r?\n/)
     .map((line) => line.replace(/^ /, "").trimEnd())
@@ -83,13 +83,13 @@ export function trimComment(text: string): string {
 }
 
 /**
- * Removes control and invisible characters from a string that models read, and truncates the string to `lengthMax`
+ * Removes control and invisible characters from a string that models read, and truncates the string to `maxLength`
  * characters. Invisible characters can hide instructions from the people who review a tool. The returned text is still
  * untrusted.
  */
-export function cleanText(text: string, lengthMax: number): string {
+export function cleanText(text: string, maxLength: number): string {
   const clean = text.toWellFormed().replaceAll(invisible, "");
-  return clean.length > lengthMax ? `${clean.slice(0, lengthMax).toWellFormed()}…` : clean;
+  return clean.length > maxLength ? `${clean.slice(0, maxLength).toWellFormed()}…` : clean;
 }
 
 // Matches control characters except tabs and line feeds. Also matches format characters, such as direction changes and

@@ -2,13 +2,13 @@ import type { DescEnum, DescField, DescMessage, JsonObject, JsonValue } from "@b
 import { ScalarType } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { type BoundFields, integerRangeOf } from "../protobuf/index.ts";
-import { FieldBudget, exampleFieldsMax } from "./field-budget.ts";
+import { FieldBudget, maxExampleFields } from "./field-budget.ts";
 import { isRequired } from "./field-behavior.ts";
 import { fieldFormatOf } from "./field-format.ts";
 import type { FieldRules } from "./field-rules.ts";
 
 /** Maximum nesting depth in an example, enough to show the structure. Required messages may be deeper. */
-const depthMax = 3;
+const maxDepth = 3;
 
 /** Returns the name that a field has in JSON. */
 type NameOf = (field: DescField) => string;
@@ -27,15 +27,15 @@ export interface ExampleOptions {
 /**
  * Creates an example message as JSON that the gateway accepts. The example has each oneof's first member, one element
  * in each list, no recursive messages, and no field that the path sets. The depth is reduced until all nested messages
- * have at most `exampleFieldsMax` fields.
+ * have at most `maxExampleFields` fields.
  *
  * @returns `undefined` if a required field has no example, or `"too large"` if the required fields exceed the limit
  */
 export function createExample(desc: DescMessage, options: ExampleOptions): JsonObject | "too large" | undefined {
-  const deepest = exampleOfDepth(desc, depthMax, options);
+  const deepest = exampleOfDepth(desc, maxDepth, options);
   if (deepest !== "too large") return deepest;
   let largestExample = exampleOfDepth(desc, 0, options);
-  for (let depth = 1; largestExample !== "too large" && depth < depthMax; depth += 1) {
+  for (let depth = 1; largestExample !== "too large" && depth < maxDepth; depth += 1) {
     const deeper = exampleOfDepth(desc, depth, options);
     if (deeper === "too large") break;
     largestExample = deeper;
@@ -48,7 +48,7 @@ function exampleOfDepth(
   depth: number,
   { nameOf, boundByPath, total, rules }: ExampleOptions,
 ): JsonObject | "too large" | undefined {
-  const nested = new FieldBudget(exampleFieldsMax);
+  const nested = new FieldBudget(maxExampleFields);
   const example = exampleOfFields(
     desc,
     { nameOf, nested, depth, enclosingMessages: new Set([desc]), rules },

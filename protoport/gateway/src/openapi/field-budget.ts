@@ -4,16 +4,16 @@
  */
 
 /** The maximum number of fields in one operation's parameters and inline bodies. Google's APIs use up to 400 fields. */
-export const operationFieldsMax = 1_000;
+export const maxOperationFields = 1_000;
 
 /** The maximum number of nested message fields in an example. More than 200 fields do not help a reader. */
-export const exampleFieldsMax = 200;
+export const maxExampleFields = 200;
 
 /** The maximum number of fields in a component, or values in an enum. Google's largest message has 300 fields. */
-export const componentFieldsMax = 5_000;
+export const maxComponentFields = 5_000;
 
 /** Maximum fields in a document's parameters, inline bodies and examples (30 MB). All Google APIs need 150,000. */
-export const documentFieldsMax = 300_000;
+export const maxDocumentFields = 300_000;
 
 /** The note in a document where fields are omitted. */
 export const fieldsOmittedNote = "Not all fields are listed here; the others can be set, too.";
@@ -29,8 +29,8 @@ export class FieldBudget {
   #isExceeded = false;
 
   /** @param total - the document's budget, which also counts the fields */
-  constructor(fieldsMax: number, total?: FieldBudget) {
-    this.#remaining = fieldsMax;
+  constructor(maxFields: number, total?: FieldBudget) {
+    this.#remaining = maxFields;
     this.#total = total;
   }
 

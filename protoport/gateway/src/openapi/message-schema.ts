@@ -25,16 +25,16 @@ export interface MessageSchemaOptions {
  * Maximum number of message fields and enum values in a schema. 2,000 are more than a model can use. 100 characters in
  * names and comments count as one more field.
  */
-const fieldsMax = 2_000;
+const maxFields = 2_000;
 
 /** Maximum characters in a schema. 2,000 fields with usual descriptions have 256 Ki characters. */
-const schemaLengthMax = 256 * 1024;
+const maxSchemaLength = 256 * 1024;
 
 /** Maximum characters in a field name. protoc has no limit, and real names have fewer than 100 characters. */
-const schemaNameLengthMax = 200;
+const maxSchemaNameLength = 200;
 
 /** Maximum characters in a description for a field, a message or an enum. */
-const schemaDescriptionMax = 1_000;
+const maxSchemaDescription = 1_000;
 
 /** A message's JSON Schema. */
 export interface MessageSchema {
@@ -50,12 +50,12 @@ export interface MessageSchema {
  */
 export function createMessageSchema(desc: DescMessage, options: MessageSchemaOptions): MessageSchema {
   // Lengths are only estimated at first. The second attempt usually fits.
-  for (let budget = fieldsMax; ;) {
+  for (let budget = maxFields; ;) {
     const total = new FieldBudget(budget);
     const schema = describe(desc, total, options);
     const { length } = JSON.stringify(schema);
-    if (length <= schemaLengthMax || budget === 0) return { schema, isTruncated: total.isExceeded };
-    budget = Math.floor(total.usedFields * Math.min(1 / 2, schemaLengthMax / length));
+    if (length <= maxSchemaLength || budget === 0) return { schema, isTruncated: total.isExceeded };
+    budget = Math.floor(total.usedFields * Math.min(1 / 2, maxSchemaLength / length));
   }
 }
 
@@ -75,7 +75,7 @@ function describe(
     hasExamples: false,
     isNameShown,
     // One long comment does not take the place of fields.
-    comments: { get: (name: string) => comments.get(name)?.slice(0, schemaDescriptionMax + 1) },
+    comments: { get: (name: string) => comments.get(name)?.slice(0, maxSchemaDescription + 1) },
   };
   const schemas = new Schemas({ ...options, ...fixed });
   const whole = schemas.ofMessage(desc);
@@ -105,7 +105,7 @@ const noMessages: ReadonlySet<DescMessage> = new Set();
 
 /** Returns whether a field name is short and has no invisible characters, so that it cannot hide text. */
 function isNameShown(name: string): boolean {
-  return name.length <= schemaNameLengthMax && cleanText(name, schemaNameLengthMax) === name;
+  return name.length <= maxSchemaNameLength && cleanText(name, maxSchemaNameLength) === name;
 }
 
 /** Adapts a schema to one direction. Outputs may have unknown enum values and infinities, and lack required fields. */
@@ -117,7 +117,7 @@ function refine(schema: OpenApiSchema, direction: "input" | "output"): JsonObjec
     if (keyword === "properties") refined[keyword] = refineProperties(value, direction);
     else if (keyword === "items" || keyword === "additionalProperties") refined[keyword] = refineAny(value, direction);
     else if (typeof value === "string" && keyword === "description")
-      refined[keyword] = cleanText(value, schemaDescriptionMax);
+      refined[keyword] = cleanText(value, maxSchemaDescription);
     else if (!isOmitted(keyword, value, direction)) refined[keyword] = value;
   }
   if (direction === "input") return refined;

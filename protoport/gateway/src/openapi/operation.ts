@@ -9,7 +9,7 @@ import {
   type StreamForm,
 } from "../protocols/index.ts";
 import { trimComment } from "./comments.ts";
-import { FieldBudget, fieldsOmittedNote, operationFieldsMax } from "./field-budget.ts";
+import { FieldBudget, fieldsOmittedNote, maxOperationFields } from "./field-budget.ts";
 import type {
   OpenApiContent,
   OpenApiMediaType,
@@ -56,7 +56,7 @@ export function describeOperation(
   const { method, boundByPathOrBody } = binding;
   const { input } = method;
   const { schemas } = options;
-  const budget = new FieldBudget(operationFieldsMax, schemas.budget);
+  const budget = new FieldBudget(maxOperationFields, schemas.budget);
   const query = describeQuery(input, boundByPathOrBody, schemas, {
     acceptsMaps: binding.options.mapsInQuery,
     budget,

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type BoundFields, createUrlEntryParser, createUrlTextParser } from "../protobuf/index.ts";
-import { type FieldPath, leafOf, parameterNameOf, parameterNamesMax, resolveProtoPath } from "../protocols/index.ts";
+import { type FieldPath, leafOf, parameterNameOf, maxParameterNames, resolveProtoPath } from "../protocols/index.ts";
 import type { FieldBudget } from "./field-budget.ts";
 import { isOutputOnly } from "./field-behavior.ts";
 import type { OpenApiParameter, OpenApiSchema } from "./open-api-document.ts";
@@ -119,7 +119,7 @@ function describeInQuery(
   }
   // A dotted path can lead through singular messages, but not into a Struct, an Any or another well-known type.
   if (field.fieldKind !== "message" || schemaOfWellKnown(field.message) !== undefined) return undefined;
-  if (enclosingMessages.includes(field.message) || enclosingMessages.length >= parameterNamesMax) return undefined;
+  if (enclosingMessages.includes(field.message) || enclosingMessages.length >= maxParameterNames) return undefined;
   return {
     message: field.message,
     bound: nestedBound ?? new Map(),

@@ -4,10 +4,10 @@ import { type BoundFields, jsonNameOf } from "../protobuf/index.ts";
 import { type Commented, commentOf, type Comments } from "./comments.ts";
 import { createExample } from "./example.ts";
 import {
-  componentFieldsMax,
+  maxComponentFields,
   fieldsOmittedNote,
-  documentFieldsMax,
-  exampleFieldsMax,
+  maxDocumentFields,
+  maxExampleFields,
   FieldBudget,
 } from "./field-budget.ts";
 import { isInputOnly, isOutputOnly, isRequired } from "./field-behavior.ts";
@@ -52,7 +52,7 @@ export class Schemas {
   /** The queue of components to describe, because a schema refers to each. */
   readonly #referencedSchemas: { readonly name: string; readonly describe: () => OpenApiSchema }[] = [];
   /** The document's budget for the fields in parameters, inline bodies and examples. */
-  readonly budget: FieldBudget = new FieldBudget(documentFieldsMax);
+  readonly budget: FieldBudget = new FieldBudget(maxDocumentFields);
 
   constructor(options: SchemaOptions) {
     this.#options = options;
@@ -94,7 +94,7 @@ export class Schemas {
   /** Returns a message's object schema, without the fields in `bound` that the path sets. */
   ofObject(desc: DescMessage, bound?: BoundObject): OpenApiSchema {
     const { total, hasExamples = true, isNameShown } = this.#options;
-    const budget = bound?.budget ?? new FieldBudget(componentFieldsMax, total);
+    const budget = bound?.budget ?? new FieldBudget(maxComponentFields, total);
     const bodyFields = desc.fields.filter((field) => bound?.byPath.get(field) !== "whole");
     const fields = bodyFields.filter(
       (field) =>
@@ -194,7 +194,7 @@ export class Schemas {
     // excluded properties were `false`, validators would treat all properties as unevaluated.
     const shownFields = new Set(fields);
     const exclusions = desc.oneofs.flatMap((oneof) => {
-      const members = oneof.fields.filter((field) => shownFields.has(field)).slice(0, excludedMembersMax);
+      const members = oneof.fields.filter((field) => shownFields.has(field)).slice(0, maxExcludedMembers);
       const names = members.map((field) => this.nameOf(field));
       return names.slice(0, -1).map((name, at) => [name, refuseNames(names.slice(at + 1))] as const);
     });
@@ -241,7 +241,7 @@ export class Schemas {
     // Generators produce incomplete types for `type: "null"` and for a null enum.
     if (desc.typeName === "google.protobuf.NullValue" && place === "json") return { const: null };
     return this.#referenceTo(desc, () =>
-      desc.values.length > componentFieldsMax || this.#options.total?.reserve(desc.values.length) === false
+      desc.values.length > maxComponentFields || this.#options.total?.reserve(desc.values.length) === false
         ? {
             type: "string",
             ...this.#describe(desc),
@@ -303,10 +303,10 @@ export interface BoundObject {
   readonly mayRepeat: boolean;
 }
 
-const noExample = `The example is left out: it would have more than ${exampleFieldsMax} fields.`;
+const noExample = `The example is left out: it would have more than ${maxExampleFields} fields.`;
 
 /** Maximum members of a oneof that are described as mutually exclusive. 50 members produce 1,225 names. */
-const excludedMembersMax = 50;
+const maxExcludedMembers = 50;
 
 /**
  * Removes keyword values that do not have the schema's type, because rules list 64-bit integers as strings and as

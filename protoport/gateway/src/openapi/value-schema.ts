@@ -41,9 +41,9 @@ function digitsFrom(low: number, high: number): string {
 }
 
 /** Maximum number of seconds that a google.protobuf.Duration can have (duration.proto). */
-const durationDigitsMax = "315576000000";
+const maxDurationDigits = "315576000000";
 
-const secondsPattern = `([0-9]{1,${durationDigitsMax.length - 1}}|${digitsUpTo(durationDigitsMax)})`;
+const secondsPattern = `([0-9]{1,${maxDurationDigits.length - 1}}|${digitsUpTo(maxDurationDigits)})`;
 
 /** The pattern for a google.protobuf.Duration, which is a number of seconds with up to nine decimal places. */
 export const durationPattern: string = `^-?${secondsPattern}(\\.[0-9]{1,9})?s$`;
@@ -95,13 +95,13 @@ export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbe
     }
     // Tools know the ranges of int32 and int64 from the format.
     if (min < 0n) return { type: "integer", format };
-    return { type: "integer", format, minimum: 0, maximum: isBigInt ? uint64Max : Number(max) };
+    return { type: "integer", format, minimum: 0, maximum: isBigInt ? maxUint64 : Number(max) };
   }
   switch (scalar) {
     case ScalarType.DOUBLE:
       return { type: "number", format: "double" };
     case ScalarType.FLOAT:
-      return { type: "number", format: "float", minimum: -floatMax, maximum: floatMax };
+      return { type: "number", format: "float", minimum: -maxFloat, maximum: maxFloat };
     case ScalarType.BOOL:
       return { type: "boolean" };
     case ScalarType.BYTES:
@@ -112,10 +112,10 @@ export function schemaOfScalar(scalar: ScalarType, place: ValuePlace, int64Numbe
 }
 
 /** The largest double below 2^64. The maximum uint64 would be rounded up to 2^64. */
-const uint64Max = 18_446_744_073_709_549_568;
+const maxUint64 = 18_446_744_073_709_549_568;
 
 /** The largest finite 32-bit float, with as few digits as JSON requires. */
-const floatMax = 3.4028235e38;
+const maxFloat = 3.4028235e38;
 
 /** Returns the schema for a map's keys in JSON, or `undefined` if every string is a valid key. */
 export function schemaOfMapKeys(key: ScalarType): OpenApiSchema | undefined {

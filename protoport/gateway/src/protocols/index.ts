@@ -43,7 +43,7 @@ export {
   fillEnvelope,
   type ForwardedMessage,
   isLargeEnvelope,
-  messageBytesMax,
+  maxMessageBytes,
   readSingleEnvelope,
   type Take,
   toEnvelope,

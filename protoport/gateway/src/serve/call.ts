@@ -177,8 +177,8 @@ export class Call implements ServedCall, BodyReader, Caller, Reply {
     return (this.#response ?? this.wire).writeError(error, mayCompress);
   }
 
-  get errorCompressionMsMax(): number | undefined {
-    return this.#response?.errorCompressionMsMax;
+  get maxErrorCompressionMs(): number | undefined {
+    return this.#response?.maxErrorCompressionMs;
   }
 
   close(): void {

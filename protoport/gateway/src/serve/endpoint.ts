@@ -47,12 +47,12 @@ export interface EndpointRequest extends Pick<
    * Reads the body as sent, without decompression. A request without a body has empty bytes. A body that is not read is
    * discarded. Further calls return the same promise.
    *
-   * @param bytesMax - the body's maximum size in bytes
+   * @param maxBytes - the body's maximum size in bytes
    * @throws RangeError for a limit that is not a positive integer
-   * @returns a promise that rejects with a `ConnectError` if the body exceeds `bytesMax` (413), the client disconnects,
+   * @returns a promise that rejects with a `ConnectError` if the body exceeds `maxBytes` (413), the client disconnects,
    * or the response is sent before the body has arrived
    */
-  readonly readBody: (bytesMax: number) => Promise<Uint8Array>;
+  readonly readBody: (maxBytes: number) => Promise<Uint8Array>;
 }
 
 /** An {@link Endpoint}'s response. */
@@ -149,21 +149,21 @@ export class EndpointExchange implements EndpointRequest {
   }
 
   // `readBoundedBody` is a bound function, so that handlers can destructure the request: `({ readBody }) => …`.
-  readonly readBody = (bytesMax: number): Promise<Uint8Array> =>
-    (this.#body ??= readBoundedBody(this.#exchange, bytesMax));
+  readonly readBody = (maxBytes: number): Promise<Uint8Array> =>
+    (this.#body ??= readBoundedBody(this.#exchange, maxBytes));
 }
 
-function readBoundedBody(exchange: Exchange, bytesMax: number): Promise<Uint8Array> {
+function readBoundedBody(exchange: Exchange, maxBytes: number): Promise<Uint8Array> {
   // NaN would disable the limit, because no length exceeds NaN.
-  if (!Number.isSafeInteger(bytesMax) || bytesMax <= 0) {
-    throw new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`);
+  if (!Number.isSafeInteger(maxBytes) || maxBytes <= 0) {
+    throw new RangeError(`maxBytes of readBody must be a positive integer, got ${maxBytes}`);
   }
   const { body } = exchange;
   if (body === undefined) return Promise.resolve(noBytes);
   const reading = new Promise<Uint8Array>((resolve, reject) => {
-    body.read(planBody(bytesMax), {
+    body.read(planBody(maxBytes), {
       received(bytes) {
-        if (bytes === undefined) reject(messageTooLargeError(bytesMax, {}));
+        if (bytes === undefined) reject(messageTooLargeError(maxBytes, {}));
         else resolve(bytes);
       },
       dropped: (reason) => reject(reason === undefined ? responseSentError() : httpError(reason)),

@@ -60,7 +60,7 @@ export function guardCallback<A extends readonly unknown[]>(
   const causes = new Set<string>();
   const reportOnce = (error: unknown): void => {
     const cause = causeOf(error);
-    if (causes.has(cause) || causes.size >= causesMax) return;
+    if (causes.has(cause) || causes.size >= maxCauses) return;
     causes.add(cause);
     report(error, callbackFailure(name));
   };
@@ -87,16 +87,16 @@ function causeOf(error: unknown): string {
 }
 
 /** Maximum number of reported causes per callback. More causes probably differ only in request data. */
-const causesMax = 64;
+const maxCauses = 64;
 
 /** Maximum number of faults printed in {@link printingMs}, so that a broken handler does not fill the disk. */
-const printedMax = 20;
+const maxPrinted = 20;
 /** Milliseconds after which the limit for printed faults is reset. */
 const printingMs = 10_000;
 /** Maximum number of characters printed per error, about fifty lines. An error may quote a complete body. */
-const printedLengthMax = 4096;
+const maxPrintedLength = 4096;
 /** Maximum number of causes printed per error. A store's error may contain a driver's error. */
-const printedCausesMax = 5;
+const maxPrintedCauses = 5;
 
 /** Creates a function that prints faults on standard error, or on the platform's console. The function never throws. */
 function createFaultPrinter(): FaultReporter {
@@ -109,12 +109,12 @@ function createFaultPrinter(): FaultReporter {
       printed = 0;
     }
     printed += 1;
-    if (printed > printedMax) return;
+    if (printed > maxPrinted) return;
     const { procedure, requestId } = request ?? {};
     const location = procedure === undefined ? "" : ` in ${procedure}`;
     const id = requestId === undefined ? "" : `, request ${requestId}`;
     const last =
-      printed === printedMax
+      printed === maxPrinted
         ? `\nfurther errors are not printed for ${printingMs / 1000} s; set onFault to receive all of them`
         : "";
     console.error(`[${errorCode}] ${what}${location}${id}\n${stackOf(error)}${last}`);
@@ -130,7 +130,7 @@ function stackOf(error: unknown, causes = 0): string {
     if (typeof error !== "object" || error === null) return `    ${typeof error}: ${printable(String(error))}`;
     const { stack, cause }: { readonly stack?: unknown; readonly cause?: unknown } = error;
     const ownLines = `    ${typeof stack === "string" ? printable(stack) : "an object without a stack"}`;
-    return cause === undefined || causes === printedCausesMax
+    return cause === undefined || causes === maxPrintedCauses
       ? ownLines
       : `${ownLines}\n  caused by\n${stackOf(cause, causes + 1)}`;
   } catch {
@@ -142,7 +142,7 @@ function stackOf(error: unknown, causes = 0): string {
 // Replaces control characters and characters that change the text direction, which could overwrite terminal output.
 function printable(text: string): string {
   return text
-    .slice(0, printedLengthMax)
+    .slice(0, maxPrintedLength)
     .replaceAll(/[^\P{C}\n]/gu, "\ufffd")
     .replaceAll("\n", "\n    ");
 }

@@ -34,7 +34,7 @@ export interface AnyCall extends ErrorWire {
   /** Reads the request after all checks of the header. Throws HttpProblem if the application has consumed the body. */
   read(): void;
   /** Milliseconds after which {@link writeError} is called again. */
-  readonly errorCompressionMsMax?: number | undefined;
+  readonly maxErrorCompressionMs?: number | undefined;
   /** Frees the call's resources. Called when the request has ended for any reason. */
   close?(): void;
 }
@@ -49,7 +49,7 @@ export interface ServedCall extends AnyCall {
 }
 
 /** Timeout for compressing an error, in milliseconds. Gzip compresses a megabyte in much less time. */
-const errorCompressionMsMaxDefault = 1000;
+const maxErrorCompressionMsDefault = 1000;
 
 /**
  * One request, from the header to the response, and the view for hooks ({@link AdmitRequest}).
@@ -304,7 +304,7 @@ export class ServedRequest implements ViewedRequest, AbortReceiver {
     if (!(written instanceof Promise)) return this.#onSettled(error);
     // The application's compression may never finish, and neither the deadline nor a disconnect now ends the call.
     const timeout = Promise.withResolvers<void>();
-    const stopTimer = startDeadline(call.errorCompressionMsMax ?? errorCompressionMsMaxDefault, timeout.resolve);
+    const stopTimer = startDeadline(call.maxErrorCompressionMs ?? maxErrorCompressionMsDefault, timeout.resolve);
     const uncompressed = timeout.promise.then(() => call.writeError(error, false));
     void Promise.race([written, uncompressed])
       .catch(resetExchange)

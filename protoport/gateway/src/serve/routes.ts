@@ -251,11 +251,11 @@ function wrongMethod({ protocols }: Routes, head: RequestHead, error: ConnectErr
 }
 
 function shownMethod({ httpMethod }: RequestHead): string {
-  return httpMethod.length <= shownMethodMax ? httpMethod : "this method";
+  return httpMethod.length <= maxShownMethod ? httpMethod : "this method";
 }
 
 /** Maximum number of characters that an error quotes from a method. In HTTP/2, a method may fill the whole header. */
-const shownMethodMax = 32;
+const maxShownMethod = 32;
 
 function encodingError({ codecs }: Rpc): ConnectError {
   return problem("ERR_CONTENT_TYPE", `query parameter "encoding" must be one of ${Object.keys(codecs).join(", ")}`);

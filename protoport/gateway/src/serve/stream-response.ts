@@ -16,7 +16,7 @@ import { explainUnwritable } from "./wrong-value.ts";
 /** Bytes of messages per event-loop turn after which the handler is paused. */
 // Without this limit of 64 KiB, a handler that never waits would block the turn, and the collected messages would grow
 // without bound.
-const collectedMessagesBytesMax = 64 * 1024;
+const maxCollectedMessagesBytes = 64 * 1024;
 
 /** Milliseconds after which a stream's header is sent without a message. */
 // A handler that fails within 250 ms, such as after a lookup, can still set the status. Readers do not notice the
@@ -29,7 +29,7 @@ const heartbeatMs = 15_000;
 
 /** Milliseconds after which a response that has begun is aborted because compressing its error takes too long. */
 // The timeout is 30 s because the error cannot be sent uncompressed, and node's thread pool may be busy.
-const begunErrorCompressionMsMax = 30_000;
+const maxBegunErrorCompressionMs = 30_000;
 
 /** A call with a stream as response. */
 interface StreamedCall extends ServedCall {
@@ -153,7 +153,7 @@ export class StreamResponse {
       this.#isFlushScheduled = true;
       runAfterTurn(flushStream, this);
     }
-    if (this.#isBlocked || this.#pieceBytes >= collectedMessagesBytesMax) this.#isPaused = true;
+    if (this.#isBlocked || this.#pieceBytes >= maxCollectedMessagesBytes) this.#isPaused = true;
     else this.#pull();
   }
 
@@ -281,8 +281,8 @@ export class StreamResponse {
     return written;
   }
 
-  get errorCompressionMsMax(): number | undefined {
-    return this.#hasBegun ? begunErrorCompressionMsMax : undefined;
+  get maxErrorCompressionMs(): number | undefined {
+    return this.#hasBegun ? maxBegunErrorCompressionMs : undefined;
   }
 
   /** Resets the exchange, so that the client detects the incomplete body. No error can be sent in this body. */

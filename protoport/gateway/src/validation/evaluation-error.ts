@@ -41,7 +41,7 @@ export function findTypeErrors(
 /** Time in milliseconds after which a rule's failure is reported again. */
 const repeatMs = 60_000;
 /** Maximum failures reported within {@link repeatMs}, because one rule's errors may quote different values. */
-const keptFailuresMax = 64;
+const maxKeptFailures = 64;
 
 /** Remembers rules with a failed evaluation, so that a gateway reports each failure to `onFault` once a minute. */
 export class FailedRules {
@@ -62,7 +62,7 @@ export class FailedRules {
       this.#beganMs = nowMs;
       this.#reported.clear();
     }
-    if (this.#reported.has(failure) || this.#reported.size >= keptFailuresMax) return false;
+    if (this.#reported.has(failure) || this.#reported.size >= maxKeptFailures) return false;
     this.#reported.add(failure);
     return true;
   }

@@ -126,11 +126,11 @@ function textRulesOf({ minLength, maxLength }: OpenApiSchema): string | undefine
     Math.max("text".length, Number(minLength ?? 0)),
     Number(maxLength ?? Number.POSITIVE_INFINITY),
   );
-  return length > exampleLengthMax ? undefined : "text".repeat(Math.ceil(length / 4)).slice(0, length);
+  return length > maxExampleLength ? undefined : "text".repeat(Math.ceil(length / 4)).slice(0, length);
 }
 
 /** Maximum characters in an example. Longer examples do not explain more. */
-const exampleLengthMax = 100;
+const maxExampleLength = 100;
 
 function numberOf(keywords: OpenApiSchema): number | undefined {
   const { minimum, exclusiveMinimum, maximum, exclusiveMaximum } = keywords;

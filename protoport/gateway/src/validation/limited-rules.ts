@@ -5,15 +5,15 @@ import type { MessageCheck } from "../serve/index.ts";
 import type { Rules } from "./rules.ts";
 
 /** Maximum fields, oneofs and messages with rules. Compiling this many rules takes less than a second. */
-const ownersMax = 2000;
+const maxOwners = 2000;
 /** Maximum characters in all patterns. Compiling 1,000 characters takes up to 0.15 s. */
-const patternCharactersMax = 10_000;
-/** Time limit for compiling all rules, in milliseconds. Compiling `ownersMax` rules takes a tenth of this time. */
-const prepareMsMax = 5000;
+const maxPatternCharacters = 10_000;
+/** Time limit for compiling all rules, in milliseconds. Compiling `maxOwners` rules takes a tenth of this time. */
+const maxPrepareMs = 5000;
 /** Milliseconds for checking one message, which blocks other calls. A CPU limit may suspend a container for 100 ms. */
-const checkMsMax = 300;
+const maxCheckMs = 300;
 /** Maximum attempts to check one message. A busy machine may suspend this process for longer than the time limit. */
-const attemptsMax = 4;
+const maxAttempts = 4;
 
 /** Runs a function with a time limit. Returns `false` if the function was interrupted. */
 type TimeLimit = (run: () => void, timeoutMs: number) => boolean;
@@ -64,21 +64,21 @@ export function prepareLimited(
 ): (type: DescMessage) => MessageCheck | undefined {
   const [owner] = rules.expressions.values();
   if (owner !== undefined) throw refusalError(`${owner} has a rule in CEL`);
-  if (rules.owners > ownersMax) throw refusalError(`more than ${ownersMax} fields and messages have rules`);
-  if (rules.patternCharacters > patternCharactersMax)
-    throw refusalError(`their patterns have more than ${patternCharactersMax} characters`);
+  if (rules.owners > maxOwners) throw refusalError(`more than ${maxOwners} fields and messages have rules`);
+  if (rules.patternCharacters > maxPatternCharacters)
+    throw refusalError(`their patterns have more than ${maxPatternCharacters} characters`);
   let checkOf: ReturnType<typeof prepare> | undefined;
-  const isPrepared = limit(() => void (checkOf = prepare()), prepareMsMax);
-  if (!isPrepared) throw refusalError(`compiling them takes longer than ${prepareMsMax} ms`);
+  const isPrepared = limit(() => void (checkOf = prepare()), maxPrepareMs);
+  if (!isPrepared) throw refusalError(`compiling them takes longer than ${maxPrepareMs} ms`);
   return (type) => {
     const check = checkOf?.(type);
     return (
       check &&
       ((message, context) => {
         const before = process.threadCpuUsage();
-        for (let attempts = 1; !limit(() => check(message, context), checkMsMax); attempts++) {
+        for (let attempts = 1; !limit(() => check(message, context), maxCheckMs); attempts++) {
           const { user, system } = process.threadCpuUsage(before);
-          if (attempts === attemptsMax || user + system > (checkMsMax * 1000) / 2) throw timeLimitError();
+          if (attempts === maxAttempts || user + system > (maxCheckMs * 1000) / 2) throw timeLimitError();
         }
       })
     );
@@ -90,5 +90,5 @@ function refusalError(reason: string): Error {
 }
 
 function timeLimitError(): Error {
-  return problem("ERR_RULES_VIOLATED", `a validation rule cannot be evaluated: it takes longer than ${checkMsMax} ms`);
+  return problem("ERR_RULES_VIOLATED", `a validation rule cannot be evaluated: it takes longer than ${maxCheckMs} ms`);
 }

@@ -152,13 +152,13 @@ function compileProblems(
 }
 
 /** Maximum violations in error details, about 3 kB. gRPC sends details in header fields, often limited to 8 KiB. */
-const violationsMax = 20;
+const maxViolations = 20;
 
 /** Maximum characters in a listed violation's path and message. Violations of standard rules have fewer than 400. */
-const violationLengthMax = 400;
+const maxViolationLength = 400;
 
 /** Maximum list and map elements in a message whose violations are all collected. A violation takes 1 kB of memory. */
-const elementsMax = 100;
+const maxElements = 100;
 
 /**
  * Whether a protocol's clients get google.rpc.BadRequest too. RPC clients get only `buf.validate.Violations`, as
@@ -181,9 +181,9 @@ export function violationError(
   first: readonly Violation[],
   protocolName: string,
 ): ConnectError {
-  const found = countElements(message, elementsMax) > elementsMax ? first : all.validate(type, message).violations;
+  const found = countElements(message, maxElements) > maxElements ? first : all.validate(type, message).violations;
   const violations = [...(found ?? first)];
-  const listed = violations.filter(isShort).slice(0, violationsMax);
+  const listed = violations.filter(isShort).slice(0, maxViolations);
   const texts = listed.map(({ field, message: text }) => ({
     field: pathToString(field),
     description: toShortLine(text),
@@ -204,7 +204,7 @@ const noViolation: Pick<Violation, "field" | "message"> = { field: [], message: 
 
 /** Returns whether a violation is short enough for the details. Paths may contain map keys from the client. */
 function isShort({ field, message }: Violation): boolean {
-  return pathToString(field).length + message.length <= violationLengthMax;
+  return pathToString(field).length + message.length <= maxViolationLength;
 }
 
 /** Counts the list and map elements in a message. Stops when the count exceeds `max`. */

@@ -14,7 +14,7 @@ const { authority, ...certificate } = createIssuedCertificate("localhost");
 const trusting = { ca: authority, servername: "localhost" };
 /** More than an HTTP/2 window, and more than a socket buffers. */
 const note = "orders".repeat(500_000);
-const windowMax = 2 ** 31 - 1;
+const maxWindow = 2 ** 31 - 1;
 
 type Way = { readonly name: string; readonly tls: boolean };
 
@@ -62,7 +62,7 @@ type OpenCall = Awaited<ReturnType<typeof openFrames>>;
 /** Opens a connection with a call whose handler has begun. */
 async function openCall({ tls }: Way): Promise<OpenCall> {
   const connection = await openFrames(greenhouse.address, tls ? { tls: trusting } : {});
-  connection.send(settingFrame(4, windowMax), windowUpdateFrame(0, windowMax - 65_535));
+  connection.send(settingFrame(4, maxWindow), windowUpdateFrame(0, maxWindow - 65_535));
   const header = [
     ...([
       [":method", "POST"],

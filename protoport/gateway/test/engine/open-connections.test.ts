@@ -14,7 +14,7 @@ import { whole } from "../../../testing/src/http2/http2-requests.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 
 /** How many connections are served beyond the limit. */
-const spareMax = 64;
+const maxSpare = 64;
 
 const get = { httpMethod: "GET", path: "/livez", header: [] } as const;
 
@@ -60,7 +60,7 @@ test("a new connection evicts the oldest connection beyond the limit", async () 
   const next = stack.use(await openFrames(gateway.address));
   next.send(whole(1));
   expect(await next.readEnd(1)).toMatchObject({ kind: "responded" });
-  for (let i = 2; i < spareMax; i++) await open();
+  for (let i = 2; i < maxSpare; i++) await open();
   await open();
   expect(await oldest.atEnd()).toBe(true);
   await open();
@@ -80,7 +80,7 @@ test("a closed connection is replaced by the oldest one beyond the limit", async
   const heir = await open();
   first.socket.end();
   expect(await first.atEnd()).toBe(true);
-  const [oldest] = [await open(), ...(await Promise.all(Array.from({ length: spareMax }, open)))];
+  const [oldest] = [await open(), ...(await Promise.all(Array.from({ length: maxSpare }, open)))];
   expect(await oldest.atEnd()).toBe(true);
   heir.request(get);
   expect((await heir.readResponse()).httpStatus).toBe(200);
@@ -92,7 +92,7 @@ test("a closed connection beyond the limit makes room for another connection", a
   const open = async () => stack.use(await openAnswered(gateway.address));
   await open();
   const oldest = await open();
-  const [next] = await Promise.all(Array.from({ length: spareMax - 1 }, open));
+  const [next] = await Promise.all(Array.from({ length: maxSpare - 1 }, open));
   next?.socket.end();
   expect(await next?.atEnd()).toBe(true);
   await open();
@@ -145,7 +145,7 @@ describe("a connection beyond the limit", () => {
     const pending = ask(gateway.address);
     await gateway.hasBegun(1);
     const idle = await open();
-    for (let i = 1; i < spareMax; i++) await open();
+    for (let i = 1; i < maxSpare; i++) await open();
     expect(await idle.atEnd()).toBe(true);
     gateway.release();
     expect((await pending).httpStatus).toBe(200);
@@ -155,8 +155,8 @@ describe("a connection beyond the limit", () => {
     await using gateway = await startGateway(1);
     using stack = new DisposableStack();
     stack.use(await openHttp1(gateway.address));
-    const pending = Array.from({ length: spareMax }, () => askHttp1(gateway.address));
-    await gateway.hasBegun(spareMax);
+    const pending = Array.from({ length: maxSpare }, () => askHttp1(gateway.address));
+    await gateway.hasBegun(maxSpare);
     expect(await stack.use(await openHttp1(gateway.address)).atEnd()).toBe(true);
     gateway.release();
     for (const { httpStatus } of await Promise.all(pending)) expect(httpStatus).toBe(200);

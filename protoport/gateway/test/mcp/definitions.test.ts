@@ -90,7 +90,7 @@ test.each([
     error: "requires an object of options",
   },
   ...[Number.NaN, 0, -1, 1.5, Infinity, "7"].flatMap((limit) =>
-    ["messagesMax", "bytesMax", "timeoutMs"].map((name) => ({
+    ["maxMessages", "maxBytes", "timeoutMs"].map((name) => ({
       name: `the limit ${name} ${JSON.stringify(limit)}`,
       options: { tools: [], stream: { [name]: limit } },
       error: `stream.${name} of createMcp must be a positive integer, got ${String(limit)}`,
@@ -101,7 +101,7 @@ test.each([
 });
 
 test("an undefined stream limit has the default value", () => {
-  const stream = untyped({ stream: { messagesMax: undefined, bytesMax: undefined, timeoutMs: 7 } }).stream;
+  const stream = untyped({ stream: { maxMessages: undefined, maxBytes: undefined, timeoutMs: 7 } }).stream;
   expect(streamLimitsOf(stream)).toEqual({ ...streamDefaults, timeoutMs: 7 });
 });
 

@@ -122,7 +122,7 @@ describe.each(servers)("a tool for a server stream, on $name", ({ version, creat
     connections = new KeptConnections();
     const mcp = createMcp({
       tools: ["greenhouse.v1.GreenhouseService.WatchReadings"],
-      stream: { messagesMax: 5, bytesMax: 1000, timeoutMs: 300 },
+      stream: { maxMessages: 5, maxBytes: 1000, timeoutMs: 300 },
     });
     greenhouse = await startGreenhouse({ watchReadings }, { mcp }, {}, create);
   });

@@ -3,7 +3,7 @@ import { FieldDescriptorProto_Label, FieldDescriptorProto_Type } from "@bufbuild
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createOpenApi, type OpenApiOptions } from "../../src/openapi/create-open-api.ts";
-import { documentFieldsMax, operationFieldsMax } from "../../src/openapi/field-budget.ts";
+import { maxDocumentFields, maxOperationFields } from "../../src/openapi/field-budget.ts";
 import { base64Pattern, durationPattern, fieldMaskPattern } from "../../src/openapi/value-schema.ts";
 import type {
   OpenApiDocument,
@@ -528,7 +528,7 @@ test("bindings that OpenAPI cannot describe are omitted and passed to onOmitted"
 });
 
 test("query parameters of all operations count toward the document's limit", () => {
-  const count = documentFieldsMax / operationFieldsMax;
+  const count = maxDocumentFields / maxOperationFields;
   const additionalBindings = Array.from({ length: count }, (_, at) => {
     return { pattern: { case: "get", value: `/orders/${at}` } } as const;
   });
@@ -536,7 +536,7 @@ test("query parameters of all operations count toward the document's limit", () 
   const { paths } = describeOrders({
     rest: { rules: [rule] },
     // With this comment, one field uses the whole limit of an operation.
-    comments: new Map([["orders.v1.DeleteOrderRequest.id", "c".repeat(100 * (operationFieldsMax - 1))]]),
+    comments: new Map([["orders.v1.DeleteOrderRequest.id", "c".repeat(100 * (maxOperationFields - 1))]]),
   });
   const withParameters = Object.values(paths).filter(({ get }) => get?.parameters !== undefined);
   expect([Object.keys(paths).length, withParameters.length]).toEqual([count + 1, count]);

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createOpenApi } from "../../src/openapi/index.ts";
 import { field_behavior, FieldBehavior } from "../../src/protobuf/gen/google/api/field_behavior_pb.ts";
 import { createExample } from "../../src/openapi/example.ts";
-import { documentFieldsMax, FieldBudget } from "../../src/openapi/field-budget.ts";
+import { maxDocumentFields, FieldBudget } from "../../src/openapi/field-budget.ts";
 import { Schemas } from "../../src/openapi/schemas.ts";
 import type { OpenApiParameter } from "../../src/openapi/open-api-document.ts";
 import { KitchenSink, SinkSchema } from "../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
@@ -86,7 +86,7 @@ test("createOpenApi adds examples to JSON request bodies", () => {
 function exampleOfMessage(desc: DescMessage): JsonObject | undefined {
   const example = createExample(desc, {
     nameOf: ({ jsonName, name }) => jsonName || name,
-    total: new FieldBudget(documentFieldsMax),
+    total: new FieldBudget(maxDocumentFields),
   });
   return example === "too large" ? undefined : example;
 }
@@ -166,6 +166,6 @@ test.each([
     enumType: [{ name: "Kind", value: values.map((name, number) => ({ name, number })) }],
   };
   const thing = messageIn(file, "kinds.Thing");
-  const total = new FieldBudget(documentFieldsMax);
+  const total = new FieldBudget(maxDocumentFields);
   expect(createExample(thing, { nameOf: ({ name }) => name, total })).toEqual(want);
 });

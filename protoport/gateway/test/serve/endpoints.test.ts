@@ -263,13 +263,13 @@ describe.each(waysFor(transportNames))("an endpoint that has started reading a b
   });
 });
 
-test.each([Number.NaN, 0, -1, 1.5, Infinity])("the limit %s is rejected by readBody()", async (bytesMax) => {
+test.each([Number.NaN, 0, -1, 1.5, Infinity])("the limit %s is rejected by readBody()", async (maxBytes) => {
   let thrown: unknown;
   const wrong: Endpoint = {
     ...hook,
     handle({ readBody }) {
       try {
-        void readBody(bytesMax);
+        void readBody(maxBytes);
       } catch (error) {
         thrown = error;
       }
@@ -279,7 +279,7 @@ test.each([Number.NaN, 0, -1, 1.5, Infinity])("the limit %s is rejected by readB
   const { fetch } = createGateway({ ...kitchenSinkOptions, endpoints: [wrong] });
   const request = new Request(`http://a${wrong.path}`, { method: "POST", body: "event" });
   expect((await fetch(request)).status).toBe(202);
-  expect(thrown).toEqual(new RangeError(`bytesMax of readBody must be a positive integer, got ${bytesMax}`));
+  expect(thrown).toEqual(new RangeError(`maxBytes of readBody must be a positive integer, got ${maxBytes}`));
 });
 
 test("a page of another origin may use the methods of endpoints", async () => {

@@ -8,7 +8,7 @@ import { reasonOf } from "../../../testing/src/gateway/call-end.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import {
   createJsonRpcGateway,
-  jsonRpcBytesMax,
+  maxJsonRpcBytes,
   jsonRpcErrors,
   jsonRpcPath,
 } from "../../../testing/src/gateway/json-rpc.ts";
@@ -21,7 +21,7 @@ const json: Field = ["content-type", "application/json"];
 const gardener: Field = ["authorization", "Bearer gardener"];
 const visitor: Field = ["authorization", "Bearer visitor"];
 const id = 7;
-const readMaxBytes = jsonRpcBytesMax / 2;
+const readMaxBytes = maxJsonRpcBytes / 2;
 const subjectKey = createContextKey("nobody");
 
 function bodyOf(params: object, method = waterBedProcedure.slice(1)): string {
@@ -82,9 +82,9 @@ const cases: readonly Case[] = [
     code: Code.InvalidArgument, ran: admitted },
   { name: "a request without a body", request: { httpMethod: "POST", path: jsonRpcPath, header: [json, gardener] },
     response: failure(parse, "the body is not JSON", null), code: Code.InvalidArgument, ran: admitted },
-  { name: "a body that is too large", request: post(bodyOf({ note: "x".repeat(jsonRpcBytesMax) })), response: failure(
+  { name: "a body that is too large", request: post(bodyOf({ note: "x".repeat(maxJsonRpcBytes) })), response: failure(
       invalidRequest,
-      `the message is larger than ${jsonRpcBytesMax} bytes; to accept it, set the server option readMaxBytes`,
+      `the message is larger than ${maxJsonRpcBytes} bytes; to accept it, set the server option readMaxBytes`,
       null,
     ), code: Code.ResourceExhausted, ran: admitted },
   { name: "a message that is larger than the RPC allows", request: post(bodyOf({ note: "x".repeat(readMaxBytes) })),

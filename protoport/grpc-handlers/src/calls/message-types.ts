@@ -79,7 +79,7 @@ export function findConverter(
 }
 
 /** Maximum nesting depth of a sample, because a message type may contain itself. */
-const depthMax = 3;
+const maxDepth = 3;
 
 /** Returns messages with a value in every field. Each message has another member of each oneof. */
 function samplesOf(desc: DescMessage): readonly Message[] {
@@ -99,7 +99,7 @@ function sampleOf(desc: DescMessage, member: number, depth: number): Message {
   for (const field of desc.fields) {
     const { oneof } = field;
     const isChosen = oneof === undefined || oneof.fields.indexOf(field) === member % oneof.fields.length;
-    const isTooDeep = field.message !== undefined && depth === depthMax;
+    const isTooDeep = field.message !== undefined && depth === maxDepth;
     if (isChosen && !isTooDeep) setSampleField(sample, field, member, depth);
   }
   return sample.message;

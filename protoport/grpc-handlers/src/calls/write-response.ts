@@ -7,7 +7,7 @@ import type { AnyDefinition } from "./base-call.ts";
 export type EncodeMessage = (message: any, writer: BinaryWriter) => { finish(): Uint8Array };
 
 /** Maximum bytes of an envelope after which the writer is kept, because the writer keeps a buffer of this size. */
-const keptBytesMax = 64 * 1024;
+const maxKeptBytes = 64 * 1024;
 
 const noPrefix = new Uint8Array(envelopePrefixBytes);
 
@@ -35,6 +35,6 @@ function writeMessage(encode: EncodeMessage, value: unknown): Uint8Array {
   keptWriter = undefined;
   const written = encode(value, writer.raw(noPrefix));
   const bytes = written.finish();
-  if (written === writer && bytes.byteLength <= keptBytesMax) keptWriter = writer;
+  if (written === writer && bytes.byteLength <= maxKeptBytes) keptWriter = writer;
   return bytes;
 }

@@ -20,13 +20,13 @@ const write = createResponseWriter(definition, (message: Written, writer) => {
 });
 
 const prefixBytes = 5;
-const keptBytesMax = 64 * 1024 - prefixBytes;
+const maxKeptBytes = 64 * 1024 - prefixBytes;
 
 test.each([
   { name: "a short message", which: "the same", text: "a" },
   { name: "an empty message", which: "the same", text: "" },
-  { name: "a message whose envelope has 64 KiB", which: "the same", text: "b".repeat(keptBytesMax) },
-  { name: "a longer message", which: "another", text: "c".repeat(keptBytesMax + 1) },
+  { name: "a message whose envelope has 64 KiB", which: "the same", text: "b".repeat(maxKeptBytes) },
+  { name: "a longer message", which: "another", text: "c".repeat(maxKeptBytes + 1) },
   { name: "a message that fails", which: "another", text: "fails" },
 ])("after $name, the next message gets $which writer", ({ text, which }) => {
   const [first, next]: readonly Written[] = [{ text }, { text: "next" }];

@@ -18,9 +18,9 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { type Compression, createMethodUrl, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
-import { defaultReadMaxBytes, timerMsMax } from "@protoport/gateway/exchange";
+import { defaultReadMaxBytes, maxTimerMs } from "@protoport/gateway/exchange";
 import { type OptionNames, refuseUnknownOptions, required, stringOr } from "@protoport/gateway/options";
-import { messageBytesMax } from "@protoport/gateway/messages";
+import { maxMessageBytes } from "@protoport/gateway/messages";
 import { brotli, gzip, zstd } from "@protoport/gateway/forward";
 import {
   createUpstream,
@@ -141,9 +141,9 @@ class Http2GrpcTransport implements GrpcTransport {
     const { baseUrl, interceptors = [], tls, defaultTimeoutMs = 0 } = options;
     const { connections, keepaliveMs, compressMinBytes = 1024 } = options;
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = defaultReadMaxBytes } = options;
-    requireRange("compressMinBytes", compressMinBytes, 0, messageBytesMax);
-    requireRange("readMaxBytes", readMaxBytes, 1, messageBytesMax);
-    requireRange("writeMaxBytes", writeMaxBytes, 1, messageBytesMax);
+    requireRange("compressMinBytes", compressMinBytes, 0, maxMessageBytes);
+    requireRange("readMaxBytes", readMaxBytes, 1, maxMessageBytes);
+    requireRange("writeMaxBytes", writeMaxBytes, 1, maxMessageBytes);
     requireRange("defaultTimeoutMs", defaultTimeoutMs, 0, Number.MAX_SAFE_INTEGER);
     this.#ownsUpstream = typeof baseUrl === "string";
     this.#upstream = openTransportUpstream(baseUrl, {
@@ -248,7 +248,7 @@ class Http2GrpcTransport implements GrpcTransport {
       interceptors: this.#interceptors,
       ...(signal && { signal }),
       // Connect passes the timeout to setTimeout, which fires after 1 ms for values above the timer's maximum.
-      ...(timeoutMs !== undefined && { timeoutMs: Math.min(timeoutMs, timerMsMax) }),
+      ...(timeoutMs !== undefined && { timeoutMs: Math.min(timeoutMs, maxTimerMs) }),
     };
   }
 

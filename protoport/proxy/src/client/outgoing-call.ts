@@ -111,10 +111,10 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     }
     const stable = fields.hasUserAgent ? method.stableWithoutUserAgent : method.stableFields;
     // For a header above their limit, some servers close the connection, which would fail other calls too.
-    const { headerBytesMax } = connection;
-    const isLimited = headerBytesMax < Number.POSITIVE_INFINITY;
-    if (isLimited && stable.listBytes + listBytesOf(fields.fields) + addedFieldsBytes > headerBytesMax) {
-      return this.fail(requestHeaderTooLargeError(headerBytesMax));
+    const { maxHeaderBytes } = connection;
+    const isLimited = maxHeaderBytes < Number.POSITIVE_INFINITY;
+    if (isLimited && stable.listBytes + listBytesOf(fields.fields) + addedFieldsBytes > maxHeaderBytes) {
+      return this.fail(requestHeaderTooLargeError(maxHeaderBytes));
     }
     this.#connection = connection;
     this.stream = connection.open(stable, varying, this);
@@ -187,9 +187,9 @@ export abstract class OutgoingCall<T> implements PendingCall, ResponseReceiver {
     if (!isUnprocessed || !this.isRepeatable || this.#isTransparentRetry || !this.#retries.retriesUnprocessed) {
       const { receiver } = this.method.settings;
       const isTooLarge = code === sectionTooLarge;
-      const { headerBytesMax } = this.#init.upstream;
+      const { maxHeaderBytes } = this.#init.upstream;
       const error = isTooLarge
-        ? responseHeaderTooLargeError(headerBytesMax, receiver)
+        ? responseHeaderTooLargeError(maxHeaderBytes, receiver)
         : resetError(code, this.#connection?.lossReason);
       return this.#attemptFailed(error, undefined);
     }

@@ -66,12 +66,12 @@ function fieldsBlock(request: RequestFields, attemptsBefore: number): Uint8Array
 /** Cached timeout encodings. Most programs use few different timeouts. */
 const timeoutBlocks = new Map<number, Uint8Array>();
 /** Maximum entries in {@link timeoutBlocks}. */
-const timeoutBlocksMax = 64;
+const maxTimeoutBlocks = 64;
 
 function timeoutBlock(timeoutMs: number): Uint8Array {
   const cached = timeoutBlocks.get(timeoutMs);
   if (cached !== undefined) return cached;
-  if (timeoutBlocks.size >= timeoutBlocksMax) timeoutBlocks.clear();
+  if (timeoutBlocks.size >= maxTimeoutBlocks) timeoutBlocks.clear();
   const block = encodeVarying(["grpc-timeout", formatGrpcTimeout(timeoutMs)]);
   // equivalent mutant: without the cache, each call encodes its timeout.
   timeoutBlocks.set(timeoutMs, block);

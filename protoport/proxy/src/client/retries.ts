@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
-import { timerMsMax } from "@protoport/gateway/exchange";
+import { maxTimerMs } from "@protoport/gateway/exchange";
 import { type OptionNames, required } from "@protoport/gateway/options";
 import { requireRange } from "../upstreams/index.ts";
 
@@ -103,14 +103,14 @@ function allows({ methods }: RetryPolicy, method: DescMethod): boolean {
 
 /** Returns the delay in milliseconds. Returns `undefined` for any other text, which forbids a retry (gRFC A6). */
 function readPushback(text: string): number | undefined {
-  const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : timerMsMax + 1;
-  return value <= timerMsMax ? value : undefined;
+  const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : maxTimerMs + 1;
+  return value <= maxTimerMs ? value : undefined;
 }
 
 function requirePolicy(policy: RetryPolicy, budget: typeof defaultBudget): void {
   requireRange("retry.maxAttempts", policy.maxAttempts, 2, 5);
-  requireRange("retry.initialBackoffMs", policy.initialBackoffMs, 1, timerMsMax / 2);
-  requireRange("retry.maxBackoffMs", policy.maxBackoffMs, 1, timerMsMax / 2);
+  requireRange("retry.initialBackoffMs", policy.initialBackoffMs, 1, maxTimerMs / 2);
+  requireRange("retry.maxBackoffMs", policy.maxBackoffMs, 1, maxTimerMs / 2);
   requireRange("retry.backoffMultiplier", policy.backoffMultiplier, 0, Number.MAX_SAFE_INTEGER);
   if (policy.backoffMultiplier === 0) throw new RangeError("retry.backoffMultiplier must be above 0, got 0");
   requireRange("retry.retryableCodes.length", policy.retryableCodes.length, 1, 16);

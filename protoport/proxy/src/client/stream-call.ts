@@ -19,7 +19,7 @@ export interface StreamCallResponse {
  * Maximum message bytes that are kept for a retry until the response header arrives. A call that sends more is not
  * retried. 96 KiB is HTTP/2's initial window (64 KiB) and two queued frames, all that is sent before a refusal.
  */
-const keptBytesMax = 96 * 1024;
+const maxKeptBytes = 96 * 1024;
 
 /** A call with a message stream in one or both directions. */
 export abstract class OutgoingStream<T> extends OutgoingCall<T> {
@@ -32,7 +32,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   readonly #received = new ResponseMessages((bytes) => this.stream?.consumed(bytes));
   /** The response messages as they arrive. The iterator throws if the call fails. */
   readonly messages: AsyncIterable<T>;
-  /** The sent envelopes, for a retry. Undefined once the response has begun, or above {@link keptBytesMax}. */
+  /** The sent envelopes, for a retry. Undefined once the response has begun, or above {@link maxKeptBytes}. */
   #retryMessages: Uint8Array[] | undefined = [];
   #keptBytes = 0;
   #inputState: "unread" | "reading" | "ended" = "unread";
@@ -104,7 +104,7 @@ export abstract class OutgoingStream<T> extends OutgoingCall<T> {
   #keepForRetry(envelope: Uint8Array): void {
     this.#keptBytes += envelope.byteLength;
     // The limit does not apply while no stream is open, because the next attempt sends the kept envelopes first.
-    if (this.#keptBytes > keptBytesMax && this.stream !== undefined) this.#retryMessages = undefined;
+    if (this.#keptBytes > maxKeptBytes && this.stream !== undefined) this.#retryMessages = undefined;
     // A forwarded envelope is copied, because a slice would keep the entire received chunk in memory.
     this.#retryMessages?.push(copyIfPooled(envelope));
   }

@@ -7,7 +7,7 @@ import type { ProxyOptions } from "../create-proxy.ts";
 import type { ProxyConfiguration } from "../settings/index.ts";
 
 /** Maximum logged characters per path. No route matches a longer path. */
-const loggedPathLengthMax = 256;
+const maxLoggedPathLength = 256;
 
 /**
  * Returns a function that writes one JSON line per request, or `undefined` if the log is off. Lines never contain
@@ -32,7 +32,7 @@ function toAccessRecord(request: CompletedRequest): object {
     procedure,
     protocol,
     httpMethod,
-    path: path.slice(0, loggedPathLengthMax),
+    path: path.slice(0, maxLoggedPathLength),
     httpStatus,
     code: error === undefined ? "OK" : Code[error.code],
     errorCode: error && errorCodeOf(error),

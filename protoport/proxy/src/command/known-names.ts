@@ -7,7 +7,7 @@ import { createNameFilter, selectorOf, unmatchedPatterns } from "@protoport/gate
 import type { ProxiedUpstreamOptions, ProxyGateway } from "../create-proxy.ts";
 import {
   createDescriber,
-  definitionMaxBytes,
+  maxDefinitionBytes,
   describeUnusedRules,
   findUnknownNames,
   findUnknownSelectors,
@@ -70,7 +70,7 @@ export async function readFiles({ upstreams }: ProxySettings): Promise<readonly 
 /** Returns the content of an upstream's descriptor file. Returns no bytes for reflection or an unreadable file. */
 async function readSet({ descriptors }: ProxiedUpstreamOptions): Promise<Uint8Array> {
   if (!(descriptors instanceof URL)) return noBytes;
-  return await readRegularFile(fileURLToPath(descriptors), definitionMaxBytes).catch(() => noBytes);
+  return await readRegularFile(fileURLToPath(descriptors), maxDefinitionBytes).catch(() => noBytes);
 }
 
 function isOfFile({ descriptors }: ProxiedUpstreamOptions): boolean {

@@ -5,11 +5,11 @@ import { toOneLine } from "@protoport/gateway/errors";
 /** Milliseconds within which an event is logged at most once. An unreachable upstream may fail thousands of calls. */
 const eventMs = 10_000;
 /** Maximum number of distinct events that are logged within {@link eventMs}. */
-const eventsMax = 100;
+const maxEvents = 100;
 /** Milliseconds after which a lasting problem is logged again, so that each hour's log includes the problem. */
 const noticeRepeatMs = 600_000;
 /** Maximum number of lines that a change of a state adds. Servers may offer any number of names, and a metric counts conflicts. */
-const linesMax = 20;
+const maxLines = 20;
 
 /** Logs for the operator: each event at most once in ten seconds, and each state when it changes. */
 export class Notices {
@@ -36,7 +36,7 @@ export class Notices {
       this.#windowStartMs = now;
       this.#events.clear();
     }
-    if (this.#events.has(text) || this.#events.size >= eventsMax) return;
+    if (this.#events.has(text) || this.#events.size >= maxEvents) return;
     this.#events.add(text);
     this.#err(text);
   }
@@ -58,8 +58,8 @@ export class Notices {
     const before = this.#states.get(name) ?? new Set();
     const added = lines.filter((line) => !before.has(line));
     this.#states.set(name, new Set(lines));
-    for (const line of added.slice(0, linesMax)) this.#err(line);
-    if (added.length > linesMax) this.#err(`${name}: ${added.length - linesMax} ${others}`);
+    for (const line of added.slice(0, maxLines)) this.#err(line);
+    if (added.length > maxLines) this.#err(`${name}: ${added.length - maxLines} ${others}`);
     return added.length > 0 || lines.length < before.size;
   }
 

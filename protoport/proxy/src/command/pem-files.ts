@@ -1,5 +1,5 @@
 import { messageOf } from "@protoport/gateway/errors";
-import { pemBytesMax, readRegularFileSync } from "@protoport/command-line";
+import { maxPemBytes, readRegularFileSync } from "@protoport/command-line";
 import { InputError } from "../definitions/index.ts";
 
 /** The PEM files for a certificate chain and its private key. */
@@ -25,7 +25,7 @@ export function toCertificateFiles(cert: string, key: string): CertificateFiles 
 export function readPem(path: string): string {
   let text: string;
   try {
-    text = readRegularFileSync(path, pemBytesMax).toString("utf8");
+    text = readRegularFileSync(path, maxPemBytes).toString("utf8");
   } catch (error) {
     throw new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }

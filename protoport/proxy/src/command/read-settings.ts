@@ -18,7 +18,7 @@ import {
 import { type ProxySettings, toProxySettings } from "./proxy-settings.ts";
 
 /** Maximum configuration file size in bytes. 1 MiB is enough for several thousand upstreams. */
-const configurationMaxBytes = 1024 * 1024;
+const maxConfigurationBytes = 1024 * 1024;
 
 const flagTexts: Readonly<Record<string, Flag>> = Object.fromEntries(
   flagsOfSettings().map(({ name, placeholder, multiple, about, fallback }) => [
@@ -50,7 +50,7 @@ function hasDefault(fallback: unknown): boolean {
 export async function readSettings(flags: ParsedFlags): Promise<ProxySettings> {
   const path = textOf(flags["config"]);
   if (path === undefined) requireUpstream(flags);
-  const file = path === undefined ? undefined : { name: path, text: await readInput(path, configurationMaxBytes) };
+  const file = path === undefined ? undefined : { name: path, text: await readInput(path, maxConfigurationBytes) };
   const read = readProxyConfiguration(file, flags);
   requireAddresses(read.settings, textsOf(flags["service"]));
   return await toProxySettings(read);

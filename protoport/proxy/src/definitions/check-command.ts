@@ -19,7 +19,7 @@ import { describeBinding, selectorOf } from "@protoport/gateway/rest";
 import { checkDefinition, type CheckResult } from "./check-definition.ts";
 import { compareDefinitions } from "./compare-definitions.ts";
 import { writeAnnotations, writeChanges } from "./compare/index.ts";
-import { type Definition, definitionMaxBytes, parseDefinition, readDefinition, selectServices } from "./definition.ts";
+import { type Definition, maxDefinitionBytes, parseDefinition, readDefinition, selectServices } from "./definition.ts";
 import { InputError, readRules, readText } from "./read-input.ts";
 import { describeUnusedRules, findUnknownSelectors } from "./known-selectors.ts";
 import {
@@ -35,7 +35,7 @@ import {
 import { writeReport } from "./report.ts";
 
 /** Maximum size of the file with accepted changes. 1 MiB holds ten thousand changes. */
-const acceptedMaxBytes = 1024 * 1024;
+const maxAcceptedBytes = 1024 * 1024;
 
 /**
  * Reports whether the gateway would start with a descriptor set's services, or every reason why it would not. With
@@ -143,7 +143,7 @@ async function check(file: string, flags: ParsedFlags, { out, err }: CommandOutp
   const changes = await compareDefinitions(select(await readAgainst(against, visibility)), definition, {
     rest,
     ...ids,
-    accepted: accept === undefined ? "" : await readText(accept, acceptedMaxBytes),
+    accepted: accept === undefined ? "" : await readText(accept, maxAcceptedBytes),
     sourceRoot: textOf(flags["source-root"]) ?? "",
     onWarning: err,
   });
@@ -253,7 +253,7 @@ async function runBuilder(
   options: ExecFileOptions,
 ): Promise<Buffer> {
   try {
-    const { stdout } = await runFile(program, args, { ...options, encoding: "buffer", maxBuffer: definitionMaxBytes });
+    const { stdout } = await runFile(program, args, { ...options, encoding: "buffer", maxBuffer: maxDefinitionBytes });
     return stdout;
   } catch (error) {
     const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";

@@ -13,7 +13,7 @@ import { createNameFilter } from "@protoport/gateway/rest";
 import { InputError } from "./read-input.ts";
 
 /** Maximum definition size in bytes. The descriptors for all Google APIs together take 30 MB. */
-export const definitionMaxBytes: number = 200 * 1024 * 1024;
+export const maxDefinitionBytes: number = 200 * 1024 * 1024;
 
 /** The services of a definition, which is a binary google.protobuf.FileDescriptorSet. Buf images have the same format. */
 export interface Definition {
@@ -35,14 +35,14 @@ export interface Definition {
  * Reads a definition from a file or a pipe.
  *
  * @param visibility - selects the visible elements. Without it, all elements are visible
- * @throws InputError for any other file, for a file above {@link definitionMaxBytes} bytes, or if every service lacks a
+ * @throws InputError for any other file, for a file above {@link maxDefinitionBytes} bytes, or if every service lacks a
  * type
  */
 export async function readDefinition(path: string, visibility?: VisibilityOptions): Promise<Definition> {
   let bytes: Uint8Array;
   try {
     // `end` is inclusive. A file that is too large is detected by reading one byte more than the limit.
-    bytes = await readBytes(createReadStream(path, { end: definitionMaxBytes }), path);
+    bytes = await readBytes(createReadStream(path, { end: maxDefinitionBytes }), path);
   } catch (error) {
     throw error instanceof InputError ? error : new InputError(`cannot read ${path}: ${messageOf(error)}`);
   }
@@ -75,14 +75,14 @@ export function selectServices(definition: Definition, names: readonly string[])
   return { ...definition, services };
 }
 
-/** Reads a stream. @param name - for messages @throws InputError above {@link definitionMaxBytes} bytes */
+/** Reads a stream. @param name - for messages @throws InputError above {@link maxDefinitionBytes} bytes */
 export async function readBytes(input: AsyncIterable<Uint8Array>, name: string): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   for await (const piece of input) {
     pieces.push(piece);
     length += piece.length;
-    if (length > definitionMaxBytes) throw new InputError(`${name} is larger than ${definitionMaxBytes} bytes`);
+    if (length > maxDefinitionBytes) throw new InputError(`${name} is larger than ${maxDefinitionBytes} bytes`);
   }
   return Buffer.concat(pieces, length);
 }

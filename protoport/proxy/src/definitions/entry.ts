@@ -3,6 +3,6 @@ export { checkDefinition, type CheckOptions, type CheckResult } from "./check-de
 export type { CheckedTools } from "./check-tools.ts";
 export type { Change, ChangeRule, PartitionedChanges, Severity } from "./compare/index.ts";
 export { compareDefinitions, type ComparisonOptions } from "./compare-definitions.ts";
-export { type Definition, definitionMaxBytes, parseDefinition, readDefinition, selectServices } from "./definition.ts";
+export { type Definition, maxDefinitionBytes, parseDefinition, readDefinition, selectServices } from "./definition.ts";
 export { InputError } from "./read-input.ts";
 export { type DocumentOptions, writeOpenApi } from "./openapi/write-open-api.ts";

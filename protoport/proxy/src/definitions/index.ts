@@ -7,7 +7,7 @@
  * commands `check`, `openapi` and `protoc-gen-openapi` print the results.
  */
 export { checkCommand } from "./check-command.ts";
-export { definitionMaxBytes } from "./definition.ts";
+export { maxDefinitionBytes } from "./definition.ts";
 export { InputError, readInput, readRules } from "./read-input.ts";
 export {
   createDescriber,

@@ -1,7 +1,7 @@
 import { readRegularFile } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/errors";
 import type { ExternalHttpRule } from "@protoport/gateway/rest";
-import { locateSelectors, parseServiceRules, serviceConfigMaxBytes } from "./service-config.ts";
+import { locateSelectors, parseServiceRules, maxServiceConfigBytes } from "./service-config.ts";
 
 /** Reads a text file. @throws InputError if it is empty, larger than `maxBytes`, not a regular file, or unreadable */
 export async function readInput(path: string, maxBytes: number): Promise<string> {
@@ -23,7 +23,7 @@ export class InputError extends Error {}
 
 /** Reads a service config's HTTP rules. @throws InputError if the file contains no rules */
 export async function readRules(path: string): Promise<readonly ExternalHttpRule[]> {
-  const text = await readInput(path, serviceConfigMaxBytes);
+  const text = await readInput(path, maxServiceConfigBytes);
   try {
     return parseServiceRules(text);
   } catch (error) {
@@ -33,5 +33,5 @@ export async function readRules(path: string): Promise<readonly ExternalHttpRule
 
 /** Returns the line and column of each selector in a service config, as {@link locateSelectors} does. */
 export async function readSelectorPlaces(path: string): Promise<ReturnType<typeof locateSelectors>> {
-  return locateSelectors(await readInput(path, serviceConfigMaxBytes));
+  return locateSelectors(await readInput(path, maxServiceConfigBytes));
 }

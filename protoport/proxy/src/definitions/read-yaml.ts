@@ -3,7 +3,7 @@ import { toShortLine } from "@protoport/gateway/errors";
 import type { CST, Node as YamlNode } from "yaml";
 
 /** Maximum nesting of sequences and mappings, as in JSON messages. The stack allows far more levels. */
-const nestingMax = 100;
+const maxNesting = 100;
 
 /** A YAML value with its position. */
 export interface YamlValue {
@@ -38,7 +38,7 @@ export class YamlProblem extends Error {
 /**
  * Parses YAML 1.2 with the core schema to a JSON value, in time proportional to the text's length. Rejects duplicate
  * keys, aliases, tags outside the core schema, and a second document, because they are ambiguous. Keys must be strings.
- * `<<` is an ordinary key. Nesting is limited to {@link nestingMax} levels.
+ * `<<` is an ordinary key. Nesting is limited to {@link maxNesting} levels.
  *
  * @throws YamlProblem with the problem's line and column, both from 1
  */
@@ -132,8 +132,8 @@ function requireShallow(tokens: readonly CST.Token[], problemAt: ProblemAt): voi
   let level = tokens.flatMap(collectionsIn);
   for (let depth = 1; level.length > 0; depth++) {
     const [first] = level;
-    if (first !== undefined && depth > nestingMax)
-      throw problemAt(first.offset, `sequences and mappings must be nested at most ${nestingMax} levels deep`);
+    if (first !== undefined && depth > maxNesting)
+      throw problemAt(first.offset, `sequences and mappings must be nested at most ${maxNesting} levels deep`);
     level = level.flatMap(({ items }) => items.flatMap(({ key, value }) => [key, value].flatMap(collectionsIn)));
   }
 }

@@ -2,7 +2,7 @@ import { type ExternalHttpRule, parseHttpRules } from "@protoport/gateway/rest";
 import { readLocatedYaml, readYaml, YamlProblem, type YamlValue } from "./read-yaml.ts";
 
 /** Maximum config size in bytes. 4 MiB is ten times as large as the largest config for a Google API. */
-export const serviceConfigMaxBytes: number = 4 * 1024 * 1024;
+export const maxServiceConfigBytes: number = 4 * 1024 * 1024;
 
 /**
  * Parses the HTTP rules in a service config, which is a google.api.Service in YAML or JSON, as in grpc-gateway

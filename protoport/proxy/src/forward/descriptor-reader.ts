@@ -92,7 +92,7 @@ export function toError(error: unknown): Error {
 export function isUnreachable(error: Error): boolean {
   for (
     let each: unknown = error, level = 0;
-    each instanceof Error && level < shownCausesMax;
+    each instanceof Error && level < maxShownCauses;
     each = each.cause, level++
   ) {
     if (each instanceof ConnectError) return each.code === Code.Unavailable || each.code === Code.DeadlineExceeded;
@@ -102,7 +102,7 @@ export function isUnreachable(error: Error): boolean {
 }
 
 /** Maximum nested causes that are checked. This package creates fewer. */
-const shownCausesMax = 5;
+const maxShownCauses = 5;
 
 /** Maximum milliseconds for which a slow upstream delays the others. Most reads take one round trip. */
 const slowReadMs = 5_000;

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorSet, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { runInTurns, timerMsMax } from "@protoport/gateway/exchange";
+import { runInTurns, maxTimerMs } from "@protoport/gateway/exchange";
 import { messageOf } from "@protoport/gateway/errors";
 import { createGrpcTransport } from "../client/index.ts";
 import { readRegularFile } from "@protoport/command-line";
@@ -12,10 +12,10 @@ import type { DescriptorSource } from "./descriptors.ts";
 import { readReflection, reflectionLimits } from "./read-reflection.ts";
 
 /** Maximum descriptor file size in bytes, equal to the limit for reflection. */
-const fileMaxBytes = reflectionLimits.bytes;
+const maxFileBytes = reflectionLimits.bytes;
 
 /** Time limit for a read in milliseconds. Some servers send one file at a time by reflection. */
-const readMaxMs = 30_000;
+const maxReadMs = 30_000;
 
 /** Milliseconds between two file checks. Deployments wait for a reload, and a check takes only microseconds. */
 const fileCheckMsDefault = 250;
@@ -42,7 +42,7 @@ export function toDescriptorSource(
   options: SourceOptions,
 ): DescriptorSource {
   const { reloadEveryMs } = options;
-  if (reloadEveryMs !== undefined) requireRange("reloadEveryMs", reloadEveryMs, 1, timerMsMax);
+  if (reloadEveryMs !== undefined) requireRange("reloadEveryMs", reloadEveryMs, 1, maxTimerMs);
   if (descriptors === "reflection") return reflectionSource(options);
   if (descriptors instanceof URL) return fileSource(fileURLToPath(descriptors), reloadEveryMs ?? fileCheckMsDefault);
   if (descriptors instanceof Uint8Array) return { read: () => Promise.resolve(descriptors) };
@@ -59,12 +59,12 @@ export async function readInTime(
   const reading = new AbortController();
   const ended = Promise.withResolvers<never>();
   const end = (): void => {
-    const timeout = `${upstreamName}: reading the descriptors timed out after ${readMaxMs} ms`;
+    const timeout = `${upstreamName}: reading the descriptors timed out after ${maxReadMs} ms`;
     const reason: unknown = signal.aborted ? signal.reason : new ConnectError(timeout, Code.DeadlineExceeded);
     ended.reject(reason);
     reading.abort(reason);
   };
-  const timer = setTimeout(end, readMaxMs);
+  const timer = setTimeout(end, maxReadMs);
   signal.addEventListener("abort", end);
   try {
     return await Promise.race([source.read(reading.signal), ended.promise]);
@@ -137,7 +137,7 @@ function fileSource(path: string, checkMs: number): DescriptorSource {
   return {
     read: async () => {
       loaded = await fileFingerprintOf(path);
-      return await readRegularFile(path, fileMaxBytes);
+      return await readRegularFile(path, maxFileBytes);
     },
     watch: (changed) => {
       let previous = loaded;

@@ -78,7 +78,7 @@ const clientField = "x-forwarded-for";
 const hostField = "x-forwarded-host";
 
 /** Maximum cached names or addresses. 1,000 is more than most servers see, and bounds memory for invented names. */
-const cachedMax = 1_000;
+const maxCached = 1_000;
 
 /** No fields to set. */
 export const noAddedFields: AddedFields = new Map();
@@ -115,7 +115,7 @@ export function compileForwardRules(direction: Direction, rules: ForwardRules = 
   const nameOf = (sent: string): string | undefined => {
     if (cache.has(sent)) return cache.get(sent);
     const name = choose(sent.toLowerCase());
-    if (cache.size < cachedMax) cache.set(sent, name);
+    if (cache.size < maxCached) cache.set(sent, name);
     return name;
   };
   return {
@@ -267,7 +267,7 @@ function cacheClientFields(
     const host = origin.replace(/^.*?:\/\//, "");
     if (clientName !== undefined && client !== undefined) fields.set(clientName, client);
     if (hostName !== undefined && host !== "") fields.set(hostName, host);
-    if (size >= cachedMax) {
+    if (size >= maxCached) {
       cache.clear();
       size = 0;
     }

@@ -9,7 +9,7 @@ import {
   stringOr,
 } from "@protoport/gateway/options";
 import { HiddenParts, type PartlyVisible, type VisibilityOptions } from "@protoport/gateway/descriptors";
-import { messageBytesMax } from "@protoport/gateway/messages";
+import { maxMessageBytes } from "@protoport/gateway/messages";
 import type { ExternalHttpRule } from "@protoport/gateway/rest";
 import { registerForwarder, brotli, gzip, zstd } from "@protoport/gateway/forward";
 import { type CallSettings, Retries, type RetryPolicy, retryPolicyNames } from "../client/index.ts";
@@ -168,8 +168,8 @@ export class ProxiedUpstream {
   constructor(options: ProxiedUpstreamOptions, call: UpstreamCallOptions, at: number, owners: ServiceOwners) {
     const { upstream } = options;
     refuseIgnoredOptions(options, ignoredBy(options.descriptors), `upstreams[${at}] of createProxy`);
-    const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = messageBytesMax } = call;
-    if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, messageBytesMax);
+    const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = maxMessageBytes } = call;
+    if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, maxMessageBytes);
     requireTimeout("timeoutMs", options.timeoutMs, 0);
     requireTimeout("timeoutMaxMs", options.timeoutMaxMs, 1);
     // `new Headers()` is not used, because its errors contain the values, which may be secrets.
@@ -204,7 +204,7 @@ export class ProxiedUpstream {
       // Both limits apply by default, because the proxy reads the response and writes the response to the caller.
       readMaxBytes: options.readMaxBytes ?? Math.min(readMaxBytes, writeMaxBytes),
       // The maximum, because received requests were checked, and JSON messages are smaller in binary form.
-      writeMaxBytes: messageBytesMax,
+      writeMaxBytes: maxMessageBytes,
       waitsForReady: false,
       receiver: "proxy",
     };
@@ -296,7 +296,7 @@ export class ProxiedUpstream {
   /** Returns whether a service is proxied. Adds another upstream's service to `foreign`. */
   #isProxied(name: string, foreign: Map<string, number>): boolean {
     const owner = this.#owners.ownerOfOffered(this.#at, name);
-    if (owner !== undefined && owner !== this.#at && foreign.size < foreignMax) foreign.set(name, owner);
+    if (owner !== undefined && owner !== this.#at && foreign.size < maxForeign) foreign.set(name, owner);
     return owner === this.#at;
   }
 
@@ -351,7 +351,7 @@ export function* typesOf(descriptors: readonly ServiceDescriptors[]): Generator<
 }
 
 /** Maximum services from other upstreams that are reported for one upstream. A server may list millions of services. */
-const foreignMax = 1_000;
+const maxForeign = 1_000;
 
 function requireTimeout(name: string, timeoutMs: number | undefined, least: 0 | 1): void {
   if (timeoutMs !== undefined) requireRange(name, timeoutMs, least, Number.MAX_SAFE_INTEGER);

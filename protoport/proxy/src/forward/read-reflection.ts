@@ -217,7 +217,7 @@ type Method = DescMethodBiDiStreaming<typeof ServerReflectionRequestSchema, type
 type OpenedReflection = StreamResponse<typeof ServerReflectionRequestSchema, typeof ServerReflectionResponseSchema>;
 
 /** Maximum requests sent before their responses are read, so that flow control cannot block both sides. */
-const concurrentRequestsMax = 100;
+const maxConcurrentRequests = 100;
 
 /** A server reflection call. Responses arrive in request order. */
 class ReflectionStream {
@@ -239,8 +239,8 @@ class ReflectionStream {
    */
   async send(requests: readonly ReflectionRequest[]): Promise<readonly ReflectionResponse[]> {
     const responses: ReflectionResponse[] = [];
-    for (let at = 0; at < requests.length; at += concurrentRequestsMax) {
-      const batch = requests.slice(at, at + concurrentRequestsMax);
+    for (let at = 0; at < requests.length; at += maxConcurrentRequests) {
+      const batch = requests.slice(at, at + maxConcurrentRequests);
       this.#unsent.push(...batch);
       this.#wake?.();
       // Awaited after the requests are sent, because a server may send its header only with the first response.

@@ -14,7 +14,7 @@ import { isSettable } from "../upstreams/index.ts";
 import { type ErrorBody, errorBodyProblems } from "@protoport/gateway/rest";
 
 /** Maximum secret size in bytes. 64 KiB is longer than any header field that servers accept. */
-const secretMaxBytes = 64 * 1024;
+const maxSecretBytes = 64 * 1024;
 
 const source = {
   type: "object",
@@ -55,7 +55,7 @@ function refuseSecret(at: Located, report: ReportProblem): undefined {
 
 function readSecretFile(at: Located, path: string, report: ReportProblem): string | undefined {
   try {
-    return withoutLineEnd(readRegularFileSync(path, secretMaxBytes).toString("utf8"));
+    return withoutLineEnd(readRegularFileSync(path, maxSecretBytes).toString("utf8"));
   } catch (error) {
     report(at, `requires a readable file: ${messageOf(error)}`);
   }

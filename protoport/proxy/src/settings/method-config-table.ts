@@ -59,7 +59,7 @@ const statusCode: SettingType<Code> = {
 };
 
 /** Larger `maxAttempts` values count as 5 (gRFC A6). */
-const attemptsMax = 5;
+const maxAttempts = 5;
 
 const attempts = integer(2, 2 ** 32 - 1);
 
@@ -69,11 +69,11 @@ const retryPolicy = mapping<RetryPolicySection>({
       ...attempts,
       read: (at, report) => {
         const read = attempts.read(at, report);
-        return read === undefined ? undefined : Math.min(read, attemptsMax);
+        return read === undefined ? undefined : Math.min(read, maxAttempts);
       },
     },
     required: true,
-    about: `Maximum attempts, including the first. Values above ${attemptsMax} count as ${attemptsMax}.`,
+    about: `Maximum attempts, including the first. Values above ${maxAttempts} count as ${maxAttempts}.`,
   },
   initialBackoff: { type: duration, required: true, about: "Wait before the second attempt, ±20 %." },
   maxBackoff: { type: duration, required: true, about: "Longest wait before an attempt." },

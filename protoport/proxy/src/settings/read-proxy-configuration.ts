@@ -26,19 +26,19 @@ export interface ConfigurationText {
 }
 
 /** Maximum mistakes in a message. The limit bounds time and memory. */
-const problemsMax = 100;
+const maxProblems = 100;
 
 /**
  * Reads settings from a file and from flags, which replace the same settings in the file.
  *
- * @throws SettingsProblem that lists the first {@link problemsMax} mistakes, each with file, line and column, or with
+ * @throws SettingsProblem that lists the first {@link maxProblems} mistakes, each with file, line and column, or with
  * the flag
  */
 export function readProxyConfiguration(file: ConfigurationText | undefined, flags: ParsedFlags = {}): ReadSettings {
   const root = file === undefined ? ofSource("", undefined, new Map()) : locate(file);
   const problems: string[] = [];
   const report = (at: Located, problem: string): void => {
-    const isLast = problems.length === problemsMax;
+    const isLast = problems.length === maxProblems;
     problems.push(isLast ? "the rest of the settings is not checked" : `${subjectOf(at)} ${problem}`);
     if (isLast) throw new SettingsProblem(problems.join("\n"));
   };

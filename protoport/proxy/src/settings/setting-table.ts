@@ -10,7 +10,7 @@ import {
   record,
   text,
 } from "@protoport/command-line/settings";
-import { drainMsMax, drainTimesDefault } from "@protoport/gateway/health";
+import { maxDrainMs, drainTimesDefault } from "@protoport/gateway/health";
 import { defaultReadMaxBytes } from "@protoport/gateway/exchange";
 import { operationIdsType, profileNames, splitSwitches, switchNames } from "../definitions/index.ts";
 import { authenticationType } from "./authentication-table.ts";
@@ -30,7 +30,7 @@ import { upstreamLimits } from "../upstreams/index.ts";
 import { upstreamType } from "./upstream-table.ts";
 
 /** The upper bound for message sizes in bytes. Most messages are held in memory, and protobuf's limit is 2 GiB. */
-const messageBytesMax = 1_073_741_824;
+const maxMessageBytes = 1_073_741_824;
 
 const port = integer(0, 65_535);
 
@@ -238,13 +238,13 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
     flags: [{ name: "header-bytes", placeholder: "NUMBER" }],
   },
   requestBytes: {
-    type: integer(1_024, messageBytesMax),
+    type: integer(1_024, maxMessageBytes),
     fallback: defaultReadMaxBytes,
     about: "Largest request message in bytes, compressed or not. gRPC messages above 64 KiB are forwarded in parts.",
     flags: [{ name: "request-bytes", placeholder: "NUMBER" }],
   },
   responseBytes: {
-    type: integer(1_024, messageBytesMax),
+    type: integer(1_024, maxMessageBytes),
     fallback: defaultReadMaxBytes,
     about: "Largest response message of an upstream in bytes, compressed or not. Forwarded in parts like requests.",
     flags: [{ name: "response-bytes", placeholder: "NUMBER" }],
@@ -335,13 +335,13 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
   drain: {
     type: mapping<ProxyConfiguration["drain"]>({
       delayMs: {
-        type: integer(0, drainMsMax),
+        type: integer(0, maxDrainMs),
         fallback: drainTimesDefault.delayMs,
         about: "Milliseconds to keep serving after readiness fails at shutdown.",
         flags: [{ name: "drain-delay-ms", placeholder: "NUMBER" }],
       },
       timeoutMs: {
-        type: integer(0, drainMsMax),
+        type: integer(0, maxDrainMs),
         fallback: drainTimesDefault.timeoutMs,
         about: "Milliseconds that running calls may take after the delay.",
         flags: [{ name: "drain-timeout-ms", placeholder: "NUMBER" }],

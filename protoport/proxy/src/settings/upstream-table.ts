@@ -38,7 +38,7 @@ export interface HeaderRulesSection {
 }
 
 /** Maximum timeout in milliseconds. A day is enough, because longer calls are streams, which need no deadline. */
-export const timeoutMsMax = 86_400_000;
+export const maxTimeoutMs = 86_400_000;
 
 /** @param byDefault - the fields that are forwarded without `allow` */
 const headerRules = (byDefault: string): SettingType<HeaderRulesSection> =>
@@ -136,13 +136,13 @@ export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSectio
   },
   tls: { type: tls, about: "TLS to the upstream; for `dns:`, even an empty mapping enables it." },
   timeoutMs: {
-    type: integer(0, timeoutMsMax),
+    type: integer(0, maxTimeoutMs),
     about:
       "Milliseconds after which a unary call fails if its caller sets no deadline, 0 for none. Default: `timeoutMaxMs`; if that is not set either, 15000 for REST.",
     flags: [{ name: "timeout-ms", placeholder: "NUMBER" }],
   },
   timeoutMaxMs: {
-    type: integer(1, timeoutMsMax),
+    type: integer(1, maxTimeoutMs),
     about: "Longest deadline that callers can set, in milliseconds.",
     flags: [{ name: "timeout-max-ms", placeholder: "NUMBER" }],
   },
@@ -153,11 +153,11 @@ export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSectio
   },
   connections: { type: integer(1, 1_000), about: "Maximum connections to each server. Default 100." },
   keepaliveMs: {
-    type: integer(1, timeoutMsMax),
+    type: integer(1, maxTimeoutMs),
     about: "Milliseconds without data, while calls are in flight, after which a PING is sent. Default 20000.",
   },
   resolveEveryMs: {
-    type: integer(1, timeoutMsMax),
+    type: integer(1, maxTimeoutMs),
     about: "Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30000.",
   },
   healthService: {
@@ -166,7 +166,7 @@ export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSectio
       'Service whose health decides which servers get calls; `""` for the entire server. Default: no health checks.',
   },
   maxConnectionAgeMs: {
-    type: integer(1, timeoutMsMax),
+    type: integer(1, maxTimeoutMs),
     about: "Milliseconds after which a connection is replaced, ±10 %. Default: never.",
   },
   requestHeader: {

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { messageOf } from "@protoport/gateway/errors";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
-import { lookupGapMs, serversMax } from "./upstream-limits.ts";
+import { lookupGapMs, maxServers } from "./upstream-limits.ts";
 import type { CompleteUpstreamOptions, UpstreamLookup } from "./upstream-options.ts";
 
 /**
@@ -43,7 +43,7 @@ export class AddressResolver {
     const addresses = this.#configured.flatMap((address) =>
       address.isName ? (this.#resolved.get(address) ?? []) : [address],
     );
-    return new Map(addresses.slice(0, serversMax).map((address) => [JSON.stringify(address.target), address]));
+    return new Map(addresses.slice(0, maxServers).map((address) => [JSON.stringify(address.target), address]));
   }
 
   /** Whether it is too early to resolve names again. */

@@ -17,7 +17,7 @@ import { ConnectBackoff } from "./connect-backoff.ts";
 import type { UpstreamAddress } from "./upstream-address.ts";
 
 /** Maximum bytes in a health response. 1 KiB is enough, because the response contains only one number. */
-const messageBytesMax = 1_024;
+const maxMessageBytes = 1_024;
 
 /** Bytes for flags and length before each message (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 const prefixBytes = 5;
@@ -85,7 +85,7 @@ export class HealthWatch implements ResponseReceiver {
     let at = 0;
     while (bytes.byteLength - at >= prefixBytes) {
       const length = bytes.readUInt32BE(at + 1);
-      if (bytes[at] !== 0 || length > messageBytesMax) return this.#reset();
+      if (bytes[at] !== 0 || length > maxMessageBytes) return this.#reset();
       const end = at + prefixBytes + length;
       if (end > bytes.byteLength) break;
       if (!this.#readMessage(bytes.subarray(at + prefixBytes, end))) return this.#reset();

@@ -67,11 +67,11 @@ export function openSocket(
  * Maximum bytes in one read from a socket. 64 KiB is node's default, and fits four frames. Message bodies are copied if
  * they are small compared with this size, so that they do not keep the chunk in memory.
  */
-const readBytesMax = 64 * 1024;
+const maxReadBytes = 64 * 1024;
 
 /** Opens a socket that reuses one read buffer, because node allocates 64 KiB for each read. */
 function openTcp({ target }: UpstreamAddress): Socket {
-  const memory = Buffer.allocUnsafeSlow(readBytesMax);
+  const memory = Buffer.allocUnsafeSlow(maxReadBytes);
   const callback = (bytes: number): boolean => {
     const chunk = memory.subarray(0, bytes);
     // equivalent mutant: copying a large chunk only takes time.

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { timerMsMax } from "@protoport/gateway/exchange";
+import { maxTimerMs } from "@protoport/gateway/exchange";
 import { type BacklogBudget } from "@protoport/gateway/http2-client";
 import { errorName } from "@protoport/gateway/errors";
 import { ClientConnection, type Http2Limits } from "@protoport/gateway/http2-client";
@@ -35,7 +35,7 @@ export interface ConnectionStart {
 /** The {@link UpstreamConnection} events. */
 export interface ConnectionEvents {
   /** Called when the server's SETTINGS have arrived, and also its health if the health is watched. */
-  onEstablished(streamsMax: number): void;
+  onEstablished(maxStreams: number): void;
   /** Called when {@link UpstreamConnection.availableStreams} may have changed. */
   onStreamAvailable(connection: UpstreamConnection): void;
   /** Called when the connection is closed. `problem` is set if the connection was never established. */
@@ -48,7 +48,7 @@ export class UpstreamConnection {
   readonly #events: ConnectionEvents;
   readonly #age: NodeJS.Timeout | undefined;
   readonly #health: HealthWatch | undefined;
-  #streamsMax = 0;
+  #maxStreams = 0;
   #isHealthy: boolean;
   /** Whether the connection accepts no more calls because one side is closing it. */
   isRetired = false;
@@ -80,7 +80,7 @@ export class UpstreamConnection {
       budget,
       keepaliveMs,
       streamsBeforeSettings,
-      onReady: (streamsMax) => this.#ready(streamsMax),
+      onReady: (maxStreams) => this.#ready(maxStreams),
       onStreamAvailable: () => this.#events.onStreamAvailable(this),
       // Without calls in flight, the socket must not keep the process running.
       onBusy: (busy) => (busy ? socket.ref() : socket.unref()),
@@ -109,10 +109,10 @@ export class UpstreamConnection {
     return this.#isHealthy && !this.isRetired;
   }
 
-  #ready(streamsMax: number): void {
-    this.#streamsMax = streamsMax;
+  #ready(maxStreams: number): void {
+    this.#maxStreams = maxStreams;
     // With a single stream, health is not watched, because the watch would leave no stream for calls.
-    if (this.#health === undefined || streamsMax < 2) this.#setHealth(true);
+    if (this.#health === undefined || maxStreams < 2) this.#setHealth(true);
     else this.#health.start();
   }
 
@@ -120,7 +120,7 @@ export class UpstreamConnection {
     this.#isHealthy = isHealthy;
     if (!this.isEstablished) {
       this.isEstablished = true;
-      this.#events.onEstablished(this.#streamsMax);
+      this.#events.onEstablished(this.#maxStreams);
     }
     this.#events.onStreamAvailable(this);
   }
@@ -152,5 +152,5 @@ const ageJitter = 0.1;
 
 function startAgeTimer(ageMs: number, expired: () => void): NodeJS.Timeout {
   const timeoutMs = ageMs * (1 + ageJitter * (2 * Math.random() - 1));
-  return setTimeout(expired, Math.min(timeoutMs, timerMsMax)).unref();
+  return setTimeout(expired, Math.min(timeoutMs, maxTimerMs)).unref();
 }

@@ -53,10 +53,10 @@ export const upstreamLimits: UpstreamLimits = {
 export const connectionsDefault = 100;
 
 /** Upper bound for the option `connections`. 1,000, like the maximum for servers. */
-export const connectionsMax = 1_000;
+export const maxConnections = 1_000;
 
 /** Maximum servers per upstream. Further addresses for a name are ignored. 1,000: more than any usual name has. */
-export const serversMax = 1_000;
+export const maxServers = 1_000;
 
 /** Milliseconds after which a name is resolved again if calls are made. 30 s, as in gRPC's clients. */
 export const defaultResolveEveryMs = 30_000;

@@ -1,10 +1,10 @@
 import { inspect } from "node:util";
-import { fieldsNotForwarded, isToken, timerMsMax } from "@protoport/gateway/exchange";
+import { fieldsNotForwarded, isToken, maxTimerMs } from "@protoport/gateway/exchange";
 import { type OptionNames, required, withDefaultLimits } from "@protoport/gateway/options";
 import type { UpstreamTls } from "./open-socket.ts";
 import {
   connectionsDefault,
-  connectionsMax,
+  maxConnections,
   defaultKeepaliveMs,
   defaultResolveEveryMs,
   type UpstreamLimits,
@@ -83,12 +83,12 @@ export function readUpstreamOptions(options: UpstreamOptions): CompleteUpstreamO
   };
   const limits = withDefaultLimits(options.limits, upstreamLimits);
   const settings = { ...withDefaultLimits(options, defaults), limits };
-  requireRange("connections", settings.connections, 1, connectionsMax);
+  requireRange("connections", settings.connections, 1, maxConnections);
   requireRange("keepaliveMs", settings.keepaliveMs, 1, Number.MAX_SAFE_INTEGER);
   requireRange("resolveEveryMs", settings.resolveEveryMs, 1, Number.MAX_SAFE_INTEGER);
   requireRange("maxConnectionAgeMs", settings.maxConnectionAgeMs, 1, Number.POSITIVE_INFINITY);
   for (const [name, value] of Object.entries(settings.limits)) {
-    const maximum = name.endsWith("Ms") ? timerMsMax : Number.MAX_SAFE_INTEGER;
+    const maximum = name.endsWith("Ms") ? maxTimerMs : Number.MAX_SAFE_INTEGER;
     requireRange(`limits.${name}`, value, 1, maximum);
   }
   return settings;

@@ -108,7 +108,7 @@ export class UpstreamServer implements ServerLoad {
       open++;
       if (!isEstablished) continue;
       established++;
-      streams = Math.max(streams, http2.streamsMax);
+      streams = Math.max(streams, http2.maxStreams);
     }
     if (streams === 0) return 0;
     let pending = open - established;
@@ -157,11 +157,11 @@ export class UpstreamServer implements ServerLoad {
     const awaitsSettings = isAdditional || this.#isUnresponsive;
     const start = { isAdditional, streamsBeforeSettings: awaitsSettings ? 0 : this.#streamsBeforeSettings };
     const connection = new UpstreamConnection(socket, this.#address, this.#settings, start, {
-      onEstablished: (streamsMax) => {
+      onEstablished: (maxStreams) => {
         // At least one stream, so that a server that allows no streams and closes its connections is not reconnected in
         // a loop.
         const { streamsBeforeSettings } = this.#settings.limits;
-        this.#streamsBeforeSettings = Math.max(1, Math.min(streamsMax, streamsBeforeSettings));
+        this.#streamsBeforeSettings = Math.max(1, Math.min(maxStreams, streamsBeforeSettings));
         this.#isUnresponsive = false;
         backoff.succeeded();
         this.problem = undefined;

@@ -30,7 +30,7 @@ export interface UpstreamLoad {
 const waitersCheckIntervalMs = 100;
 
 /** Maximum concurrent attempts to connect for queued calls. If the first fails, the second is already running. */
-const concurrentConnectsMax = 2;
+const maxConcurrentConnects = 2;
 
 /**
  * Equivalent servers and the connections to them, which are opened when calls need them. A call goes to the less loaded
@@ -114,7 +114,7 @@ export class Upstream implements AsyncDisposable {
   }
 
   /** Maximum bytes in a response's header or trailer. */
-  get headerBytesMax(): number {
+  get maxHeaderBytes(): number {
     return this.#limits.headerBytes;
   }
 
@@ -264,7 +264,7 @@ export class Upstream implements AsyncDisposable {
     const unusedServers = rotatedServers.filter(({ isServing }) => !isServing);
     let pending = unusedServers.filter(({ isPending }) => isPending).length;
     for (const server of unusedServers) {
-      if (pending >= concurrentConnectsMax) break;
+      if (pending >= maxConcurrentConnects) break;
       if (!server.mayConnect) continue;
       server.connect();
       pending++;

@@ -412,9 +412,9 @@ test("the default retry budget has 100 tokens, and a success adds 0.1", () => {
   expect(isRetried()).toBe(true);
 });
 
-const timerMsMax = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 const least = { maxAttempts: 2, initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: Number.MIN_VALUE };
-const most = { maxAttempts: 5, initialBackoffMs: timerMsMax / 2, maxBackoffMs: timerMsMax / 2, backoffMultiplier: 1e9 };
+const most = { maxAttempts: 5, initialBackoffMs: maxTimerMs / 2, maxBackoffMs: maxTimerMs / 2, backoffMultiplier: 1e9 };
 
 test.each([
   { ...least, retryableCodes: [1], budget: { maxTokens: 1, tokenRatio: 0 } },
@@ -427,9 +427,9 @@ test.each([
   { maxAttempts: 1 },
   { maxAttempts: 6 },
   { initialBackoffMs: 0 },
-  { initialBackoffMs: timerMsMax / 2 + 1 },
+  { initialBackoffMs: maxTimerMs / 2 + 1 },
   { maxBackoffMs: Number.NaN },
-  { maxBackoffMs: timerMsMax / 2 + 1 },
+  { maxBackoffMs: maxTimerMs / 2 + 1 },
   { backoffMultiplier: 0 },
   { backoffMultiplier: -0.5 },
   { retryableCodes: [] },

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { AddressResolver } from "../../src/upstreams/address-resolver.ts";
 import { readUpstreamAddress } from "../../src/upstreams/upstream-address.ts";
-import { serversMax } from "../../src/upstreams/upstream-limits.ts";
+import { maxServers } from "../../src/upstreams/upstream-limits.ts";
 import { readUpstreamOptions, type UpstreamOptions } from "../../src/upstreams/upstream-options.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
@@ -91,9 +91,9 @@ test("a resolver keeps the addresses' order and each name's port", async () => {
   expect(resolver.problem?.rawMessage).toBe("cannot look up a.example: ENOTFOUND");
   ends.set(
     "a.example",
-    Array.from({ length: serversMax + 1 }, (_, at) => `2001:db8::${at.toString(16)}`),
+    Array.from({ length: maxServers + 1 }, (_, at) => `2001:db8::${at.toString(16)}`),
   );
   // After a failure, the names are resolved after a second, ±20 %.
-  expect(await resolveAfter(1_200)).toHaveLength(serversMax);
+  expect(await resolveAfter(1_200)).toHaveLength(maxServers);
   expect([resolver.problem, vi.getTimerCount()]).toEqual([undefined, 0]);
 });

@@ -64,7 +64,7 @@ test("an option of an upstream that is undefined has its default", async () => {
 const { toClientLimits, upstreamLimits } = defaults;
 const { waitingCalls, queuedBytes, connectTimeoutMs, closeTimeoutMs, idleTimeoutMs } = upstreamLimits;
 const { callsPerConnection, streamsBeforeSettings, queueTimeoutMs, additionalIdleTimeoutMs } = upstreamLimits;
-const { connectionsDefault, connectionsMax } = defaults;
+const { connectionsDefault, maxConnections } = defaults;
 
 // Each default must be documented on a page or in a comment.
 test.each(
@@ -77,7 +77,7 @@ test.each(
         `the time for a connection (${connectTimeoutMs / 1000} s)`,
         `looked up every ${defaults.defaultResolveEveryMs / 1000} seconds`] },
     { file: "protoport/proxy/src/upstreams/upstream-options.ts",
-      sentences: [`from 1 to ${text(connectionsMax)}.`, `Default ${connectionsDefault}. Additional connections`,
+      sentences: [`from 1 to ${text(maxConnections)}.`, `Default ${connectionsDefault}. Additional connections`,
         `at most 20 s. Default ${defaults.defaultKeepaliveMs / 1000} s.`,
         `if calls are made. Default ${defaults.defaultResolveEveryMs / 1000} s.`] },
   ],
@@ -100,8 +100,8 @@ test.each([
   { name: "idleTimeoutMs", value: `${idleTimeoutMs / 60_000} min` },
   { name: "additionalIdleTimeoutMs", value: `${additionalIdleTimeoutMs / 60_000} min` },
   { name: "connectionsDefault", value: text(connectionsDefault) },
-  { name: "connectionsMax", value: text(connectionsMax) },
-  { name: "serversMax", value: text(defaults.serversMax) },
+  { name: "maxConnections", value: text(maxConnections) },
+  { name: "maxServers", value: text(defaults.maxServers) },
   { name: "lookupGapMs", value: `${defaults.lookupGapMs / 1000} s` },
 ])("the value $value of the limit $name is in its comment", ({ name, value }) => {
   const declaration = new RegExp(`/\\*\\*((?:(?!\\*/)[^])*)\\*/\\s*(?:readonly|export const) ${name}\\b`);

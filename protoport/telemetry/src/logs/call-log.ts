@@ -40,7 +40,7 @@ export interface CallAudit {
 type CallLevel = "info" | "warn" | "error";
 
 /** Maximum number of characters that are logged from a path. No route matches a longer path. */
-const pathLengthMax = 256;
+const maxPathLength = 256;
 
 /**
  * Creates a function that logs one line per request. Returns `undefined` if the log levels disable all lines,
@@ -82,7 +82,7 @@ function loggedFieldsOf(request: CompletedRequest): object {
     procedure: request.procedure,
     protocol: request.protocol,
     httpMethod: request.httpMethod,
-    path: request.path.slice(0, pathLengthMax),
+    path: request.path.slice(0, maxPathLength),
     httpStatus: request.httpStatus,
     code: loggedCodeOf(request),
     errorCode: request.error && errorCodeOf(request.error),

@@ -6,7 +6,7 @@ import type { Writable } from "node:stream";
  * 4 MiB hold about ten thousand lines, which a busy server writes in a second. Another 4 MiB are reserved for the lines
  * of {@link LineOutput.reserve}.
  */
-const bufferedBytesMax = 4 * 1024 * 1024;
+const maxBufferedBytes = 4 * 1024 * 1024;
 
 /** Accepts lines, including their line breaks. */
 interface LineWriter {
@@ -20,7 +20,7 @@ interface LineWriter {
  */
 export class LineOutput implements LineWriter {
   /** A writer that may also use the reserved buffer space, so that its lines are dropped last. */
-  readonly reserve: LineWriter = { write: (line) => this.#add(line, 2 * bufferedBytesMax) };
+  readonly reserve: LineWriter = { write: (line) => this.#add(line, 2 * maxBufferedBytes) };
   readonly #stream: Writable;
   readonly #formatDropped: (lines: number) => string;
   #lines = "";
@@ -39,18 +39,18 @@ export class LineOutput implements LineWriter {
   }
 
   write(line: string): void {
-    this.#add(line, bufferedBytesMax);
+    this.#add(line, maxBufferedBytes);
   }
 
-  #add(line: string, bytesMax: number): void {
+  #add(line: string, maxBytes: number): void {
     const bufferedBytes = this.#stream.writableLength + this.#lines.length;
-    if (bufferedBytes > bytesMax) {
+    if (bufferedBytes > maxBytes) {
       this.#dropped += 1;
       return;
     }
     if (this.#lines === "") setImmediate(() => this.#send());
     // Dropped lines are reported only below the limit for ordinary lines, so that the reports do not fill the reserve.
-    if (this.#dropped > 0 && bufferedBytes <= bufferedBytesMax) {
+    if (this.#dropped > 0 && bufferedBytes <= maxBufferedBytes) {
       this.#lines += this.#formatDropped(this.#dropped);
       this.#dropped = 0;
     }

@@ -31,7 +31,7 @@ function ignoreError(): void {}
 const require = createRequire(import.meta.filename ?? __filename);
 
 /** The maximum number of nested error causes that are logged. */
-const causeDepthMax = 5;
+const maxCauseDepth = 5;
 
 /**
  * Opens a log with one JSON object per line, RFC 3339 times in UTC and level names. On a terminal, lines are
@@ -125,7 +125,7 @@ function describeError(reason: unknown, depth: number = 0): ErrorDescription {
     type: reason.name,
     message: reason.message,
     ...(reason.stack === undefined ? {} : { stack: reason.stack }),
-    ...(reason.cause === undefined || depth >= causeDepthMax ? {} : { cause: describeError(reason.cause, depth + 1) }),
+    ...(reason.cause === undefined || depth >= maxCauseDepth ? {} : { cause: describeError(reason.cause, depth + 1) }),
   };
 }
 

@@ -12,7 +12,7 @@ const addedKey: ContextKey<boolean> = createContextKey<boolean>(false);
 const requestIdField = "x-request-id";
 
 /** Maximum characters in a client's request id. 128 characters are longer than any common request id. */
-const requestIdLengthMax = 128;
+const maxRequestIdLength = 128;
 
 // The characters in UUIDs, ULIDs, base64, trace ids and common proxies' ids. No allowed character needs escaping in a
 // log line, a shell or SQL.
@@ -70,7 +70,7 @@ export function createRequestIds(responses: RequestIdResponses): RequestIds {
     fieldName: "X-Request-Id",
     onRequest: (request) => {
       const sent = request.xRequestId;
-      const isAccepted = sent !== null && sent.length <= requestIdLengthMax && requestIdAlphabet.test(sent);
+      const isAccepted = sent !== null && sent.length <= maxRequestIdLength && requestIdAlphabet.test(sent);
       if (isAccepted) request.contextValues.set(requestIdKey, sent);
       else requestIdOf(request.contextValues);
       // The id is not added to every unary response, because another header field costs a microsecond, and few clients

@@ -44,7 +44,7 @@ export function singlePoint(value: number): readonly NumberPoint[] {
 }
 
 /** Maximum number of series per metric. The limit is reached only if clients can choose an attribute. */
-const seriesMax = 1_000;
+const maxSeries = 1_000;
 
 // OpenTelemetry's SDK uses this attribute for the series that collects all values above the limit.
 const overflow: Attributes = { "otel.metric.overflow": true };
@@ -62,12 +62,12 @@ export class SeriesTable<One extends Series<Point>, Point> {
     this.#create = create;
   }
 
-  /** Returns the series for the attributes. Above {@link seriesMax}, new attributes share one overflow series. */
+  /** Returns the series for the attributes. Above {@link maxSeries}, new attributes share one overflow series. */
   with(attributes: Attributes): One {
     const key = JSON.stringify(attributes);
     const existing = this.#seriesByAttributes.get(key);
     if (existing !== undefined) return existing;
-    if (this.#seriesByAttributes.size >= seriesMax && attributes !== overflow) return this.with(overflow);
+    if (this.#seriesByAttributes.size >= maxSeries && attributes !== overflow) return this.with(overflow);
     const series = this.#create(attributes);
     this.#seriesByAttributes.set(key, series);
     return series;

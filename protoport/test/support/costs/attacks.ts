@@ -46,7 +46,7 @@ export async function openEach(
 }
 
 /** How many streams a wave has, well below a connection's limit. */
-const waveStreamsMax = 100;
+const maxWaveStreams = 100;
 
 /** Sends frames in waves of streams, each after the server has handled the previous wave as far as possible. */
 export async function sendInWaves(
@@ -54,7 +54,7 @@ export async function sendInWaves(
   client: RawClient,
   ids: readonly number[],
   framesOf: (streamId: number) => readonly Frame[],
-  waveStreams: number = waveStreamsMax,
+  waveStreams: number = maxWaveStreams,
 ): Promise<void> {
   for (let from = 0; from < ids.length; from += waveStreams) {
     client.send(...ids.slice(from, from + waveStreams).flatMap(framesOf));
@@ -83,8 +83,8 @@ export async function leaveStreams({ addresses }: MeasuredServer, n: number): Pr
   using client = (await openRawHttp2(addresses.greenhouse)).drain();
   // A stream's window has room for a few messages.
   client.send(settingFrame(4, 64), windowUpdateFrame(0, 2 ** 20));
-  for (let from = 0; from < n; from += waveStreamsMax) {
-    const wave = streamIds(n).slice(from, from + waveStreamsMax);
+  for (let from = 0; from < n; from += maxWaveStreams) {
+    const wave = streamIds(n).slice(from, from + maxWaveStreams);
     client.send(...wave.flatMap((id) => [greenhouseCall(id, "WatchReadings"), dataFrame(id, endlessWatch, last)]));
     await client.settled();
     client.send(...wave.map((id) => resetFrame(id, 8)));
@@ -101,7 +101,7 @@ export const restReadings: readonly Field[] = [
 ];
 
 /** The largest header list that the server accepts (RFC 9113 §6.5.2). */
-const listBytesMax = 16 * 1024;
+const maxListBytes = 16 * 1024;
 
 /**
  * Fills a header up to the limit with small fields, which take more memory than their text. The fields differ from
@@ -109,7 +109,7 @@ const listBytesMax = 16 * 1024;
  */
 export function filled(header: readonly Field[], streamId: number): Field[] {
   const usedBytes = header.reduce((sum, [name, value]) => sum + name.length + value.length + 32, 0);
-  const more = Array.from({ length: Math.trunc((listBytesMax - usedBytes) / 42) }, (_, i): Field => [
+  const more = Array.from({ length: Math.trunc((maxListBytes - usedBytes) / 42) }, (_, i): Field => [
     `f${String(i).padStart(3, "0")}`,
     String(streamId).padStart(6, "0"),
   ]);

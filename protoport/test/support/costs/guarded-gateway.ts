@@ -1,5 +1,5 @@
 import { createBearerAuth, type TokenVerifier } from "../../../auth/src/index.ts";
-import { createHealthService, Health, healthRequestBytesMax, Readiness } from "../../../gateway/src/health/index.ts";
+import { createHealthService, Health, maxHealthRequestBytes, Readiness } from "../../../gateway/src/health/index.ts";
 import type { Gateway } from "../../../gateway/src/index.ts";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
@@ -33,7 +33,7 @@ export function createGuardedGateway(): Gateway {
       router.service(
         Health,
         createHealthService({ readiness: new Readiness({}), services: [GreenhouseService.typeName] }),
-        { readMaxBytes: healthRequestBytesMax },
+        { readMaxBytes: maxHealthRequestBytes },
       );
     },
     readMaxBytes: 64 * 1024,

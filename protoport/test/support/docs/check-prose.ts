@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../../testing/src/process/child-program.ts";
 
-const columnsMax = 120;
-const frontPageLinesMax = 120;
+const maxColumns = 120;
+const maxFrontPageLines = 120;
 
 const read = (page: string): string => readFileSync(join(projectFolder, page), "utf8");
 
@@ -14,7 +14,7 @@ function wideLines(page: string): string[] {
   return text
     .split("\n")
     .filter((line) => !/^(?:\||!\[)/.test(line))
-    .filter((line) => line.replaceAll(/`[^`]{80,}`/g, "").length > columnsMax);
+    .filter((line) => line.replaceAll(/`[^`]{80,}`/g, "").length > maxColumns);
 }
 
 /** Declares tests of the widths and commands in pages, and of the length of a front page. */
@@ -29,6 +29,6 @@ export function checkProse(pages: readonly string[], frontPage: string): void {
   });
 
   test(`${frontPage} has at most 120 lines`, () => {
-    expect(read(frontPage).trimEnd().split("\n").length).toBeLessThanOrEqual(frontPageLinesMax);
+    expect(read(frontPage).trimEnd().split("\n").length).toBeLessThanOrEqual(maxFrontPageLines);
   });
 }

@@ -12,7 +12,7 @@ export const hourMs = 3_600_000;
 export const byDemand: NonNullable<JwtSource["timing"]> = {
   refreshMs: hourMs,
   backOffMs: hourMs,
-  backOffMaxMs: hourMs,
+  maxBackOffMs: hourMs,
   fetchMs: hourMs,
   unknownKeyGapMs: 0,
 };

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { type Book, BookSchema, Genre } from "../gen/library/v1/library_pb.ts";
 
 /** Number of books in a long list. */
-export const booksMax = 100;
+export const maxBooks = 100;
 
 /** Number of books in a list with about 10 MB as JSON. */
 export const longListBooks = 17_600;

@@ -20,7 +20,7 @@ import {
 export const jsonRpcPath = "/json-rpc";
 
 /** Maximum number of bytes in a JSON-RPC call's body. */
-export const jsonRpcBytesMax = 1024;
+export const maxJsonRpcBytes = 1024;
 
 /** The JSON-RPC 2.0 error codes ("Error object"), and a code that servers may define. */
 export const jsonRpcErrors = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, server: -32000 } as const;
@@ -59,7 +59,7 @@ function createJsonRpc(rpcOf: (procedure: string) => Rpc | undefined): Protocol 
 type Id = number | null;
 
 class JsonRpcBodyWire implements BodyWire {
-  readonly body = planBody(jsonRpcBytesMax);
+  readonly body = planBody(maxJsonRpcBytes);
   readonly problem: ConnectError | undefined;
   readonly #exchange: Exchange;
   readonly #protocol: Protocol;

@@ -53,7 +53,7 @@ const all = [...randomTypes];
 export const randomMessageTypes: readonly DescMessage[] = all.filter((desc) => desc.kind === "message");
 const extensions: readonly DescExtension[] = all.filter((desc) => desc.kind === "extension");
 
-const depthMax = 4;
+const maxDepth = 4;
 
 /** Returns a random message of a type. Most messages are valid, and some have values that no decoder returns. */
 export function rollMessage(dice: Dice, desc: DescMessage, depth = 0): Message {
@@ -66,7 +66,7 @@ export function rollMessage(dice: Dice, desc: DescMessage, depth = 0): Message {
   for (const field of desc.fields) {
     const isNeeded = isRequiredField(field) || isWrapperDesc(desc) || desc.typeName === "google.protobuf.Value";
     if (!isNeeded && dice.roll(4) >= density) continue;
-    if (depth >= depthMax && field.message !== undefined && !isNeeded) continue;
+    if (depth >= maxDepth && field.message !== undefined && !isNeeded) continue;
     setField(dice, message, field, depth);
   }
   for (const extension of extensions)
@@ -173,7 +173,7 @@ function rollPlain(dice: Dice, depth: number): unknown {
 
 function rollAny(dice: Dice, depth: number): Message {
   const desc = dice.oneOf(randomMessageTypes);
-  if (depth >= depthMax || dice.roll(4) === 0) return create(AnySchema);
+  if (depth >= maxDepth || dice.roll(4) === 0) return create(AnySchema);
   try {
     const value = toBinary(desc, rollMessage(dice, desc, depth + 1));
     return create(AnySchema, { typeUrl: `x/${dice.roll(9) === 0 ? "unknown.Type" : desc.typeName}`, value });

@@ -43,7 +43,7 @@ const mapKeys = scalars.filter((type) => ![Type.DOUBLE, Type.FLOAT, Type.BYTES].
 const longs = [Type.INT64, Type.UINT64, Type.FIXED64, Type.SFIXED64, Type.SINT64];
 
 const messagesPerFile = 3;
-const fieldsMax = 12;
+const maxFields = 12;
 
 /** Returns a random file's types, in a random syntax, with every kind of field. */
 export function randomTypes(dice: Dice): readonly DescMessage[] {
@@ -94,7 +94,7 @@ function randomMessage(name: string, syntax: Syntax, dice: Dice): MessageType {
     nestedType: [],
     oneofDecl: [{ name: "choice" }],
   };
-  const count = 1 + dice.roll(fieldsMax);
+  const count = 1 + dice.roll(maxFields);
   // Tags with one, two and three bytes.
   const numbers = [1, 2, 3, 4, 5, 6, 14, 15, 16, 17, 2047, 2048, 70_000];
   for (let n = 0; n < count; n += 1) {

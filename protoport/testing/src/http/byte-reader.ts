@@ -84,10 +84,10 @@ export function createByteReader(socket: Readable): ByteReader {
 }
 
 /** Maximum number of unread bytes in an error message, because the unread bytes may be megabytes. */
-const quotedBytesMax = 1000;
+const maxQuotedBytes = 1000;
 
 function quote(bytes: Buffer): string {
-  const quoted = JSON.stringify(bytes.toString("latin1", 0, quotedBytesMax));
-  const left = bytes.byteLength - quotedBytesMax;
+  const quoted = JSON.stringify(bytes.toString("latin1", 0, maxQuotedBytes));
+  const left = bytes.byteLength - maxQuotedBytes;
   return left > 0 ? `${quoted} and ${left} bytes more` : quoted;
 }

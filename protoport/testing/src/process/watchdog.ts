@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 
 /** Maximum number of bytes in the reported task. */
-const taskBytesMax = 500;
+const maxTaskBytes = 500;
 
 // The process is blocked, so the thread reports and kills the process.
 const watch = `
@@ -20,7 +20,7 @@ for (;;) {
  */
 export function startWatchdog(limitMs: number): (task: string) => void {
   const beats = new Int32Array(new SharedArrayBuffer(4));
-  const doing = Buffer.from(new SharedArrayBuffer(taskBytesMax));
+  const doing = Buffer.from(new SharedArrayBuffer(maxTaskBytes));
   new Worker(watch, { eval: true, workerData: { beats, doing, limitMs } }).unref();
   const beat = (): void => {
     Atomics.add(beats, 0, 1);

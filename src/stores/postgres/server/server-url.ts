@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import {
   type KeyPair,
   parseCertificates,
-  pemBytesMax,
+  maxPemBytes,
   readKeyPair,
   readRegularFileSync,
   validityProblem,
@@ -318,7 +318,7 @@ export class CertificateFiles {
 }
 
 function readPem(path: string): string {
-  return orRefuse([path], () => readRegularFileSync(path, pemBytesMax).toString("utf8"));
+  return orRefuse([path], () => readRegularFileSync(path, maxPemBytes).toString("utf8"));
 }
 
 function orRefuse<Result>(paths: readonly (string | undefined)[], read: () => Result): Result {

@@ -15,10 +15,10 @@ const proxy = ["proxy/client/", "proxy/forward/", "proxy/upstreams/"];
  * so that no change adds one unnoticed.
  */
 const calls = [
-  { format: "rest", entriesMax: 27, own: [json, rules] },
-  { format: "grpc", entriesMax: 31, own: [awaited, ...binary] },
-  { format: "proxied-rest", entriesMax: 108, own: [json, rules, ...binary, ...proxy] },
-  { format: "proxied-grpc", entriesMax: 97, own: [awaited, ...proxy] },
+  { format: "rest", maxEntries: 27, own: [json, rules] },
+  { format: "grpc", maxEntries: 31, own: [awaited, ...binary] },
+  { format: "proxied-rest", maxEntries: 108, own: [json, rules, ...binary, ...proxy] },
+  { format: "proxied-grpc", maxEntries: 97, own: [awaited, ...proxy] },
 ];
 
 const args = ["--import", "./tools/call-path/record-modules.ts", "tools/call-path/main.ts"];
@@ -26,13 +26,13 @@ const recording = runProgram(process.execPath, args);
 
 test.each(calls)(
   "a warm $format call changes the module at most $entriesMax times",
-  async ({ format, entriesMax, own }) => {
+  async ({ format, maxEntries, own }) => {
     const { stdout, stderr } = await recording;
     expect(stderr).toBe("");
     const paths = new Map(stdout.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1)]));
     const path = paths.get(format) ?? [];
     // A missing module would mean that the recording is incomplete, and a merged one would hide changes.
     expect([...new Set(path)].toSorted()).toEqual([...everywhere, ...own].toSorted());
-    expect(path.length, path.join(" → ")).toBeLessThanOrEqual(entriesMax);
+    expect(path.length, path.join(" → ")).toBeLessThanOrEqual(maxEntries);
   },
 );

@@ -5,9 +5,9 @@ import { tokenLimitChars } from "../../../src/bearer-token.ts";
 import { providerResponseLimitBytes } from "../../../src/fetch-text.ts";
 import {
   activeTtlMs,
-  failuresMax,
+  maxFailures,
   inactiveTtlMs,
-  inFlightMax,
+  maxInFlight,
   unhealthyForMs,
 } from "../../../src/introspection/introspection-verifier.ts";
 import { introspectionTimeoutMs } from "../../../src/introspection/open-introspection-verifier.ts";
@@ -17,21 +17,21 @@ const page = readFileSync(new URL("../../../../docs/reference/tokens.md", import
   "\n",
   " ",
 );
-const { refreshMs, usableMs, unknownKeyGapMs, coolDownMs, fetchMs, backOffMs, backOffMaxMs } = defaultKeyTiming;
+const { refreshMs, usableMs, unknownKeyGapMs, coolDownMs, fetchMs, backOffMs, maxBackOffMs } = defaultKeyTiming;
 
 test.each([
   `every ${refreshMs / 60_000} minutes, in the background`,
   `within ${fetchMs / 1000} seconds and ${providerResponseLimitBytes / 1024} KiB, without redirects`,
-  `after ${backOffMs / 1000} s, ${(2 * backOffMs) / 1000} s, ${(4 * backOffMs) / 1000} s … ${backOffMaxMs / 1000} s`,
+  `after ${backOffMs / 1000} s, ${(2 * backOffMs) / 1000} s, ${(4 * backOffMs) / 1000} s … ${maxBackOffMs / 1000} s`,
   `${usableMs / 3_600_000} hours after the last successful fetch`,
   `no fetch in the second (${unknownKeyGapMs / 1000} s) after another`,
   `one in ${coolDownMs / 1000} seconds for the same`,
   `several tokens, and more than ${tokenLimitChars / 1024} KiB are malformed`,
   `is cached for ${activeTtlMs / 1000} seconds, or until an earlier \`exp\``,
   `with \`active: false\` is cached for ${inactiveTtlMs / 1000} seconds`,
-  `for ${failuresMax} different tokens in a row`,
+  `for ${maxFailures} different tokens in a row`,
   `or ${unhealthyForMs / 1000} seconds have passed`,
-  `${inFlightMax} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
+  `${maxInFlight} requests are open at a time, for ${introspectionTimeoutMs / 1000} seconds each`,
 ])('docs/reference/tokens.md contains "%s"', (sentence) => {
   expect(page).toContain(sentence);
 });

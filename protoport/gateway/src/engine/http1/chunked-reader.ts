@@ -9,10 +9,10 @@ export class ChunkedReader {
   /** Number of bytes that remain in the current chunk. */
   #chunkBytes = 0;
   #extensionBytes = 0;
-  readonly #trailerBytesMax: number;
+  readonly #maxTrailerBytes: number;
 
-  constructor(trailerBytesMax: number) {
-    this.#trailerBytesMax = trailerBytesMax;
+  constructor(maxTrailerBytes: number) {
+    this.#maxTrailerBytes = maxTrailerBytes;
   }
 
   /**
@@ -38,14 +38,14 @@ export class ChunkedReader {
     const { bytes, at } = incoming;
     let end = at;
     let size = 0;
-    for (let digit = hexDigit(bytes[end]); digit >= 0 && end - at <= digitsMax; digit = hexDigit(bytes[++end])) {
+    for (let digit = hexDigit(bytes[end]); digit >= 0 && end - at <= maxDigits; digit = hexDigit(bytes[++end])) {
       size = size * 16 + digit;
     }
-    if (end === at || end - at > digitsMax) return invalidHttpProblem();
+    if (end === at || end - at > maxDigits) return invalidHttpProblem();
     const extensionsAt = end;
     if (startsExtensions(bytes[end])) end = endOfExtensions(bytes, end);
     const extensionBytes = this.#extensionBytes + end - extensionsAt;
-    if (extensionBytes > extensionBytesMax) return chunkExtensionsTooLargeProblem();
+    if (extensionBytes > maxExtensionBytes) return chunkExtensionsTooLargeProblem();
     const read = consumeLineEnd(incoming, end);
     if (read !== "more") return read;
     this.#extensionBytes = extensionBytes;
@@ -72,7 +72,7 @@ export class ChunkedReader {
     const { bytes, at } = incoming;
     const end = incoming.consumeSection();
     const length = (typeof end === "string" ? bytes.byteLength : end) - at;
-    if (end === "invalid" || length > this.#trailerBytesMax) return invalidHttpProblem();
+    if (end === "invalid" || length > this.#maxTrailerBytes) return invalidHttpProblem();
     if (end === "open") return "open";
     const fields = readFieldLines(bytes.toString("latin1", at, end));
     return fields === undefined || hasFramingField(fields) ? invalidHttpProblem() : "end";
@@ -123,8 +123,8 @@ const semicolon = 0x3b;
 const space = 0x20;
 const tab = 0x09;
 // Maximum digits in a chunk size, with leading zeros. JavaScript numbers are exact up to 13 hexadecimal digits.
-const digitsMax = 13;
+const maxDigits = 13;
 
 /** Maximum number of bytes in all chunk extensions of a body. Chunk extensions are ignored (RFC 9112 §7.1.1). */
 // 16 KiB, as in node:http, are enough for chunk signatures.
-const extensionBytesMax = 16 * 1024;
+const maxExtensionBytes = 16 * 1024;

@@ -8,8 +8,8 @@ import {
   type HttpProblem,
   type IncomingBody,
   type Limits,
-  lingerBytesMax,
-  unreadBodyBytesMax,
+  maxLingerBytes,
+  maxUnreadBodyBytes,
 } from "../../http/index.ts";
 import { type Backlog, type BacklogBudget } from "../backlog.ts";
 import { invalidHttpProblem } from "./problems.ts";
@@ -269,7 +269,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
     // Reads no requests while the client does not read responses, because reading would postpone the client's timeout.
     if (this.#writer.congested) return false;
     if (this.#reader.stage === "body") return this.receiver?.body?.isFull !== true;
-    return this.#reader.stage !== "response" || this.#reader.incoming.unusedBytes <= aheadBytesMax;
+    return this.#reader.stage !== "response" || this.#reader.incoming.unusedBytes <= maxAheadBytes;
   }
 
   #finish(): void {
@@ -330,7 +330,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   }
 
   #drop(bytes: number): void {
-    if ((this.#droppedBytes += bytes) > lingerBytesMax) this.destroy();
+    if ((this.#droppedBytes += bytes) > maxLingerBytes) this.destroy();
   }
 
   /** Called when the client has closed its side. {@link checkTimeouts} detects whether the client still reads. */
@@ -348,7 +348,7 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   #probe(nextMs: number): void {
     if (this.receiver === undefined || !this.#canProbe || this.#writer.congested || this.socket.destroyed) return;
     this.#writer.continue();
-    if (nextMs <= probeMsMax) setTimeout(() => this.#probe(nextMs * 4), nextMs).unref();
+    if (nextMs <= maxProbeMs) setTimeout(() => this.#probe(nextMs * 4), nextMs).unref();
   }
 
   // All clients except HTTP/1.0 clients accept unexpected interim responses (RFC 9110 §15.2).
@@ -383,16 +383,16 @@ export class Http1Connection implements RequestCallbacks, BodySource {
   #isRemainderSmall(): boolean {
     // A client that waits for 100 Continue and gets none may send its body or omit it.
     if (this.#isDraining || (this.#head.section.expectsContinue && !this.#continued)) return false;
-    return this.#reader.remainingBodyBytes <= unreadBodyBytesMax;
+    return this.#reader.remainingBodyBytes <= maxUnreadBodyBytes;
   }
 }
 
 // Maximum bytes that are read ahead while a response is pending. Node reads at most 64 KiB from a socket at a time.
-const aheadBytesMax = 64 * 1024;
+const maxAheadBytes = 64 * 1024;
 
 // Milliseconds before the second and the last probe. A reset takes a round trip, which rarely exceeds 400 ms.
 const probeMsMin = 25;
-const probeMsMax = 400;
+const maxProbeMs = 400;
 
 // Ignores socket errors, because the close event follows each error and is handled.
 function ignore(): void {}

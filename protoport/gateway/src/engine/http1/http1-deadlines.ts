@@ -1,4 +1,4 @@
-import { clientGoneProblem, type HttpProblem, type Limits, lingerMsMax } from "../../http/index.ts";
+import { clientGoneProblem, type HttpProblem, type Limits, maxLingerMs } from "../../http/index.ts";
 import { requestTimeoutProblem } from "./problems.ts";
 import type { Stage } from "./request-reader.ts";
 
@@ -52,7 +52,7 @@ export class Http1Deadlines {
   }: ConnectionState): DueAction {
     const { headerTimeoutMs, requestTimeoutMs, idleTimeoutMs } = this.#limits;
     const waitedMs = this.#checks++ * this.#timeoutCheckIntervalMs;
-    const lingerMs = Math.min(lingerMsMax, requestTimeoutMs);
+    const lingerMs = Math.min(maxLingerMs, requestTimeoutMs);
     if (stalledMs >= idleTimeoutMs) return "destroy";
     if (stage === "body" && waitedMs >= requestTimeoutMs) return requestTimeoutProblem("requestTimeoutMs");
     if (congested) {

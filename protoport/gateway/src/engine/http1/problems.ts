@@ -30,9 +30,9 @@ export function expectationProblem(expect: string, httpVersion: "1.0" | "1.1"): 
 /** Returns the problem if a request's method is longer than all implemented methods (RFC 9112 §3). */
 export function longMethodProblem(request: string): HttpProblem | undefined {
   if (!longMethod.test(request)) return undefined;
-  return new HttpProblem("ERR_METHOD_UNKNOWN", `the method is longer than ${methodCharactersMax} characters`);
+  return new HttpProblem("ERR_METHOD_UNKNOWN", `the method is longer than ${maxMethodCharacters} characters`);
 }
 
 /** Maximum characters in a method. Registered methods have up to 17 (RFC 9110 §16.1.1), custom ones may have more. */
-const methodCharactersMax = 32;
-const longMethod = new RegExp(`^[A-Z][A-Z-]{${methodCharactersMax}}`);
+const maxMethodCharacters = 32;
+const longMethod = new RegExp(`^[A-Z][A-Z-]{${maxMethodCharacters}}`);

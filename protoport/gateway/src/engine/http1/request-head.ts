@@ -59,7 +59,7 @@ export class HeadReader {
     for (; incoming.bytes[incoming.at] === cr && incoming.bytes[incoming.at + 1] === lf; this.#emptyLines++) {
       incoming.consume(incoming.at + 2);
     }
-    if (this.#emptyLines > emptyLinesMax) return invalidHead(invalidHttpProblem(), incoming);
+    if (this.#emptyLines > maxEmptyLines) return invalidHead(invalidHttpProblem(), incoming);
     return this.#readRepeatedHead(incoming) ?? this.#parseHead(incoming);
   }
 
@@ -90,7 +90,7 @@ export class HeadReader {
     const line = readRequestLine(requestLine);
     if (line === undefined) return invalidHead(requestLineProblem(requestLine), { bytes, at: start });
     const section = readSection(bytes.toString("latin1", lineEnd, end), line.httpVersion);
-    const isSmall = end - lineEnd <= cachedSectionBytesMax && section.fields.length <= 2 * cachedFieldsMax;
+    const isSmall = end - lineEnd <= maxCachedSectionBytes && section.fields.length <= 2 * maxCachedFields;
     // Many connections have one request, so the cache starts with the second.
     if (isSmall && this.#isRepeated) this.#cache(section, bytes.subarray(lineEnd, end + emptyLineBytes));
     this.#isRepeated = true;
@@ -269,11 +269,11 @@ const capitalA = 0x41;
 const capitalZ = 0x5a;
 // Maximum number of bytes in a cached field section, which stays in memory while the connection is idle. Most sections
 // from browsers or with JWTs are shorter. Parsing a longer section again costs a few microseconds.
-const cachedSectionBytesMax = 4 * 1024;
+const maxCachedSectionBytes = 4 * 1024;
 // Maximum number of fields in a cached section. Small fields take ten times their size in memory. 30 fields are usual.
-const cachedFieldsMax = 64;
+const maxCachedFields = 64;
 /** Maximum number of empty lines before a request. Old clients send an empty line after a body. */
-const emptyLinesMax = 16;
+const maxEmptyLines = 16;
 const emptyLineBytes = 2;
 const noBytes = Buffer.alloc(0);
 /** Maximum number of bytes in a request line without its target: method, spaces and version. */

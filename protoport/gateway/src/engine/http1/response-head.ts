@@ -6,7 +6,7 @@ import {
   requireField,
   fieldsSetByHttp1,
   statusesWithoutBody,
-  timerMsMax,
+  maxTimerMs,
 } from "../../http/index.ts";
 import type { Http1RequestHead } from "./request-head.ts";
 
@@ -48,7 +48,7 @@ const resetContent = 205;
 /** Returns the field lines that announce the connection's idle timeout (RFC 9112 §9.3). */
 export function keepAliveLines(idleTimeoutMs: number): string {
   // The timeout may be infinite, which the field cannot express.
-  const seconds = Math.floor(Math.min(idleTimeoutMs, timerMsMax) / 1000);
+  const seconds = Math.floor(Math.min(idleTimeoutMs, maxTimerMs) / 1000);
   return `connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`;
 }
 

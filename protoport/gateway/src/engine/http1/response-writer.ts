@@ -86,7 +86,7 @@ export class ResponseWriter {
     for (const part of parts) length += part.length;
     // Data that the socket must buffer is allocated separately. A slice from node's pool would keep 64 KiB alive.
     const isSocketFull = this.#socket.writableLength > 0;
-    if (length <= joinedBytesMax) {
+    if (length <= maxJoinedBytes) {
       return this.#send(joinParts(parts, isSocketFull ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length)));
     }
     this.#socket.cork();
@@ -164,4 +164,4 @@ function joinParts(parts: readonly (string | Uint8Array)[], all: Buffer): Buffer
 const sliceBytes = 256 * 1024;
 
 /** Maximum number of bytes that are joined into one buffer. Copying more bytes costs more than another writev entry. */
-const joinedBytesMax = 4096;
+const maxJoinedBytes = 4096;

@@ -26,7 +26,7 @@ interface ClientConnectionOptions extends ConnectionOptions {
   /** Maximum number of concurrent streams before the server has sent SETTINGS. */
   readonly streamsBeforeSettings: number;
   /** Called with the server's stream limit when its first SETTINGS arrive, which show that it supports HTTP/2. */
-  readonly onReady: (streamsMax: number) => void;
+  readonly onReady: (maxStreams: number) => void;
   /** Called when another stream may be available. */
   readonly onStreamAvailable: () => void;
   /** Called when the connection opens no more streams. `code` is the code from a GOAWAY or from our own error. */
@@ -68,10 +68,10 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
   }
 
   /** Maximum number of concurrent streams: the minimum of the server's last SETTINGS and our own limit. */
-  get streamsMax(): number {
+  get maxStreams(): number {
     const { limits, streamsBeforeSettings } = this.#options;
-    const peerMax = this.#settled ? this.frameHandler.peer.concurrentStreams : streamsBeforeSettings;
-    return Math.min(limits.concurrentStreams, peerMax);
+    const maxPeer = this.#settled ? this.frameHandler.peer.concurrentStreams : streamsBeforeSettings;
+    return Math.min(limits.concurrentStreams, maxPeer);
   }
 
   /** The reason for the lost connection, or `undefined` if the connection's owner knows no reason. */
@@ -80,13 +80,13 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
   }
 
   /** Maximum number of bytes in a field list that the server accepts (§6.5.2). */
-  get headerBytesMax(): number {
+  get maxHeaderBytes(): number {
     return this.frameHandler.peer.headerListBytes;
   }
 
   /** Number of streams that may be opened now. Negative if more streams are open than the server's new limit allows. */
   get availableStreams(): number {
-    return this.#retired ? 0 : this.streamsMax - this.streams.open.size;
+    return this.#retired ? 0 : this.maxStreams - this.streams.open.size;
   }
 
   /** Number of open calls. Watches do not count. */
@@ -120,13 +120,13 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
     this.frameHandler.opened(stream);
     stream.begin([this.#encoder.encode(stable), varying]);
     // §5.1.1: no stream identifiers remain, so the connection is drained.
-    if (this.#nextStreamId > streamIdMax) this.drain();
+    if (this.#nextStreamId > maxStreamId) this.drain();
     return stream;
   }
 
   /** Opens no more streams, and closes the connection after the open streams have closed. */
   drain(): void {
-    this.#onGoAway(streamIdMax, ErrorCode.noError);
+    this.#onGoAway(maxStreamId, ErrorCode.noError);
   }
 
   override forget(streamId: number): void {
@@ -213,7 +213,7 @@ export class ClientConnection extends FrameConnection<ClientStream, ClientFrameH
   }
 }
 
-const streamIdMax = 2 ** 31 - 1;
+const maxStreamId = 2 ** 31 - 1;
 
 /** Callbacks for the events that {@link ClientFrameHandler} reports to a connection. */
 interface ClientCallbacks extends FrameCallbacks {
@@ -285,7 +285,7 @@ function isExpected({ httpStatus }: ResponseSection, { headReceived }: ClientStr
 
 // Maximum number of PINGs before the server sends HEADERS or DATA again. A gRPC server closes a connection at the
 // fourth PING within five minutes if it sent no data in between (gRFC A8).
-const frequentPingsMax = 2;
+const maxFrequentPings = 2;
 
 /** Minimum silence before further PINGs, in milliseconds: 310 s. gRPC servers allow one PING in five minutes. */
 const rarePingMs = 310_000;
@@ -323,7 +323,7 @@ class ClientDeadlines extends Http2Deadlines<ClientStream> {
   protected override get silenceMs(): number {
     if (this.parts.streams.open.size === 0) return Number.POSITIVE_INFINITY;
     const keepaliveMs = this.#keepaliveMs();
-    const maySend = this.#pings < frequentPingsMax || this.#framesReceived !== this.#framesAtPing;
+    const maySend = this.#pings < maxFrequentPings || this.#framesReceived !== this.#framesAtPing;
     return maySend ? keepaliveMs : Math.max(keepaliveMs, rarePingMs);
   }
 

@@ -14,7 +14,7 @@ type CountedEvent =
   | "windowUpdates";
 
 // Maximum credit in frames. 65,536 frames of the maximum size are 1 GiB, more than is ever in flight.
-const allowanceMax = 65_536;
+const maxAllowance = 65_536;
 
 // Browsers send PRIORITY_UPDATE with each request, and some clients send RST_STREAM after each response. Clients built
 // on gRPC's C core enlarge the stream and connection windows with every call.
@@ -68,7 +68,7 @@ export class FloodGuard {
   // Unused credit accumulates up to a limit.
   #grant(what: CountedEvent): void {
     const earned = this.#earned(what);
-    this.#counts[what] = Math.max(this.#counts[what] - (earned - this.#granted[what]), -allowanceMax);
+    this.#counts[what] = Math.max(this.#counts[what] - (earned - this.#granted[what]), -maxAllowance);
     this.#granted[what] = earned;
   }
 

@@ -1,6 +1,6 @@
 import { ErrorCode } from "../../http/index.ts";
 import type { Backlog } from "../backlog.ts";
-import { frameBytesMax, FrameType, windowBytesInitial, windowBytesMax } from "./frame-numbers.ts";
+import { maxFrameBytes, FrameType, windowBytesInitial, maxWindowBytes } from "./frame-numbers.ts";
 import { ConnectionError } from "./http2-error.ts";
 import type { Http2Limits } from "./http2-limits.ts";
 import type { Output } from "./output.ts";
@@ -81,7 +81,7 @@ export class SendFlow {
   /** Takes bytes for a frame from the windows. @returns how many bytes may be sent now */
   take(stream: SendingStream, bytes: number): number {
     if (this.#output.congested) return 0;
-    const allowedBytes = Math.max(0, Math.min(bytes, this.#window, stream.sendWindow, frameBytesMax));
+    const allowedBytes = Math.max(0, Math.min(bytes, this.#window, stream.sendWindow, maxFrameBytes));
     this.#window -= allowedBytes;
     stream.sendWindow -= allowedBytes;
     return allowedBytes;
@@ -89,7 +89,7 @@ export class SendFlow {
 
   /** Takes all frame bytes from the windows, or none. @returns whether the frame may be sent now */
   takeAll(stream: SendingStream, bytes: number): boolean {
-    if (this.#output.congested || bytes > Math.min(this.#window, stream.sendWindow, frameBytesMax)) return false;
+    if (this.#output.congested || bytes > Math.min(this.#window, stream.sendWindow, maxFrameBytes)) return false;
     this.#window -= bytes;
     stream.sendWindow -= bytes;
     return true;
@@ -98,14 +98,14 @@ export class SendFlow {
   /** Applies a WINDOW_UPDATE to the connection. @throws ConnectionError FLOW_CONTROL_ERROR above 2^31-1 (§6.9.1) */
   grow(increment: number): void {
     this.#window += increment;
-    if (this.#window > windowBytesMax) throw windowOverflowError();
+    if (this.#window > maxWindowBytes) throw windowOverflowError();
     this.pump();
   }
 
   /** Applies a WINDOW_UPDATE to a stream. @returns `false` if the window exceeds 2^31-1, a stream error (§6.9.1) */
   growStream(stream: SendingStream, increment: number): boolean {
     stream.sendWindow += increment;
-    if (stream.sendWindow > windowBytesMax) return false;
+    if (stream.sendWindow > maxWindowBytes) return false;
     if (!this.#waiting.has(stream)) return true;
     this.#candidates.add(stream);
     this.pump();
@@ -120,7 +120,7 @@ export class SendFlow {
   changeInitialWindow(streams: Iterable<SendingStream>, difference: number): void {
     for (const stream of streams) {
       stream.sendWindow += difference;
-      if (stream.sendWindow > windowBytesMax) throw windowOverflowError();
+      if (stream.sendWindow > maxWindowBytes) throw windowOverflowError();
       if (this.#waiting.has(stream)) this.#candidates.add(stream);
     }
     this.pump();

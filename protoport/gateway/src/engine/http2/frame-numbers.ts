@@ -35,10 +35,10 @@ export const SettingId = {
 export const frameHeaderBytes = 9;
 
 /** Maximum number of bytes in a frame payload that we accept or send. HTTP/2 has the same initial value (§6.5.2). */
-export const frameBytesMax = 16_384;
+export const maxFrameBytes = 16_384;
 
 /** Maximum number of bytes in a flow-control window (§6.9.1). */
-export const windowBytesMax: number = 2 ** 31 - 1;
+export const maxWindowBytes: number = 2 ** 31 - 1;
 
 /** The initial window of each connection, and of each stream without SETTINGS_INITIAL_WINDOW_SIZE (§6.9.2). */
 export const windowBytesInitial = 65_535;

@@ -1,4 +1,4 @@
-import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
+import { FrameFlag, maxFrameBytes, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 import { ErrorCode } from "../../http/index.ts";
 import { ConnectionError } from "./http2-error.ts";
 
@@ -156,7 +156,7 @@ function canDeliverInParts(header: Buffer): boolean {
 /** @throws ConnectionError if the frame will be too large (RFC 9113 §4.2) */
 function payloadLength(bytes: Buffer, at: number): number {
   const length = readUint24(bytes, at);
-  if (length > frameBytesMax)
+  if (length > maxFrameBytes)
     throw new ConnectionError(ErrorCode.frameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE");
   return length;
 }

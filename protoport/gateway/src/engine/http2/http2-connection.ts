@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { ErrorCode, noBytes } from "../../http/index.ts";
 import { type ConnectionOptions, FrameConnection } from "./connection.ts";
 import { type ConnectionParts, type FrameCallbacks, FrameHandler } from "./frame-handler.ts";
-import { connectionPreface, FrameFlag, FrameType, windowBytesMax } from "./frame-numbers.ts";
+import { connectionPreface, FrameFlag, FrameType, maxWindowBytes } from "./frame-numbers.ts";
 import { type HeaderBlock, isTrailer } from "./header-blocks.ts";
 import { emptyTable } from "./hpack/encoder.ts";
 import { checkIntervalFor, type DeadlineCallbacks, Http2Deadlines } from "./http2-deadlines.ts";
@@ -61,7 +61,7 @@ export class Http2Connection
   drain(): void {
     if (this.#drain !== "no" || this.isClosing) return;
     this.#drain = "announced";
-    this.goAway(windowBytesMax, ErrorCode.noError);
+    this.goAway(maxWindowBytes, ErrorCode.noError);
     this.output.frame(FrameType.ping, 0, 0, drainPing);
     this.startTimer(drainPingTimeoutMs, () => this.#finalGoAway());
   }
@@ -206,7 +206,7 @@ class ServerFrameHandler extends FrameHandler<Http2Stream, Http2RequestHead> {
   protected settingsApplied(): void {
     const { headerListBytes } = this.peer;
     const announcedBytes = Number.isFinite(headerListBytes) ? headerListBytes : 0;
-    this.parts.output.blockBytesMax = Math.max(acceptedBlockBytes, announcedBytes);
+    this.parts.output.maxBlockBytes = Math.max(acceptedBlockBytes, announcedBytes);
   }
 
   #handleTrailer(stream: Http2Stream, { flags, decoded, streamId }: HeaderBlock<Http2RequestHead>): void {

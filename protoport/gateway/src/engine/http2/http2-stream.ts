@@ -1,4 +1,4 @@
-import { ErrorCode, freedBytesMin, type IncomingBody, unreadBodyBytesMax } from "../../http/index.ts";
+import { ErrorCode, freedBytesMin, type IncomingBody, maxUnreadBodyBytes } from "../../http/index.ts";
 import { encodeStatus } from "./hpack/encoder.ts";
 import type { Http2RequestHead } from "./request-head.ts";
 import { type FlowConnection, type FlowReceiver, StreamFlow } from "./stream-flow.ts";
@@ -157,15 +157,15 @@ export class Http2Stream extends StreamFlow<StreamReceiver> {
     if (this.respondedAtMs === 0) return;
     if (this.remoteEnded) this.close();
     // After a complete response, a server may reset the stream with NO_ERROR (RFC 9113 §8.1).
-    else if ((this.#droppedBytes += bytes) > unreadBodyBytesMax) this.reset(ErrorCode.noError);
+    else if ((this.#droppedBytes += bytes) > maxUnreadBodyBytes) this.reset(ErrorCode.noError);
   }
 
   #requireBlockSize(parts: readonly Uint8Array[]): void {
-    const { blockBytesMax } = this.#connection.output;
+    const { maxBlockBytes } = this.#connection.output;
     let bytes = 0;
     for (const part of parts) bytes += part.byteLength;
-    if (bytes <= blockBytesMax) return;
-    throw new RangeError(`a header or trailer section must have at most ${blockBytesMax} bytes, got ${bytes}`);
+    if (bytes <= maxBlockBytes) return;
+    throw new RangeError(`a header or trailer section must have at most ${maxBlockBytes} bytes, got ${bytes}`);
   }
 
   /** Drops the receiver, which keeps the request in memory, and the unused rest of the body. */

@@ -1,15 +1,15 @@
 import type { Duplex } from "node:stream";
 import { freeBuffer, isSingleUse } from "../../http/index.ts";
 import { type Backlog } from "../backlog.ts";
-import { FrameFlag, frameBytesMax, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
+import { FrameFlag, maxFrameBytes, frameHeaderBytes, FrameType } from "./frame-numbers.ts";
 
 // Initial size in bytes of the buffer that collects frames. The buffer grows if an event-loop turn sends more.
 const scratchBytes = 4096;
 // Maximum number of bytes in a copied piece of a body. Larger pieces are passed on without a copy.
-const copyBytesMax = 4096;
+const maxCopyBytes = 4096;
 // Size in bytes above which the output is written before the turn ends. A handler that never awaits, or a chunk with
 // many requests, could otherwise let the output grow without limit. The cost of a write is negligible for 64 KiB.
-const collectedFramesBytesMax = 64 * 1024;
+const maxCollectedFramesBytes = 64 * 1024;
 
 /**
  * The output of a connection. All frames from one event-loop turn are sent in one write.
@@ -21,7 +21,7 @@ export class Output {
   /** Whether the socket's buffer is full. */
   congested = false;
   /** Maximum number of bytes in a field block. Only a server connection sets this limit. */
-  blockBytesMax: number = Number.POSITIVE_INFINITY;
+  maxBlockBytes: number = Number.POSITIVE_INFINITY;
   /** Number of field blocks sent. {@link dataFrames} counts the DATA frames sent. */
   headerBlocks = 0;
   dataFrames = 0;
@@ -70,7 +70,7 @@ export class Output {
   frame(type: number, flags: number, streamId: number, payload: Uint8Array): void {
     if (type === FrameType.data) this.dataFrames++;
     const length = payload.byteLength;
-    const isLarge = length > copyBytesMax;
+    const isLarge = length > maxCopyBytes;
     const at = this.#reserve(isLarge ? frameHeaderBytes : frameHeaderBytes + length);
     writeFrameHeader(this.#scratch, at, length, type, flags, streamId);
     if (isLarge) this.#append(payload);
@@ -89,7 +89,7 @@ export class Output {
     let length = 0;
     for (const part of parts) length += part.byteLength;
     const endFlag = endStream ? FrameFlag.endStream : 0;
-    if (length > frameBytesMax) return this.#continuedBlock(streamId, endFlag, Buffer.concat(parts, length));
+    if (length > maxFrameBytes) return this.#continuedBlock(streamId, endFlag, Buffer.concat(parts, length));
     let at = this.#reserve(frameHeaderBytes + length);
     writeFrameHeader(this.#scratch, at, length, FrameType.headers, FrameFlag.endHeaders | endFlag, streamId);
     at += frameHeaderBytes;
@@ -152,10 +152,10 @@ export class Output {
   }
 
   #continuedBlock(streamId: number, endFlag: number, block: Buffer): void {
-    this.frame(FrameType.headers, endFlag, streamId, block.subarray(0, frameBytesMax));
-    for (let at = frameBytesMax; at < block.byteLength; at += frameBytesMax) {
-      const flags = at + frameBytesMax >= block.byteLength ? FrameFlag.endHeaders : 0;
-      this.frame(FrameType.continuation, flags, streamId, block.subarray(at, at + frameBytesMax));
+    this.frame(FrameType.headers, endFlag, streamId, block.subarray(0, maxFrameBytes));
+    for (let at = maxFrameBytes; at < block.byteLength; at += maxFrameBytes) {
+      const flags = at + maxFrameBytes >= block.byteLength ? FrameFlag.endHeaders : 0;
+      this.frame(FrameType.continuation, flags, streamId, block.subarray(at, at + maxFrameBytes));
     }
   }
 
@@ -177,7 +177,7 @@ export class Output {
   }
 
   #reserve(bytes: number): number {
-    if (this.#queuedBytes > collectedFramesBytesMax) this.#write();
+    if (this.#queuedBytes > maxCollectedFramesBytes) this.#write();
     const at = this.#used;
     this.#used += bytes;
     this.#queuedBytes += bytes;

@@ -1,9 +1,9 @@
 import {
-  frameBytesMax,
+  maxFrameBytes,
   headerTableBytesInitial,
   SettingId,
   windowBytesInitial,
-  windowBytesMax,
+  maxWindowBytes,
 } from "./frame-numbers.ts";
 import { ErrorCode } from "../../http/index.ts";
 import { ConnectionError } from "./http2-error.ts";
@@ -45,11 +45,11 @@ export class PeerSettings {
   headerListBytes: number = Number.POSITIVE_INFINITY;
   /** Maximum number of concurrent streams that we may open. Only clients open streams. */
   concurrentStreams: number = Number.POSITIVE_INFINITY;
-  readonly #pushMax: number;
+  readonly #maxPush: number;
 
-  /** @param pushMax - the highest ENABLE_PUSH value that this peer may send, which is 0 for a server (§6.5.2) */
-  constructor(pushMax: 0 | 1) {
-    this.#pushMax = pushMax;
+  /** @param maxPush - the highest ENABLE_PUSH value that this peer may send, which is 0 for a server (§6.5.2) */
+  constructor(maxPush: 0 | 1) {
+    this.#maxPush = maxPush;
   }
 
   /** Applies the settings in a frame. @throws ConnectionError for a wrong length or value (RFC 9113 §6.5, §6.5.2) */
@@ -59,18 +59,18 @@ export class PeerSettings {
       const id = bytes.readUInt16BE(at);
       const value = bytes.readUInt32BE(at + 2);
       if (id === SettingId.initialWindowSize) {
-        if (value > windowBytesMax)
+        if (value > maxWindowBytes)
           throw new ConnectionError(ErrorCode.flowControlError, "SETTINGS_INITIAL_WINDOW_SIZE is too large");
         this.initialWindowSize = value;
       } else if (id === SettingId.headerTableSize) this.headerTableBytes = value;
       else if (id === SettingId.maxHeaderListSize) this.headerListBytes = value;
       else if (id === SettingId.maxConcurrentStreams) this.concurrentStreams = value;
-      else if (id === SettingId.enablePush && value > this.#pushMax) {
+      else if (id === SettingId.enablePush && value > this.#maxPush) {
         throw new ConnectionError(
           ErrorCode.protocolError,
           "SETTINGS_ENABLE_PUSH has a value that this peer may not send",
         );
-      } else if (id === SettingId.maxFrameSize && (value < frameBytesMax || value > 0xff_ffff)) {
+      } else if (id === SettingId.maxFrameSize && (value < maxFrameBytes || value > 0xff_ffff)) {
         throw new ConnectionError(ErrorCode.protocolError, "SETTINGS_MAX_FRAME_SIZE is out of range");
       }
     }

@@ -52,7 +52,7 @@ export class BufferedBody {
     // The first piece gets no spare space, because a body often consists of one piece.
     const spareBytes = this.byteLength === 0 ? 0 : Math.max(blockBytesMin, this.byteLength * spareShare);
     // Allocated outside node's pool, which a slice would keep alive. Not zeroed, because only written bytes are read.
-    const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), blockBytesMax));
+    const block = allocateBuffer(Math.min(Math.max(bytes, spareBytes), maxBlockBytes));
     this.#blocks.push(block);
     this.#filledBytes = 0;
     return block;
@@ -75,7 +75,7 @@ export function detachFromChunk(piece: Uint8Array, memory: BodyMemory = "own"): 
   const keepsLittle = buffer.byteLength < copiedChunkBytesMin || buffer.byteLength <= byteLength * (1 + spareShare);
   if (keepsLittle && byteOffset + byteLength === buffer.byteLength) return piece;
   const copy =
-    memory === "shared" && byteLength <= sharedBytesMax ? shareBlock(byteLength) : allocateBuffer(byteLength);
+    memory === "shared" && byteLength <= maxSharedBytes ? shareBlock(byteLength) : allocateBuffer(byteLength);
   copy.set(piece);
   return copy;
 }
@@ -95,7 +95,7 @@ function shareBlock(byteLength: number): Uint8Array {
 }
 
 /** Maximum bytes in a block, as in an HTTP/2 frame, so that buffered data is read in pieces of the same size. */
-export const blockBytesMax: number = 16 * 1024;
+export const maxBlockBytes: number = 16 * 1024;
 // Minimum number of bytes in a block. Each block has about 200 bytes of overhead.
 const blockBytesMin = 512;
 /** Minimum chunk size in bytes for copying small pieces. A piece of a smaller chunk is not copied. */
@@ -103,6 +103,6 @@ const copiedChunkBytesMin = 16 * 1024;
 /** Number of bytes in a shared block. A single copy keeps the complete block alive. */
 const sharedBlockBytes = 8 * 1024;
 /** Maximum number of bytes in a copy that is stored in a shared block. */
-const sharedBytesMax = 1024;
+const maxSharedBytes = 1024;
 /** Maximum spare memory as a fraction of the received bytes. */
 const spareShare = 1 / 8;

@@ -18,7 +18,7 @@ export const allocateBuffer: (length: number) => Uint8Array = nodeBuffer?.allocU
 export function copyIfPooled(bytes: Uint8Array): Uint8Array {
   const { byteLength, buffer } = bytes;
   const isSlice = buffer.byteLength > 2 * byteLength;
-  return isSlice && byteLength < slicesBytesMax ? new Uint8Array(bytes) : bytes;
+  return isSlice && byteLength < maxSlicesBytes ? new Uint8Array(bytes) : bytes;
 }
 
 /** Encodes a string as UTF-8. */
@@ -38,7 +38,7 @@ export function concatBytes(pieces: readonly Uint8Array[]): Uint8Array {
 }
 
 /** Number of bytes from which node allocates outside the pool: half of the pool, which has 64 KiB by default. */
-const slicesBytesMax = nodeBuffer === undefined ? 0 : nodeBuffer.poolSize / 2;
+const maxSlicesBytes = nodeBuffer === undefined ? 0 : nodeBuffer.poolSize / 2;
 
 function newBytes(length: number): Uint8Array {
   return new Uint8Array(length);
@@ -88,10 +88,10 @@ export class CollectedBytes {
 
 /** Returns a buffer size in proportion to the received bytes, even if the announced length is much larger. */
 function sizeOf(announcedBytes: number, arrivedBytes: number): number {
-  const sizeMax = growthAnnounced * arrivedBytes;
-  if (announcedBytes <= sizeMax) return announcedBytes;
+  const maxSize = growthAnnounced * arrivedBytes;
+  if (announcedBytes <= maxSize) return announcedBytes;
   // An eighth of the announced length is enough, because the final buffer is allocated when an eighth has arrived.
-  return Math.min(sizeMax, Math.ceil(announcedBytes / growthAnnounced));
+  return Math.min(maxSize, Math.ceil(announcedBytes / growthAnnounced));
 }
 
 // Growth factors: the maximum buffer size as a multiple of the received bytes, with and without an announced length.

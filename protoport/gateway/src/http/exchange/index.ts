@@ -60,9 +60,9 @@ export {
   defaultLimits,
   defaultReadMaxBytes,
   type Limits,
-  lingerBytesMax,
-  lingerMsMax,
-  unreadBodyBytesMax,
+  maxLingerBytes,
+  maxLingerMs,
+  maxUnreadBodyBytes,
   withDefaultLimits,
 } from "./limits.ts";
 export {
@@ -84,5 +84,5 @@ export {
   runLater,
   startDeadline,
   startInterval,
-  timerMsMax,
+  maxTimerMs,
 } from "./timers.ts";

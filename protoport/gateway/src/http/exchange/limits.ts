@@ -74,18 +74,18 @@ export function withDefaultLimits(given: object | undefined, defaults: object): 
  * does not lose the response to a client that is still sending (RFC 9112 §9.6).
  */
 // Go's server also uses 256 KiB. Clients that read only after sending commonly send up to 256 KiB.
-export const unreadBodyBytesMax: number = 256 * 1024;
+export const maxUnreadBodyBytes: number = 256 * 1024;
 
 /**
  * Milliseconds for which an HTTP/1.1 connection is read after the last response if the client continues to send. A call
  * also continues for 30 seconds if the client has closed its side and cannot be probed.
  */
 // nginx also uses 30 seconds. 30 seconds are enough for 64 MiB at 18 Mbit/s, and less than the idle timeout.
-export const lingerMsMax: number = 30_000;
+export const maxLingerMs: number = 30_000;
 
 /** Maximum number of bytes that are received and dropped after the last response on an HTTP/1.1 connection. */
 // Dropping 64 MiB costs as much as a few hundred calls.
-export const lingerBytesMax: number = 64 * 1024 * 1024;
+export const maxLingerBytes: number = 64 * 1024 * 1024;
 
 /** Default for `readMaxBytes`, the maximum bytes in a message, compressed or decompressed: 4 MiB, as in gRPC. */
 export const defaultReadMaxBytes: number = 4 * 1024 * 1024;

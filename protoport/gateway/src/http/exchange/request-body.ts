@@ -85,7 +85,7 @@ export class RequestBody {
 
   /** Whether the buffer is full, so that reading from the client should pause. */
   get isFull(): boolean {
-    return this.#buffered !== undefined && this.#buffered.byteLength > bufferedBytesMax;
+    return this.#buffered !== undefined && this.#buffered.byteLength > maxBufferedBytes;
   }
 
   /** Whether a call is waiting for the rest of the body, which must then arrive before a deadline. */
@@ -217,4 +217,4 @@ export class RequestBody {
 }
 
 /** Number of buffered body bytes at which reading is paused. One read from a socket may return 64 KiB. */
-const bufferedBytesMax = 64 * 1024;
+const maxBufferedBytes = 64 * 1024;

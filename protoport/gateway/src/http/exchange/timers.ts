@@ -1,5 +1,5 @@
 /** Maximum timer delay in milliseconds. Node's timers accept 31 bits, and treat a longer delay as 1 ms. */
-export const timerMsMax: number = 2 ** 31 - 1;
+export const maxTimerMs: number = 2 ** 31 - 1;
 
 /**
  * Calls `expire` after `timeoutMs`, which may exceed the maximum timer delay: `99999999H` is a valid gRPC timeout.
@@ -9,7 +9,7 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
   let remainingMs = timeoutMs;
   let timer: ReturnType<typeof setTimeout>;
   const wait = (): void => {
-    const step = Math.min(remainingMs, timerMsMax);
+    const step = Math.min(remainingMs, maxTimerMs);
     remainingMs -= step;
     timer = setTimeout(remainingMs > 0 ? wait : expire, step);
   };
@@ -19,10 +19,10 @@ export function startDeadline(timeoutMs: number, expire: () => void): () => void
 
 /**
  * Calls `run` after `delayMs`, and does not keep the Node.js process alive. Never calls `run` after a delay above
- * {@link timerMsMax}, such as `Infinity`.
+ * {@link maxTimerMs}, such as `Infinity`.
  */
 export function runLater(delayMs: number, run: () => void): void {
-  if (delayMs <= timerMsMax) setTimeout(run, delayMs).unref();
+  if (delayMs <= maxTimerMs) setTimeout(run, delayMs).unref();
 }
 
 /** A timer that calls a function at regular intervals until the timer is stopped. */

@@ -6,11 +6,11 @@ import {
   type CommonHeaderFields,
   type HeaderFields,
   type HttpProblem,
-  lingerBytesMax,
-  lingerMsMax,
+  maxLingerBytes,
+  maxLingerMs,
   type Peer,
   readHeaderField,
-  unreadBodyBytesMax,
+  maxUnreadBodyBytes,
 } from "../exchange/index.ts";
 import { keyOf, NodeExchange, peerOf, withFrameworkFields } from "./exchange.ts";
 
@@ -72,7 +72,7 @@ export class NodeHttp1Exchange extends NodeExchange {
     if (!hasLength) {
       if (body !== undefined) this.#response.write(body);
       this.sendEnd(trailer);
-    } else if (body.byteLength > joinedBodyBytesMax) this.#response.end(body);
+    } else if (body.byteLength > maxJoinedBodyBytes) this.#response.end(body);
     // Node joins the header with a string, but writes a Buffer as a separate piece.
     else this.#response.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
   }
@@ -117,12 +117,12 @@ export class NodeHttp1Exchange extends NodeExchange {
     if (this.#expectsContinue && !this.#isContinued) return false;
     if (this.body === undefined) return true;
     const { contentLength } = this.common;
-    return contentLength !== null && Number(contentLength) <= unreadBodyBytesMax;
+    return contentLength !== null && Number(contentLength) <= maxUnreadBodyBytes;
   }
 }
 
 /** Maximum bytes in a body that is joined with the header. Copying a larger body costs more than a second write. */
-const joinedBodyBytesMax = 4096;
+const maxJoinedBodyBytes = 4096;
 
 /** Responses for which 100 (Continue) must be sent before the body is read. */
 const pendingContinue = new WeakSet<object>();
@@ -171,20 +171,20 @@ const lingeringSockets = new WeakSet<Socket>();
  *
  * Closing a socket with unread bytes resets the connection, and a client that reads only after sending the whole
  * request would lose the response. So only the server's side is closed first. The socket is closed when the client
- * closes its side (RFC 9112 §9.6) or reaches the byte limit, or after {@link lingerMsMax} milliseconds.
+ * closes its side (RFC 9112 §9.6) or reaches the byte limit, or after {@link maxLingerMs} milliseconds.
  */
 function lingerOnClose(socket: Socket): void {
   lingeringSockets.add(socket);
   // node:http calls `destroySoon` after the last response.
   socket.destroySoon = () => {
     socket.destroySoon = ignore;
-    const bytesReadMax = socket.bytesRead + lingerBytesMax;
+    const maxBytesRead = socket.bytesRead + maxLingerBytes;
     // Stops node's parser, because further requests must not be processed.
     socket.removeAllListeners("data");
     socket.on("data", () => {
-      if (socket.bytesRead > bytesReadMax) socket.destroy();
+      if (socket.bytesRead > maxBytesRead) socket.destroy();
     });
-    const timer = setTimeout(() => socket.destroy(), lingerMsMax);
+    const timer = setTimeout(() => socket.destroy(), maxLingerMs);
     socket.on("close", () => clearTimeout(timer));
     socket.resume().end();
   };

@@ -15,7 +15,7 @@ import {
   type Peer,
   requireField,
   resetProblem,
-  unreadBodyBytesMax,
+  maxUnreadBodyBytes,
 } from "../exchange/index.ts";
 import { type FrameworkResponse, keyOf, NodeExchange, peerOf, withFrameworkFields } from "./exchange.ts";
 
@@ -79,7 +79,7 @@ export class NodeHttp2Exchange extends NodeExchange {
     super.consumed(bytes);
     if (!this.isComplete) return;
     this.#droppedBytes += bytes;
-    if (this.#droppedBytes > unreadBodyBytesMax) this.#stop();
+    if (this.#droppedBytes > maxUnreadBodyBytes) this.#stop();
   }
 
   protected sendResponse(
@@ -163,7 +163,7 @@ function stopReceiving(stream: StreamWithTrailer): void {
 }
 
 /** Maximum number of bytes in a section that nghttp2 sends, with the bytes that it adds (`nghttp2_hd_deflate_bound`). */
-const sectionBytesMax = 65_536;
+const maxSectionBytes = 65_536;
 /** Number of bytes that nghttp2 adds to each field's name and value. */
 const bytesPerField = 12;
 /** Number of bytes that nghttp2 adds to a section: 12 for table sizes, and 5 for a priority. */
@@ -179,8 +179,8 @@ const dateFieldBytes = 33 + bytesPerField;
 function requireSectionSize(fields: HeaderFields, addedBytes = 0): void {
   let bytes = bytesPerSection + addedBytes + (fields.length / 2) * bytesPerField;
   for (const part of fields) bytes += part.length;
-  if (bytes <= sectionBytesMax) return;
-  throw new RangeError(`a header or trailer section must have at most ${sectionBytesMax} bytes, got ${bytes}`);
+  if (bytes <= maxSectionBytes) return;
+  throw new RangeError(`a header or trailer section must have at most ${maxSectionBytes} bytes, got ${bytes}`);
 }
 
 const peerKey: unique symbol = Symbol("peer");

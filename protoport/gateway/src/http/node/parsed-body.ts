@@ -33,14 +33,14 @@ export function readParsedBody(
 const jsonType = /^[^;]*[/+]json[\t ]*(?:;|$)/i;
 
 /** Maximum nesting depth of arrays and objects, as in Protobuf and the gateway's JSON reader. */
-const levelsMax = 100;
+const maxLevels = 100;
 
 /** Writes a value as JSON. Returns `undefined` for a value that is nested too deeply or contains itself. */
 function jsonOfParsed(value: unknown, level: number): string | undefined {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "number") return numberToJson(value);
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  if (level === levelsMax) return undefined;
+  if (level === maxLevels) return undefined;
   const entries = Object.entries(value).map(([key, inner]) => {
     const json = jsonOfParsed(inner, level + 1);
     return json !== undefined && !Array.isArray(value) ? `${JSON.stringify(key)}:${json}` : json;

@@ -24,10 +24,10 @@ const ipv4WithPort = /^(\d+\.\d+\.\d+\.\d+)(?::(\d{1,5}))?$/;
 export function parsePeer(text: string): Peer | undefined {
   const [, host = text, port = "0"] = withBrackets.exec(text) ?? ipv4WithPort.exec(text) ?? [];
   const address = toIpAddress(host);
-  return address === undefined || Number(port) > portMax ? undefined : { address, port: Number(port) };
+  return address === undefined || Number(port) > maxPort ? undefined : { address, port: Number(port) };
 }
 
-const portMax = 65_535;
+const maxPort = 65_535;
 
 /**
  * Returns the part of an address that identifies a client: the complete IPv4 address, or the first 64 bits of an IPv6

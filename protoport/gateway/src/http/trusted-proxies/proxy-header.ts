@@ -15,9 +15,9 @@ const needsMoreBytes: ProxyHeader = { kind: "more" };
 const malformedHeader: ProxyHeader = { kind: "malformed" };
 
 /** Maximum number of bytes in a version 1 header with its line break (proxy-protocol.txt §2.1). */
-const textBytesMax = 107;
+const maxTextBytes = 107;
 /** Maximum bytes in a version 2 header's addresses and TLVs: eight times the minimum (§2.2), for certificate names. */
-const binaryBytesMax = 4096;
+const maxBinaryBytes = 4096;
 
 const signature = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const binaryHeadBytes = signature.byteLength + 4;
@@ -38,13 +38,13 @@ const textLine =
 function readTextHeader(bytes: Buffer): ProxyHeader {
   const length = Math.min(bytes.byteLength, textStart.byteLength);
   if (textStart.compare(bytes, 0, length, 0, length) !== 0) return malformedHeader;
-  const line = bytes.subarray(0, textBytesMax).indexOf("\r\n");
-  if (line === -1) return bytes.byteLength < textBytesMax ? needsMoreBytes : malformedHeader;
+  const line = bytes.subarray(0, maxTextBytes).indexOf("\r\n");
+  if (line === -1) return bytes.byteLength < maxTextBytes ? needsMoreBytes : malformedHeader;
   const match = textLine.exec(bytes.toString("latin1", 0, line));
   if (match === null) return malformedHeader;
   const [, family, from = "", to = "", port = "", toPort = ""] = match;
   if (family === undefined) return { kind: "header", bytes: line + 2, source: undefined };
-  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > proxiedPortMax)
+  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > maxProxiedPort)
     return malformedHeader;
   return toHeader(line + 2, from, Number(port));
 }
@@ -62,7 +62,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   const family = bytes.readUInt8(signature.byteLength + 1);
   const length = bytes.readUInt16BE(signature.byteLength + 2);
   const end = binaryHeadBytes + length;
-  if ((command !== localCommand && command !== proxiedCommand) || length > binaryBytesMax) return malformedHeader;
+  if ((command !== localCommand && command !== proxiedCommand) || length > maxBinaryBytes) return malformedHeader;
   if (bytes.byteLength < end) return needsMoreBytes;
   const withoutSource: ProxyHeader = { kind: "header", bytes: end, source: undefined };
   // §2.2: addresses are ignored if the command is LOCAL or the address family is unknown.
@@ -85,9 +85,9 @@ function groupsOf(address: Buffer): string {
 
 function toHeader(bytes: number, text: string, port: number): ProxyHeader {
   const address = toIpAddress(text);
-  return address === undefined || port > proxiedPortMax
+  return address === undefined || port > maxProxiedPort
     ? malformedHeader
     : { kind: "header", bytes, source: { address, port } };
 }
 
-const proxiedPortMax = 65_535;
+const maxProxiedPort = 65_535;

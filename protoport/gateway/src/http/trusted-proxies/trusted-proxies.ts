@@ -44,7 +44,7 @@ interface Hop {
 }
 
 /** Maximum proxies through which a request is traced: twice the usual number. Clients may send many items. */
-const hopsMax = 20;
+const maxHops = 20;
 
 /** Creates the set of trusted proxies. @throws TypeError with the code ERR_OPTIONS that quotes an invalid value */
 export function createTrustedProxies({ addresses, fields = "x-forwarded" }: TrustedProxiesOptions): TrustedProxies {
@@ -78,7 +78,7 @@ const hopReaders: Readonly<Record<NonNullable<TrustedProxiesOptions["fields"]>, 
 };
 
 function* readForwardedHops(header: HeaderReader): Generator<Hop> {
-  for (const element of readForwarded(header.get("forwarded") ?? "", hopsMax)) {
+  for (const element of readForwarded(header.get("forwarded") ?? "", maxHops)) {
     yield { for: element.get("for"), proto: element.get("proto"), host: element.get("host") };
   }
 }
@@ -104,7 +104,7 @@ function* readXForwarded(header: HeaderReader): Generator<Hop> {
 function addressesOf(field: string | null): string[] {
   const items: string[] = [];
   if (field === null) return items;
-  for (let end = field.length, remaining = hopsMax; end >= 0 && remaining > 0; remaining--) {
+  for (let end = field.length, remaining = maxHops; end >= 0 && remaining > 0; remaining--) {
     const comma = end === 0 ? -1 : field.lastIndexOf(",", end - 1);
     const item = field.slice(comma + 1, end).trim();
     if (item !== "") items.push(item);
@@ -122,8 +122,8 @@ function schemeOf(text: string | undefined): string | undefined {
 const authority = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 
 function hostOf(text: string | undefined): string | undefined {
-  return text !== undefined && text.length <= hostLengthMax && authority.test(text) ? text : undefined;
+  return text !== undefined && text.length <= maxHostLength && authority.test(text) ? text : undefined;
 }
 
 /** Maximum number of characters in a DNS name (RFC 1035 §2.3.4) with a port. */
-const hostLengthMax = 255 + 6;
+const maxHostLength = 255 + 6;

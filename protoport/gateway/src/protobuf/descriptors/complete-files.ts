@@ -63,7 +63,7 @@ export function* completeFiles(input: readonly FileDescriptorProto[]): Generator
 }
 
 /** Maximum missing imports that are searched per file. The limit bounds the time for a hostile set. */
-const missingImportsMax = 30;
+const maxMissingImports = 30;
 
 interface MissingType {
   readonly typeName: string;
@@ -150,7 +150,7 @@ class TypeIndex {
         name,
         dependency
           .filter((each) => !this.#files.has(each))
-          .slice(0, missingImportsMax)
+          .slice(0, maxMissingImports)
           .map(toShortLine),
       ]),
     );
@@ -236,7 +236,7 @@ export function knownFile(name: string): FileDescriptorProto | undefined {
 }
 
 /** Maximum length of an import chain, which protects the stack. Google's APIs need a tenth of this limit. */
-const importDepthMax = 200;
+const maxImportDepth = 200;
 
 /**
  * Sorts files so that each file comes after its imports, as registries require. The map must contain all imports.
@@ -251,8 +251,8 @@ export function sortFiles(files: ReadonlyMap<string, FileDescriptorProto>): File
     if (importers.includes(name)) {
       throw new Error(`import cycle: ${toShortLine([...importers.slice(importers.indexOf(name)), name].join(" -> "))}`);
     }
-    if (importers.length >= importDepthMax) {
-      throw new Error(`imports are nested more than ${importDepthMax} levels deep, at ${toShortLine(name)}`);
+    if (importers.length >= maxImportDepth) {
+      throw new Error(`imports are nested more than ${maxImportDepth} levels deep, at ${toShortLine(name)}`);
     }
     for (const imported of file.dependency) visit(imported, [...importers, name]);
     sorted.add(file);

@@ -23,7 +23,7 @@ import { labelsOf, type VisibilityOptions } from "./hide-restricted.ts";
 import type { DescribedServices } from "./read-descriptor-set.ts";
 
 /** Maximum nesting depth of encoded messages, such as an Any's content or an extension. Deeper messages are removed. */
-const encodedDepthMax = 16;
+const maxEncodedDepth = 16;
 
 const fullName = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$/;
 
@@ -179,7 +179,7 @@ export class HiddenParts {
       const value: unknown =
         extension.fieldKind === "enum" ? enumNumberOf(message, extension) : getExtension(message, extension);
       const isKept =
-        value !== undefined && context.encodedDepth <= encodedDepthMax && this.#cleanValue(extension, value, context);
+        value !== undefined && context.encodedDepth <= maxEncodedDepth && this.#cleanValue(extension, value, context);
       if (isKept) Reflect.apply(setExtension, undefined, [message, extension, value]);
       else clearExtension(message, extension);
     }
@@ -201,7 +201,7 @@ export class HiddenParts {
     const desc = owner.types.getMessage(typeName);
     if (desc === undefined) return undefined;
     if (!this.mayBeIn([desc])) return bytes;
-    return context.encodedDepth <= encodedDepthMax ? this.#cleanBytes(desc, bytes, context) : new Uint8Array();
+    return context.encodedDepth <= maxEncodedDepth ? this.#cleanBytes(desc, bytes, context) : new Uint8Array();
   }
 
   /** Returns the definition, if any, that declares a message type, even if the message type is hidden. */

@@ -8,16 +8,16 @@ import {
 import { messageOf, toShortLine, withCode } from "../../http/index.ts";
 
 /** Maximum characters in a name, or in one segment of a package name. protoc has no limit for names. */
-const nameMax = 1_000;
+const maxName = 1_000;
 
 /** Maximum fields in a message, or values in an enum. Java's generated code allows a third of the limit. */
-const membersMax = 10_000;
+const maxMembers = 10_000;
 
 /** Maximum messages, enums and services in a set, several times as many as all Google APIs together have. */
-const typesMax = 200_000;
+const maxTypes = 200_000;
 
 /** The largest field number. A MessageSet has 31-bit numbers, and other messages have 29-bit numbers. */
-const fieldNumberMax = 2 ** 31 - 1;
+const maxFieldNumber = 2 ** 31 - 1;
 
 // Matches `ident` in protobuf's grammar.
 const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -41,7 +41,7 @@ export function* validateFiles(
     try {
       yield* validateFile(file, types);
     } catch (error) {
-      if (needed.has(file) || types.size >= typesMax) throw error;
+      if (needed.has(file) || types.size >= maxTypes) throw error;
       invalid.add(file);
     }
   }
@@ -53,7 +53,7 @@ function* validateFile(file: FileDescriptorProto, types: Set<string>): Generator
   const addType = (scope: string, name: string): string => {
     requireIdentifier(name);
     const typeName = joinNames(scope, name);
-    if (types.size >= typesMax) throw new Error(`there must be at most ${typesMax} types`);
+    if (types.size >= maxTypes) throw new Error(`there must be at most ${maxTypes} types`);
     if (types.has(typeName)) throw new Error(`${toShortLine(typeName)} is defined more than once`);
     types.add(typeName);
     return typeName;
@@ -116,7 +116,7 @@ export function isPlaceholder({ syntax, messageType, enumType, extension, servic
 
 /** Checks a message's fields, oneofs and extensions, but no nested types. @throws Error that names the first problem */
 function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProto, typeName: string): void {
-  if (fields.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} fields`);
+  if (fields.length > maxMembers) throw new Error(`${toShortLine(typeName)} has more than ${maxMembers} fields`);
   requireDistinct(
     fields.map(({ name }) => name),
     typeName,
@@ -129,8 +129,8 @@ function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProt
   const numbers = new Set<number>();
   for (const { name, number } of fields) {
     const field = `field ${toShortLine(name)} of ${toShortLine(typeName)}`;
-    if (number < 1 || number > fieldNumberMax)
-      throw new Error(`the number of ${field} must be between 1 and ${fieldNumberMax}, got ${number}`);
+    if (number < 1 || number > maxFieldNumber)
+      throw new Error(`the number of ${field} must be between 1 and ${maxFieldNumber}, got ${number}`);
     if (numbers.has(number)) throw new Error(`${field} has number ${number}, which another field has already`);
     numbers.add(number);
   }
@@ -138,7 +138,7 @@ function validateMessage({ field: fields, oneofDecl, extension }: DescriptorProt
 
 /** Checks an enum's values. @throws Error that names the first problem */
 function validateEnum({ value: values }: EnumDescriptorProto, typeName: string): void {
-  if (values.length > membersMax) throw new Error(`${toShortLine(typeName)} has more than ${membersMax} values`);
+  if (values.length > maxMembers) throw new Error(`${toShortLine(typeName)} has more than ${maxMembers} values`);
   if (values.length === 0) throw new Error(`${toShortLine(typeName)} has no values`);
   requireDistinct(
     values.map(({ name }) => name),
@@ -158,8 +158,8 @@ function requireDistinct(names: readonly string[], owner: string): void {
 
 /** Checks a name. @throws Error for a name that is not a protobuf identifier, or too long */
 function requireIdentifier(name: string): void {
-  if (name.length > nameMax)
-    throw new Error(`a name must not be longer than ${nameMax} characters, got ${toShortLine(name)}`);
+  if (name.length > maxName)
+    throw new Error(`a name must not be longer than ${maxName} characters, got ${toShortLine(name)}`);
   if (!identifier.test(name)) throw new Error(`${JSON.stringify(toShortLine(name))} is not a protobuf identifier`);
 }
 

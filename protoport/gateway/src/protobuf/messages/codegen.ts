@@ -72,11 +72,11 @@ export function isInherited(name: string): boolean {
  */
 export const messageClass: (desc: DescMessage) => MessageClass = memoize((desc) => {
   const pattern = create(desc);
-  return Object.keys(pattern).length > keptPropertiesMax ? classOf(desc) : makeClass(pattern);
+  return Object.keys(pattern).length > maxKeptProperties ? classOf(desc) : makeClass(pattern);
 });
 
 /** Maximum properties of a class. For more, `create()` is faster, because V8 stores at most 380 in the object. */
-const keptPropertiesMax = 400;
+const maxKeptProperties = 400;
 
 function classOf(desc: DescMessage): MessageClass {
   return compileFunction("function () { return create(desc); }", { create, desc });
@@ -129,7 +129,7 @@ export class TypeScope {
  * Maximum cases that are compared one after another. V8 does not optimize a function with many more cases. Unoptimized,
  * a message with a thousand fields takes 10 ms in JSON, or 2.5 ms in binary.
  */
-const comparedCasesMax = 100;
+const maxComparedCases = 100;
 
 /**
  * Generates a switch over an expression. A switch with many cases looks up the case's index in a map, so that V8 can
@@ -142,7 +142,7 @@ export function switchSource(
   name: (value: unknown) => string,
 ): string {
   // equivalent mutant: one case more or less makes no measurable difference.
-  const isLong = cases.size > comparedCasesMax;
+  const isLong = cases.size > maxComparedCases;
   const indexes = new Map([...cases.keys()].map((value, index) => [value, index]));
   const labelled = [...cases].map(
     ([value, statements], index) => `case ${literal(isLong ? index : value)}:\n${statements}\n`,

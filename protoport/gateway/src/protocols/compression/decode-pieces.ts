@@ -7,7 +7,7 @@ import { problem } from "../../protobuf/index.ts";
 /** The largest accepted Zstandard window, as an exponent of two. The limit for encoders is 8 MiB (RFC 9659 §3). */
 // The window is allocated as soon as a frame announces the window size. With node's limit of 128 MiB, the allocation
 // for a body of 15 bytes would take 2 ms.
-export const zstdWindowLogMax = 23;
+export const maxZstdWindowLog = 23;
 
 /** Bytes per decompressed chunk. With node's default of 16 KiB, a message of 4 MiB takes twice the CPU time. */
 export const decodedPieceBytes: number = 64 * 1024;
@@ -20,7 +20,7 @@ const openDecoder = {
   zstd: (): Decoder =>
     nodeZlib().createZstdDecompress({
       chunkSize: decodedPieceBytes,
-      params: { [nodeZlib().constants.ZSTD_d_windowLogMax]: zstdWindowLogMax },
+      params: { [nodeZlib().constants.ZSTD_d_windowLogMax]: maxZstdWindowLog },
     }),
 };
 
@@ -37,7 +37,7 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
   gzip: 0,
   // RFC 7932 §9.1.
   br: 2 ** 24,
-  zstd: 2 ** zstdWindowLogMax,
+  zstd: 2 ** maxZstdWindowLog,
 };
 
 /**
@@ -45,7 +45,7 @@ const windowBytes: Readonly<Record<ZlibCoding, number>> = {
  * not limited, so without a maximum, a kilobyte could decompress to a gigabyte of messages. The value is the highest
  * ratio that gzip can reach: no gzip body is rejected, and no other coding costs more.
  */
-const decodedRatioMax = 1032;
+const maxDecodedRatio = 1032;
 
 /** Implements {@link StreamCompression.decodePieces}. */
 export async function* decodePieces(
@@ -67,7 +67,7 @@ export async function* decodePieces(
   let remainingBytes = freeBytes;
   try {
     for await (const piece of decoder as AsyncIterable<Buffer>) {
-      if ((remainingBytes -= piece.byteLength) < -encodedBytes * decodedRatioMax) throw ratioExceededError();
+      if ((remainingBytes -= piece.byteLength) < -encodedBytes * maxDecodedRatio) throw ratioExceededError();
       yield piece;
     }
   } catch (error) {
@@ -96,7 +96,7 @@ function invalidEncodingError(coding: string): ConnectError {
 }
 
 function ratioExceededError(): ConnectError {
-  return problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${decodedRatioMax} times its size`);
+  return problem("ERR_BODY_TOO_LARGE", `the body decompresses to more than ${maxDecodedRatio} times its size`);
 }
 
 /** Returns `node:zlib`, and loads the module on first use. Loading takes 3 ms and 3 MB. */
@@ -106,7 +106,7 @@ export function nodeZlib(): typeof import("node:zlib") {
 
 /** Maximum total bytes in the windows of all decoders, across all gateways that share this code. */
 // 256 MiB is half the memory of a machine with 512 MiB, and also the default of `limits.backlogBytes`.
-export const zstdWindowBytesMax: number = 256 * 1024 * 1024;
+export const maxZstdWindowBytes: number = 256 * 1024 * 1024;
 
 // This variable is global because memory is limited per process, and all gateways share the memory.
 let reservedBytes = 0;
@@ -118,7 +118,7 @@ let reservedBytes = 0;
  * @throws ConnectError `ResourceExhausted` if the budget is exceeded
  */
 export function reserveWindow(bytes: number): () => void {
-  if (reservedBytes + bytes > zstdWindowBytesMax) throw windowBudgetError();
+  if (reservedBytes + bytes > maxZstdWindowBytes) throw windowBudgetError();
   reservedBytes += bytes;
   return () => {
     reservedBytes -= bytes;

@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import type { BrotliCompress, Gzip, ZstdCompress, ZstdOptions } from "node:zlib";
 import { problem } from "../../protobuf/index.ts";
 import { messageTooLargeError, type PieceEncoder, type StreamCompression } from "../index.ts";
-import { decodedPieceBytes, decodePieces, nodeZlib, type ZlibCoding, zstdWindowLogMax } from "./decode-pieces.ts";
+import { decodedPieceBytes, decodePieces, nodeZlib, type ZlibCoding, maxZstdWindowLog } from "./decode-pieces.ts";
 
 // The compressions that a gateway on node offers. This module is separate because the protocols look up compressions by
 // name, and also run where zlib is not available.
@@ -30,7 +30,7 @@ export const brotli: StreamCompression = createCompression("br", () => {
 /** The Zstandard compression (RFC 8878), with windows of up to 8 MiB. */
 export const zstd: StreamCompression = createCompression("zstd", () => {
   const { zstdCompress, zstdDecompress, constants } = nodeZlib();
-  const options = { params: { [constants.ZSTD_d_windowLogMax]: zstdWindowLogMax } };
+  const options = { params: { [constants.ZSTD_d_windowLogMax]: maxZstdWindowLog } };
   return { deflate: promisify(zstdCompress), inflate: promisify(zstdDecompress), options };
 });
 
@@ -80,12 +80,12 @@ function createCompression(name: ZlibCoding, load: () => Functions): StreamCompr
  * bytes could fill 16 MiB before the message is rejected. A message that fits in the reduced window decodes to the same
  * bytes, because back-references stay within the message and the dictionary.
  */
-function narrowWindow(bytes: Uint8Array, messageBytesMax: number): Uint8Array {
+function narrowWindow(bytes: Uint8Array, maxMessageBytes: number): Uint8Array {
   const [first = 0] = bytes;
   // In the first byte, a 1 bit followed by three bits n > 0 is a window of 2^(17+n) - 16 bytes. Smaller windows are
   // encoded differently.
   const log = (first & 1) === 1 ? (first >> 1) & 7 : 0;
-  const sufficientLog = Math.max(1, Math.ceil(Math.log2(messageBytesMax + 16)) - 17);
+  const sufficientLog = Math.max(1, Math.ceil(Math.log2(maxMessageBytes + 16)) - 17);
   if (log <= sufficientLog) return bytes;
   const narrowed = new Uint8Array(bytes);
   narrowed[0] = (first & ~0x0e) | (sufficientLog << 1);

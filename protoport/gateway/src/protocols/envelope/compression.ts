@@ -48,20 +48,20 @@ export function encodesPieces(compression: Compression): compression is StreamCo
 
 /** Returns the error for a message above a limit, before or after decompression. `more` has the limit's option. */
 export function messageTooLargeError(
-  bytesMax: number,
+  maxBytes: number,
   more: Pick<ProblemDetails, "option"> = { option: "readMaxBytes" },
 ): ConnectError {
-  return problem("ERR_BODY_TOO_LARGE", `the message is larger than ${bytesMax} bytes`, more);
+  return problem("ERR_BODY_TOO_LARGE", `the message is larger than ${maxBytes} bytes`, more);
 }
 
 /**
  * Maximum compression ratio of a message that never waits in the queue for high ratios. Text rarely has a ratio above
  * 20. Up to the maximum, decompression costs at most as much per received byte as all other processing.
  */
-const normalRatioMax = 100;
+const maxNormalRatio = 100;
 
 /** Maximum decompressed bytes of a message that never waits in the queue for high ratios. */
-const smallBytesMax = 64 * 1024;
+const maxSmallBytes = 64 * 1024;
 
 /** Limits how many messages are decompressed at the same time. Other messages wait in order. */
 class DecompressionQueue {
@@ -116,7 +116,7 @@ export async function decompressQueued(
     if (exchange.abortReceiver === undefined) throw clientGoneError();
     return compression.decompress(bytes, limitBytes);
   };
-  const normalBytes = Math.max(smallBytesMax, bytes.byteLength * normalRatioMax);
+  const normalBytes = Math.max(maxSmallBytes, bytes.byteLength * maxNormalRatio);
   if (normalBytes >= readMaxBytes) return normalQueue.run(decompressUpTo(readMaxBytes));
   if (!highRatioQueue.hasFreeSlot) {
     // The first error is ignored. The second attempt throws the right error for a message that is invalid or too large.

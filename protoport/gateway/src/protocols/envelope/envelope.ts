@@ -13,10 +13,10 @@ import type { MessageSplitter } from "./message-splitter.ts";
 export const envelopePrefixBytes = 5;
 
 /** Maximum message bytes in an envelope, which is the largest length in 32 bits. */
-export const messageBytesMax: number = 2 ** 32 - 1;
+export const maxMessageBytes: number = 2 ** 32 - 1;
 
 /** Maximum bytes in a message that is never forwarded in parts. A message up to this size arrives in one read. */
-const wholeMessageBytesMax: number = 64 * 1024;
+const maxWholeMessageBytes: number = 64 * 1024;
 
 /** The flag for a message that is compressed with the call's encoding. */
 export const compressedFlag = 0b0000_0001;
@@ -140,7 +140,7 @@ export function envelopeBytes(bytes: Uint8Array, at = 0): number {
 
 /** Returns whether an envelope's bytes start with the prefix of a message that may be forwarded in parts. */
 export function isLargeEnvelope(bytes: Uint8Array): boolean {
-  return bytes[0] === 0 && envelopeBytes(bytes) > envelopePrefixBytes + wholeMessageBytesMax;
+  return bytes[0] === 0 && envelopeBytes(bytes) > envelopePrefixBytes + maxWholeMessageBytes;
 }
 
 /** Writes an envelope. */

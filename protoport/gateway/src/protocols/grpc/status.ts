@@ -52,7 +52,7 @@ function setStatus(trailer: Headers, error: ConnectError): void {
   // The handler may have set grpc-status-details-bin itself.
   if (trailer.has(detailsName)) trailer.delete(detailsName);
   const { rawMessage } = error;
-  const message = rawMessage.length > messageMax ? `${rawMessage.slice(0, messageMax).toWellFormed()}…` : rawMessage;
+  const message = rawMessage.length > maxMessage ? `${rawMessage.slice(0, maxMessage).toWellFormed()}…` : rawMessage;
   // setTrailerStatus needs a copy without metadata. Only errors with details are copied, because copying is slow.
   if (error.details.length > 0) setTrailerStatus(trailer, withoutMetadata(error, message));
   else trailer.set(statusName, String(error.code));
@@ -67,7 +67,7 @@ function setStatus(trailer: Headers, error: ConnectError): void {
  * Maximum number of characters in a message, each of which takes up to 9 bytes in the trailer section, and 4 in the
  * details. Clients accept sections of 8 KiB (grpc-java) to 64 KiB.
  */
-const messageMax = 4096;
+const maxMessage = 4096;
 
 const pushback = "grpc-retry-pushback-ms";
 const statusName = "grpc-status";

@@ -26,7 +26,7 @@ interface ValueStream<T> {
  */
 export class JsonValueReader<T> implements MessageSplitter<T> {
   readonly #stream: ValueStream<T>;
-  readonly #valueMaxBytes: number;
+  readonly #maxValueBytes: number;
   #state: State;
   #number = 1;
   #piece: Uint8Array = noBytes;
@@ -40,8 +40,8 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
   #partial: CollectedBytes | undefined;
 
   /** @param mayBeArray - whether a body that starts with `[` is a message array instead of one message */
-  constructor(valueMaxBytes: number, stream: ValueStream<T>, mayBeArray: boolean) {
-    this.#valueMaxBytes = valueMaxBytes;
+  constructor(maxValueBytes: number, stream: ValueStream<T>, mayBeArray: boolean) {
+    this.#maxValueBytes = maxValueBytes;
     this.#stream = stream;
     this.#state = mayBeArray ? "start" : "sequence";
   }
@@ -129,14 +129,14 @@ export class JsonValueReader<T> implements MessageSplitter<T> {
 
   /** Adds bytes to the current value. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
-    const partial = (this.#partial ??= new CollectedBytes(0, this.#valueMaxBytes));
-    if (partial.byteLength + part.byteLength > this.#valueMaxBytes) throw messageTooLargeError(this.#valueMaxBytes);
+    const partial = (this.#partial ??= new CollectedBytes(0, this.#maxValueBytes));
+    if (partial.byteLength + part.byteLength > this.#maxValueBytes) throw messageTooLargeError(this.#maxValueBytes);
     partial.add(part);
   }
 
   /** Reads a complete value, which is the collected bytes followed by `rest`. */
   #read(rest: Uint8Array): T {
-    const isInOnePiece = this.#partial === undefined && rest.byteLength <= this.#valueMaxBytes;
+    const isInOnePiece = this.#partial === undefined && rest.byteLength <= this.#maxValueBytes;
     // Most values arrive in one piece and are not copied.
     if (!isInOnePiece) this.#collect(rest);
     const bytes = this.#partial?.bytes ?? rest;

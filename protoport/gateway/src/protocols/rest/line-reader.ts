@@ -16,15 +16,15 @@ const lineFeed = 0x0a;
  */
 export class LineReader implements MessageSplitter<Message> {
   readonly #stream: RequestStream;
-  readonly #lineMaxBytes: number;
+  readonly #maxLineBytes: number;
   /** The bytes of the current line in earlier pieces, or `undefined` if there are none. */
   #partial: CollectedBytes | undefined;
   #piece: Uint8Array = noBytes;
   #at = 0;
   #number = 1;
 
-  constructor(lineMaxBytes: number, stream: RequestStream) {
-    this.#lineMaxBytes = lineMaxBytes;
+  constructor(maxLineBytes: number, stream: RequestStream) {
+    this.#maxLineBytes = maxLineBytes;
     this.#stream = stream;
   }
 
@@ -73,14 +73,14 @@ export class LineReader implements MessageSplitter<Message> {
   /** Adds bytes to the current line. @throws ConnectError `ResourceExhausted` above the limit */
   #collect(part: Uint8Array): void {
     if (part.byteLength === 0) return;
-    const partial = (this.#partial ??= new CollectedBytes(0, this.#lineMaxBytes));
-    if (partial.byteLength + part.byteLength > this.#lineMaxBytes) throw messageTooLargeError(this.#lineMaxBytes);
+    const partial = (this.#partial ??= new CollectedBytes(0, this.#maxLineBytes));
+    if (partial.byteLength + part.byteLength > this.#maxLineBytes) throw messageTooLargeError(this.#maxLineBytes);
     partial.add(part);
   }
 
   #complete(rest: Uint8Array): Uint8Array {
     // Most lines arrive in one piece and are not copied.
-    if (this.#partial === undefined && rest.byteLength <= this.#lineMaxBytes) return rest;
+    if (this.#partial === undefined && rest.byteLength <= this.#maxLineBytes) return rest;
     this.#collect(rest);
     const line = this.#partial?.bytes ?? noBytes;
     this.#partial = undefined;

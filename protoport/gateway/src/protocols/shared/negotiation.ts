@@ -17,10 +17,10 @@ export interface AcceptItem {
 const weightSyntax = /^q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)$/;
 
 /** Maximum list items that are read, which is more than the number of codings. */
-const itemsMax = 16;
+const maxItems = 16;
 
 /** Maximum number of list characters that are read. Browsers send several times fewer characters. */
-const acceptLengthMax = 1024;
+const maxAcceptLength = 1024;
 
 /**
  * Parses the list in an `Accept` or `Accept-Encoding` field (RFC 9110 §12.4.2), or in a similar RPC protocol
@@ -28,7 +28,7 @@ const acceptLengthMax = 1024;
  */
 export function readAccept(list: string): readonly AcceptItem[] {
   const items: AcceptItem[] = [];
-  for (const item of list.slice(0, acceptLengthMax).toLowerCase().split(",", itemsMax)) {
+  for (const item of list.slice(0, maxAcceptLength).toLowerCase().split(",", maxItems)) {
     const [name = "", ...parameters] = item.split(";").map((part) => part.trim());
     const q = parameters.find((parameter) => parameter.startsWith("q=")) ?? "q=1";
     const weight = weightSyntax.exec(q)?.[1];
@@ -106,10 +106,10 @@ function highestWeighted<Item>(
 export function readContentCoding(contentEncoding: string, available: readonly string[]): string | undefined {
   const names = contentEncoding
     .toLowerCase()
-    .split(",", itemsMax + 1)
+    .split(",", maxItems + 1)
     .map((name) => name.trim());
   const [coding = "identity", second] = names.filter((name) => name !== "" && name !== "identity").map(withoutAlias);
-  if (names.length > itemsMax || second !== undefined) return undefined;
+  if (names.length > maxItems || second !== undefined) return undefined;
   return coding === "identity" || available.includes(coding) ? coding : undefined;
 }
 

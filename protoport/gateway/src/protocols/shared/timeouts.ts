@@ -11,7 +11,7 @@ export interface Timeout {
 }
 
 /** Maximum timeout characters that an error quotes. Valid Connect timeouts have up to 10 digits, gRPC timeouts 8. */
-const charactersMax = 32;
+const maxCharacters = 32;
 
 /** The timeout for a request that sets none. */
 const noTimeout: Timeout = {};
@@ -23,12 +23,12 @@ function optionFor({ timeoutMs }: Timeout): Pick<ProblemDetails, "option"> {
 
 /** Reads the `Connect-Timeout-Ms` value. */
 export function readConnectTimeout(text: string | null, maxTimeoutMs: number): Timeout {
-  return text === null ? noTimeout : withErrorCode(parseConnectTimeout(text.slice(0, charactersMax), maxTimeoutMs));
+  return text === null ? noTimeout : withErrorCode(parseConnectTimeout(text.slice(0, maxCharacters), maxTimeoutMs));
 }
 
 /** Reads the `Grpc-Timeout` value. */
 export function readGrpcTimeout(text: string | null, maxTimeoutMs: number): Timeout {
-  return text === null ? noTimeout : withErrorCode(parseGrpcTimeout(text.slice(0, charactersMax), maxTimeoutMs));
+  return text === null ? noTimeout : withErrorCode(parseGrpcTimeout(text.slice(0, maxCharacters), maxTimeoutMs));
 }
 
 /** Adds the identifier ERR_TIMEOUT_INVALID to an error from Connect's parsers. */
@@ -74,7 +74,7 @@ const seconds = /^[0-9]{1,8}(?:\.[0-9]{1,6})?$/;
 function readServerTimeout(text: string | null): Timeout {
   if (text === null) return noTimeout;
   if (seconds.test(text)) return { timeoutMs: Number(text) * 1000 };
-  const message = `protocol error: invalid server timeout value: ${text.slice(0, charactersMax)}`;
+  const message = `protocol error: invalid server timeout value: ${text.slice(0, maxCharacters)}`;
   return { error: problem("ERR_TIMEOUT_INVALID", message) };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { defaultLimits, type Limits } from "../../../src/http/exchange/limits.ts";
-import { HttpProblem, lingerMsMax } from "../../../src/http/exchange/index.ts";
+import { HttpProblem, maxLingerMs } from "../../../src/http/exchange/index.ts";
 import { Http1Deadlines, retiredIdleMs, type ConnectionState } from "../../../src/engine/http1/http1-deadlines.ts";
 
 const timeoutCheckIntervalMs = 1_000;
@@ -46,7 +46,7 @@ describe("an HTTP/1.1 connection", () => {
       ["is refused after the request timeout with an incomplete body", { stage: "body" },
         ["limits.requestTimeoutMs", requestTimeoutMs]],
       ["is destroyed after the linger time if the client does not close its side", { stage: "closed" },
-        ["destroy", lingerMsMax]],
+        ["destroy", maxLingerMs]],
       ["is destroyed if the client reads nothing for the idle timeout", { congested: true, stalledMs: idleTimeoutMs },
         ["destroy", 0]],
       ["is kept while the client reads a response", { congested: true, stalledMs: idleTimeoutMs - 1 },
@@ -55,7 +55,7 @@ describe("an HTTP/1.1 connection", () => {
       ["probes a half-closed client while a handler runs", { clientClosed: true, canProbe: true },
         ["probe", timeoutCheckIntervalMs]],
       ["refuses a half-closed HTTP/1.0 client after the linger time", { clientClosed: true },
-        ["ERR_CLIENT_GONE", lingerMsMax]],
+        ["ERR_CLIENT_GONE", maxLingerMs]],
       ["refuses a half-closed client if a response pauses", { clientClosed: true, responseStarted: true },
         ["ERR_CLIENT_GONE", timeoutCheckIntervalMs]],
     ],

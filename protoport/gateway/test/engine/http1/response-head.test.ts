@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import { expect, test } from "vitest";
-import { prepareHeaderFields, timerMsMax } from "../../../src/http/exchange/index.ts";
+import { prepareHeaderFields, maxTimerMs } from "../../../src/http/exchange/index.ts";
 import { emptyHead } from "../../../src/engine/http1/request-head.ts";
 import {
   formatResponseHead,
@@ -40,7 +40,7 @@ test("prepared fields are formatted once", () => {
 
 test.each([
   { idleTimeoutMs: 1999, seconds: 1 },
-  { idleTimeoutMs: Number.POSITIVE_INFINITY, seconds: Math.floor(timerMsMax / 1000) },
+  { idleTimeoutMs: Number.POSITIVE_INFINITY, seconds: Math.floor(maxTimerMs / 1000) },
 ])("keepAliveLines announces $seconds s for an idle timeout of $idleTimeoutMs ms", ({ idleTimeoutMs, seconds }) => {
   expect(keepAliveLines(idleTimeoutMs)).toBe(`connection: keep-alive\r\nkeep-alive: timeout=${seconds}\r\n`);
 });

@@ -171,7 +171,7 @@ function pad(piece: Buffer, padding: number): Buffer {
   return Buffer.concat([Buffer.from([padding]), piece, Buffer.alloc(padding)]);
 }
 
-const windowMax = 2 ** 31 - 1;
+const maxWindow = 2 ** 31 - 1;
 // Four pieces are less than half a window with 65,535 bytes.
 const pieceBytes = 7000;
 
@@ -292,7 +292,7 @@ describe("a response that the client does not read", () => {
     });
     using connection = await openFrames(engine.address);
     connection.socket.pause();
-    connection.send(settingFrame(4, windowMax), windowUpdateFrame(0, windowMax - 65_535), begun(1));
+    connection.send(settingFrame(4, maxWindow), windowUpdateFrame(0, maxWindow - 65_535), begun(1));
     await expect.poll(() => pieces).toBeGreaterThan(0);
     expect(pieces).toBeLessThan(100);
   });
@@ -307,7 +307,7 @@ describe("a response that the client does not read", () => {
       },
     });
     using connection = await openFrames(engine.address);
-    connection.send(settingFrame(4, windowMax), windowUpdateFrame(0, windowMax - 65_535), begun(1));
+    connection.send(settingFrame(4, maxWindow), windowUpdateFrame(0, maxWindow - 65_535), begun(1));
     const received: Buffer[] = [];
     await connection.readUntil(({ type, flags, payload }) => {
       if (type === frameType.data) received.push(payload);

@@ -2,7 +2,7 @@ import { GCProfiler } from "node:v8";
 import { isMarkedAsUntransferable } from "node:worker_threads";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BufferedBody, blockBytesMax, detachFromChunk } from "../../../src/http/exchange/buffered-body.ts";
+import { BufferedBody, maxBlockBytes, detachFromChunk } from "../../../src/http/exchange/buffered-body.ts";
 import { freeBuffer, planBody, RequestBody } from "../../../src/http/exchange/index.ts";
 
 const chunk = new Uint8Array(65_536);
@@ -91,7 +91,7 @@ describe("detachFromChunk()", () => {
 
 describe("BufferedBody", () => {
   test("returns its bytes unchanged, in blocks or in one piece", () => {
-    const piece = fc.tuple(fc.nat({ max: 255 }), fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 3 * blockBytesMax })));
+    const piece = fc.tuple(fc.nat({ max: 255 }), fc.oneof(fc.nat({ max: 40 }), fc.nat({ max: 3 * maxBlockBytes })));
     const steps = fc.array(fc.oneof(piece, fc.constant("shift"), fc.constant("take all")), { maxLength: 20 });
     fc.assert(
       fc.property(steps, (chosen) => {
@@ -124,7 +124,7 @@ describe("BufferedBody", () => {
         const { byteLength } = held;
         const blocks = drain(held);
         expect(blocks.length).toBeLessThan(70);
-        expect(Math.max(...blocks.map((block) => block.byteLength))).toBeLessThanOrEqual(blockBytesMax);
+        expect(Math.max(...blocks.map((block) => block.byteLength))).toBeLessThanOrEqual(maxBlockBytes);
         const kept = blocks.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
         expect(kept).toBeLessThanOrEqual((byteLength * 9) / 8 + 512);
       }

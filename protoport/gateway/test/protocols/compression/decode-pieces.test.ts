@@ -1,7 +1,7 @@
 import { brotliCompressSync, zstdCompressSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { brotli, zstd } from "../../../src/protocols/compression/index.ts";
-import { zstdWindowBytesMax } from "../../../src/protocols/compression/decode-pieces.ts";
+import { maxZstdWindowBytes } from "../../../src/protocols/compression/decode-pieces.ts";
 import { collect } from "../../../../testing/src/collect.ts";
 
 async function* disconnectAfter(start: Uint8Array): AsyncGenerator<Uint8Array> {
@@ -14,7 +14,7 @@ async function* invalid(): AsyncGenerator<Uint8Array> {
 }
 
 /** One body more than the budget allows in zstd, whose windows have 8 MiB. Windows in br have 16 MiB. */
-const bodiesMin = zstdWindowBytesMax / (8 * 1024 * 1024) + 1;
+const bodiesMin = maxZstdWindowBytes / (8 * 1024 * 1024) + 1;
 
 test.each(
   // oxfmt-ignore

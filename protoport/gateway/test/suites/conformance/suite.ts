@@ -16,7 +16,7 @@ const outputLimitBytes = 64 * 1024 * 1024;
  * How many servers the suite runs concurrently, with eight calls each. The suite gives a server ten seconds to start,
  * which four servers that start together on a busy machine exceed.
  */
-const serversMax = 1;
+const maxServers = 1;
 
 /** The gateway's servers; "none" is for the client, which the suite's own servers serve. */
 export interface Served {
@@ -41,7 +41,7 @@ const serverOptions = [
   "--mode",
   "server",
   "--max-servers",
-  String(serversMax),
+  String(maxServers),
   "--conf",
   join(folder, "features.yaml"),
 ];

@@ -58,7 +58,7 @@ const nodes = createServer({ maxHeaderSize: 128 * 1024, requireHostHeader: false
 });
 
 /** Turns of the event loop after which a connection must be closed. Node needs three for a request. */
-const turnsMax = 400;
+const maxTurns = 400;
 
 /** A connection that gets bytes by `push`, and drops what the server sends. */
 class ClientSocket extends Socket {
@@ -86,7 +86,7 @@ async function exchange(bytes: Buffer, pieces: number, serve: (socket: Socket) =
     await nextTurn();
   }
   socket.push(null);
-  for (let turns = 0; turns < turnsMax && !socket.writableFinished && !socket.destroyed; turns++) await nextTurn();
+  for (let turns = 0; turns < maxTurns && !socket.writableFinished && !socket.destroyed; turns++) await nextTurn();
   const isClosed = socket.writableFinished || socket.destroyed;
   socket.destroy();
   await nextTurn();

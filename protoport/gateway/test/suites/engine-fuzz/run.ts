@@ -24,11 +24,11 @@ type Input = { readonly target: Target; readonly bytes: Buffer };
 const { values } = parseArgs({ options: { seconds: { type: "string", default: "20" }, input: { type: "string" } } });
 
 /** Maximum bytes in an input: more than a head, a window or a chunk needs to exceed its limit. */
-const inputBytesMax = 64 * 1024;
+const maxInputBytes = 64 * 1024;
 /** Number of inputs for warm-up. Afterwards, code is compiled and tables have grown. */
 const warmInputs = 2_000;
 /** Maximum number of bytes that may be retained after the warm-up, in addition to the corpus. */
-const growthBytesMax = 16 * 1024 * 1024;
+const maxGrowthBytes = 16 * 1024 * 1024;
 
 /** Number of inputs that run concurrently. If they reach a new block together, they run again in halves. */
 const batchInputs = 64;
@@ -93,11 +93,11 @@ function mutate(dice: Dice, corpus: readonly Input[]): Input {
     ])();
     bytes = Buffer.concat([bytes.subarray(0, at), inserted, bytes.subarray(dice.oneOf([at, end]))]);
   }
-  return { target, bytes: bytes.subarray(0, inputBytesMax) };
+  return { target, bytes: bytes.subarray(0, maxInputBytes) };
 }
 
 // Ends the process if an input keeps the event loop busy for a second of CPU time, which this thread cannot notice.
-const running = new Uint8Array(new SharedArrayBuffer(2 * batchInputs * (inputBytesMax + 16)));
+const running = new Uint8Array(new SharedArrayBuffer(2 * batchInputs * (maxInputBytes + 16)));
 const counter = new Int32Array(new SharedArrayBuffer(8));
 const watchdog = `
   const { workerData: { running, counter } } = require("node:worker_threads");
@@ -158,7 +158,7 @@ while (problems.length === 0 && (queue.length > 0 || performance.now() < untilMs
 }
 const corpusBytes = corpus.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
 const grownBytes = warmBytes === undefined ? 0 : (await retainedBytes()) - warmBytes - corpusBytes;
-if (grownBytes > growthBytesMax) problems.push(`${String(grownBytes)} bytes are retained`);
+if (grownBytes > maxGrowthBytes) problems.push(`${String(grownBytes)} bytes are retained`);
 for (const problem of problems) process.stderr.write(`${problem}\n`);
 process.stdout.write(
   `${String(done)} inputs from seed ${String(testSeed)}, ${String(corpus.length)} in the corpus, ${String(reached)} blocks, ${String(grownBytes)} bytes retained, ${String(problems.length)} problems\n`,

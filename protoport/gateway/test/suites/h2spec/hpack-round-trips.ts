@@ -63,7 +63,7 @@ export async function runRoundTrips(firstSeed: number, connections: number): Pro
 
 /** Decodes Go's blocks with our decoder. */
 function problemOfGoBlocks(lists: readonly HeaderList[], { Blocks }: Reply, seed: number): string | undefined {
-  const decoder = new HpackDecoder(listBytesMax);
+  const decoder = new HpackDecoder(maxListBytes);
   for (const [i, { fields }] of lists.entries()) {
     const block = Buffer.from(Blocks[i] ?? "", "base64");
     // A block is between other frames in its chunk.
@@ -104,7 +104,7 @@ function shown(fields: readonly string[]): string {
 }
 
 // Far above these lists, because other tests cover the list limit.
-const listBytesMax = 1 << 24;
+const maxListBytes = 1 << 24;
 const tableSizes = [0, 40, 100, 500, 4096];
 const lengths = [0, 1, 5, 20, 60, 126, 127, 128, 300, 5000];
 const names: readonly string[] = (

@@ -23,7 +23,7 @@ const ways = ["fast", "fallback"] as const;
 
 const untilMs = performance.now() + Number(values.seconds) * 1000;
 const first = values.seed === undefined ? testSeed : Number(values.seed);
-const messagesMax = values.seed === undefined ? Number(values.messages) : 1;
+const maxMessages = values.seed === undefined ? Number(values.messages) : 1;
 const all: BothWays = {
   read: { fast: 0, fallback: 0 },
   written: { fast: 0, fallback: 0 },
@@ -32,7 +32,7 @@ const all: BothWays = {
 let problem: unknown;
 let seed = first;
 
-for (; count() < messagesMax && performance.now() < untilMs && problem === undefined; seed += 1) {
+for (; count() < maxMessages && performance.now() < untilMs && problem === undefined; seed += 1) {
   try {
     const found = goBothWays(seed);
     for (const kind of kinds) for (const way of ways) all[kind][way] += found[kind][way];

@@ -113,7 +113,7 @@ export const documentFlags: Readonly<Record<string, Flag>> = {
 };
 
 /** Maximum base file size in bytes. 1 MiB is enough, because descriptions are the only long values. */
-const baseMaxBytes = 1024 * 1024;
+const maxBaseBytes = 1024 * 1024;
 
 const serverNames: OptionNames<OpenApiServer> = { url: required, description: true };
 
@@ -138,7 +138,7 @@ const schemeTypes = ["http", "apiKey", "oauth2", "openIdConnect", "mutualTLS"];
 
 /** Reads a base file. @throws InputError if the file is not readable, or a member is unknown or has the wrong type */
 async function readBaseFile(path: string): Promise<OpenApiBase> {
-  const text = await readInput(path, baseMaxBytes);
+  const text = await readInput(path, maxBaseBytes);
   try {
     const value = readYaml(text);
     requireBase(value);

@@ -170,7 +170,7 @@ test.each<StreamRow>([
   const errors = { readErrorBody: undefined, registry: createRegistry() };
   const results: unknown[] = [];
   try {
-    for await (const message of readResponseStream(response, { rule, reader, errors, messageBytesMax: 1000 })) {
+    for await (const message of readResponseStream(response, { rule, reader, errors, maxMessageBytes: 1000 })) {
       results.push(toJson(rule.method.output, message));
     }
   } catch (error) {

@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 /** Maximum size of the code that a program downloads for the transport, without peer dependencies. */
-const gzippedBytesMax = 28 * 1024;
+const maxGzippedBytes = 28 * 1024;
 
 test("the minified, gzipped client without peer dependencies is below 28 KB", async () => {
   const { output } = await build({
@@ -32,7 +32,7 @@ test("the minified, gzipped client without peer dependencies is below 28 KB", as
   });
   expect(output[0].imports.filter((name) => !/^@(?:bufbuild\/protobuf|connectrpc\/connect)/.test(name))).toEqual([]);
   expect(output[0].code).not.toMatch(/new Function|\beval\b|"use strict";\\nreturn/);
-  expect(gzipSync(output[0].code).byteLength).toBeLessThan(gzippedBytesMax);
+  expect(gzipSync(output[0].code).byteLength).toBeLessThan(maxGzippedBytes);
 });
 
 /** Bundles a page's code, and runs it with only web globals and without code generation. */

@@ -38,7 +38,7 @@ describe("a PostgreSQL store with locked plants", () => {
     await other.query("COMMIT");
     // One of the two callers for plant 1 deleted the plant.
     expect((await Promise.all(again)).filter(Boolean)).toHaveLength(2);
-    await expect.poll(() => opened.store.waiting).toEqual({ forBatch: 0, forBatchMax: 16_384, forLock: 0 });
+    await expect.poll(() => opened.store.waiting).toEqual({ forBatch: 0, maxForBatch: 16_384, forLock: 0 });
     expect(await opened.plants()).toEqual([]);
     expect(await runSql(opened.url, "SELECT count(*) FROM deletions")).toEqual([{ count: "5" }]);
     await other.end();

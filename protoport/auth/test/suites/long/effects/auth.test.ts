@@ -156,7 +156,7 @@ function compareTiming(
   });
 }
 
-const late = { backOffMs: hourMs, backOffMaxMs: hourMs };
+const late = { backOffMs: hourMs, maxBackOffMs: hourMs };
 const respondNever: RequestListener = () => undefined;
 const fail: RequestListener = (_, response) => void response.writeHead(500).end();
 const withoutGap = { unknownKeyGapMs: 0 };
@@ -171,7 +171,7 @@ const countUnknown: Observe = async (provider, verify) => {
 const timingEffects: EffectsOf<KeyTiming> = {
   refreshMs: () => compareTiming({}, { refreshMs: 30 }, countRequests),
   usableMs: () => {
-    const refreshing = { refreshMs: 30, backOffMs: hourMs, backOffMaxMs: hourMs };
+    const refreshing = { refreshMs: 30, backOffMs: hourMs, maxBackOffMs: hourMs };
     return compareTiming(refreshing, { ...refreshing, usableMs: 60 }, async (provider, verify) => {
       await verify();
       provider.respond = fail;
@@ -184,7 +184,7 @@ const timingEffects: EffectsOf<KeyTiming> = {
     compareTiming({ ...withoutGap, coolDownMs: hourMs }, { ...withoutGap, coolDownMs: 0 }, countUnknown),
   fetchMs: () => compareTiming({}, { fetchMs: 50 }, (_, verify) => verify(), respondNever),
   backOffMs: () => compareTiming(late, { ...late, backOffMs: 10 }, countRequests, fail),
-  backOffMaxMs: () => compareTiming(late, { ...late, backOffMaxMs: 10 }, countRequests, fail),
+  maxBackOffMs: () => compareTiming(late, { ...late, maxBackOffMs: 10 }, countRequests, fail),
 };
 
 /** Compares what an introspection endpoint gets, and the outcome. */

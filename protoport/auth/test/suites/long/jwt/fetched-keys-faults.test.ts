@@ -48,7 +48,7 @@ describe("a failing provider", () => {
     using provider = await startProvider();
     provider.respond = (_request, response) => void response.writeHead(503).end();
     const second = 1000;
-    const timing = { ...byDemand, backOffMs: 1000 * second, backOffMaxMs: 6000 * second };
+    const timing = { ...byDemand, backOffMs: 1000 * second, maxBackOffMs: 6000 * second };
     const replicas = await Promise.all(Array.from({ length: 5 }, () => openVerifierAt(provider, timing)));
     const token = await provider.sign();
     for (const maxS of [1000, 2000, 4000, 6000, 6000]) {
@@ -77,7 +77,7 @@ describe("a failing provider", () => {
         failures.push("failures" in fields && fields.failures);
       },
     };
-    const timing = { ...byDemand, backOffMs: 1_000_000, backOffMaxMs: 6_000_000 };
+    const timing = { ...byDemand, backOffMs: 1_000_000, maxBackOffMs: 6_000_000 };
     using verifier = await openVerifierAt(provider, timing, log);
     const token = await provider.sign({}, { kid: "unknown" });
     const { respond } = provider;
@@ -112,7 +112,7 @@ describe("a failing provider", () => {
         if (message === "keys changed") changed.resolve(fields);
       },
     };
-    using verifier = await openVerifierAt(provider, { backOffMs: 1, backOffMaxMs: 1 }, log);
+    using verifier = await openVerifierAt(provider, { backOffMs: 1, maxBackOffMs: 1 }, log);
     expect(verifier.keysFetched).toEqual([]);
     provider.respond = undefined;
     expect(await within(changed.promise, "the keys")).toEqual({ issuer, keys: 1 });
@@ -144,7 +144,7 @@ test("a token that cannot be verified does not stop the fetch retries", async ()
   using provider = await startProvider();
   provider.respond = (_request, response) => void response.writeHead(503).end();
   const token = await provider.sign();
-  using verifier = await openVerifierAt(provider, { backOffMs: 500, backOffMaxMs: 500 });
+  using verifier = await openVerifierAt(provider, { backOffMs: 500, maxBackOffMs: 500 });
   expect(await outcomeOf(verifier, token)).toMatchObject({ kind: "unavailable" });
   await within(provider.nextRequest(), "the next request");
 });

@@ -2,7 +2,7 @@
 const entryBytes = 256;
 
 // Number of consecutive misses after which most lookups are skipped. Clients that repeat blocks use fewer than 64.
-const missesMax = 64;
+const maxMisses = 64;
 
 /**
  * A cache for decoded values, by encoded bytes.
@@ -12,7 +12,7 @@ const missesMax = 64;
  * when its size exceeds the limit.
  */
 export class DecodedCache<Value> {
-  readonly #sizeBytesMax: number;
+  readonly #maxSizeBytes: number;
   readonly #entries = new Map<string, CachedBlock<Value>>();
   #sizeBytes = 0;
   /** The entries of the last two hits, because responses alternate between header and trailer sections. */
@@ -21,9 +21,9 @@ export class DecodedCache<Value> {
   /** Number of consecutive misses. */
   #misses = 0;
 
-  /** @param sizeBytesMax - maximum number of bytes for encoded bytes, decoded values, and 256 bytes for each entry */
-  constructor(sizeBytesMax: number) {
-    this.#sizeBytesMax = sizeBytesMax;
+  /** @param maxSizeBytes - maximum number of bytes for encoded bytes, decoded values, and 256 bytes for each entry */
+  constructor(maxSizeBytes: number) {
+    this.#maxSizeBytes = maxSizeBytes;
   }
 
   /** Returns the value cached for the bytes from `from` to `to`, or `undefined` on a miss. */
@@ -34,7 +34,7 @@ export class DecodedCache<Value> {
     const secondLast = this.#secondLast;
     if (secondLast !== undefined && hasBytes(secondLast, bytes, from, to)) return secondLast.value;
     this.#misses++;
-    if (to - from > this.#sizeBytesMax || this.#isSkipping) return undefined;
+    if (to - from > this.#maxSizeBytes || this.#isSkipping) return undefined;
     const entry = this.#entries.get(bytes.toString("latin1", from, to));
     if (entry === undefined) return undefined;
     this.#misses = 0;
@@ -52,15 +52,15 @@ export class DecodedCache<Value> {
    */
   set(bytes: Buffer, from: number, to: number, value: Value, valueBytes: number): void {
     const sizeBytes = to - from + valueBytes + entryBytes;
-    if (sizeBytes > this.#sizeBytesMax || this.#isSkipping) return;
-    if (this.#sizeBytes + sizeBytes > this.#sizeBytesMax) this.clear();
+    if (sizeBytes > this.#maxSizeBytes || this.#isSkipping) return;
+    if (this.#sizeBytes + sizeBytes > this.#maxSizeBytes) this.clear();
     this.#entries.set(bytes.toString("latin1", from, to), { value, bytes: undefined });
     this.#sizeBytes += sizeBytes;
   }
 
   /** Whether to skip the lookup. If a client never repeats a block, one block in sixteen is looked up. */
   get #isSkipping(): boolean {
-    return this.#misses > missesMax && this.#misses % 16 !== 0;
+    return this.#misses > maxMisses && this.#misses % 16 !== 0;
   }
 
   clear(): void {
@@ -84,13 +84,13 @@ interface CachedBlock<Value> {
 function hasBytes({ bytes: own }: CachedBlock<unknown>, bytes: Buffer, from: number, to: number): boolean {
   const length = to - from;
   if (own?.byteLength !== length) return false;
-  if (length > loopBytesMax) return bytes.compare(own, 0, length, from, to) === 0;
+  if (length > maxLoopBytes) return bytes.compare(own, 0, length, from, to) === 0;
   for (let at = 0; at < length; at++) if (own[at] !== bytes[from + at]) return false;
   return true;
 }
 
 /** Maximum number of bytes for which a loop is faster than a native call. */
-const loopBytesMax = 64;
+const maxLoopBytes = 64;
 
 // Copies bytes to a separate buffer. A slice from node's pool would keep the pool alive.
 function copyBytes(bytes: Buffer, from: number, to: number): Buffer {

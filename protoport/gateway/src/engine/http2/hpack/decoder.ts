@@ -21,11 +21,11 @@ export interface DecodedBlock<Head> {
 // Maximum size in bytes of the field block cache per connection: encoded bytes and field lists (RFC 9113 §6.5.2). 32
 // KiB hold thirty short blocks, or a dozen blocks with a one-kilobyte token. Clients such as curl, Envoy and node:http2
 // never index credentials (RFC 7541 §7.1.3), and repeat the token in each block.
-const blocksBytesMax = 32 * 1024;
+const maxBlocksBytes = 32 * 1024;
 
 // Maximum size in bytes of the long string cache per connection, for a few tokens. Long strings are found even if other
 // fields change with each call, such as a deadline.
-const stringsBytesMax = 8 * 1024;
+const maxStringsBytes = 8 * 1024;
 
 /** Minimum number of bytes in a cached string. Decoding a shorter string is faster than a lookup. */
 const stringBytesMin = 128;
@@ -38,18 +38,18 @@ const stringBytesMin = 128;
  */
 export class HpackDecoder<Head = unknown> {
   readonly #table = new DynamicTable(headerTableBytesInitial);
-  readonly #listBytesMax: number;
-  readonly #blocks = new DecodedCache<DecodedBlock<Head>>(blocksBytesMax);
-  readonly #strings = new DecodedCache<string>(stringsBytesMax);
+  readonly #maxListBytes: number;
+  readonly #blocks = new DecodedCache<DecodedBlock<Head>>(maxBlocksBytes);
+  readonly #strings = new DecodedCache<string>(maxStringsBytes);
   // The chunk that contains the current block.
   #bytes: Buffer = noBytes;
   #at = 0;
   #end = 0;
   #changed = false;
 
-  /** @param listBytesMax - size of the field list above which further fields are counted, but not returned */
-  constructor(listBytesMax: number) {
-    this.#listBytesMax = listBytesMax;
+  /** @param maxListBytes - size of the field list above which further fields are counted, but not returned */
+  constructor(maxListBytes: number) {
+    this.#maxListBytes = maxListBytes;
   }
 
   /** Decodes a block. @throws ConnectionError COMPRESSION_ERROR, because the dynamic tables may be out of sync */
@@ -94,7 +94,7 @@ export class HpackDecoder<Head = unknown> {
         value = this.#readString();
       }
       listBytes += name.length + value.length + 32;
-      if (listBytes <= this.#listBytesMax || name.charCodeAt(0) === colon) fields.push(name, value);
+      if (listBytes <= this.#maxListBytes || name.charCodeAt(0) === colon) fields.push(name, value);
     }
     this.#bytes = noBytes;
     return { fields, listBytes };

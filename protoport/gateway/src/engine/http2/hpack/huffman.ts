@@ -67,9 +67,9 @@ const scratch = Buffer.allocUnsafeSlow(4096);
 export function decodeHuffman(bytes: Uint8Array, from: number, to: number): string | undefined {
   const { steps, paddingBits } = machine.built;
   // Each code has at least five bits, which limits the number of symbols.
-  const lengthMax = Math.floor(((to - from) * 8) / 5);
+  const maxLength = Math.floor(((to - from) * 8) / 5);
   // Collects bytes and converts all bytes at the end. Appending characters to a string costs three times as much.
-  const octets = lengthMax <= scratch.byteLength ? scratch : Buffer.allocUnsafeSlow(lengthMax);
+  const octets = maxLength <= scratch.byteLength ? scratch : Buffer.allocUnsafeSlow(maxLength);
   let length = 0;
   let state = 0;
   for (let at = from; at < to; at++) {

@@ -24,7 +24,7 @@ import { generateReader } from "./reader-source.ts";
 import { hasDeclaredWireTypes } from "./wire-types.ts";
 
 /** Maximum message nesting depth, unless the options set a limit. protobuf-es has the same default. */
-const depthMax = 100;
+const maxDepth = 100;
 
 /**
  * Creates the function that reads a type's messages as protobuf-es does, with the errors of `fromBinary`. Bytes fields
@@ -34,7 +34,7 @@ export function createBinaryReader(
   desc: DescMessage,
   options: (Partial<BinaryReadOptions> & CodegenOptions) | undefined,
 ): (bytes: Uint8Array) => Message {
-  const { recursionLimit = depthMax, readUnknownFields = true } = options ?? {};
+  const { recursionLimit = maxDepth, readUnknownFields = true } = options ?? {};
   let reader: MessageReader | undefined;
   return (bytes) => {
     if (!canCompile(options)) return readWithProtobufEs(desc, bytes, options);

@@ -100,7 +100,7 @@ function beginBytes({ number }: DescField, length: number): Uint8Array {
 const keptBytes = 64 * 1024;
 
 /** Buffer size in bytes after which the fast writer gives up and protobuf-es writes the message. */
-const fastBytesMax = 64 * 1024 * 1024;
+const maxFastBytes = 64 * 1024 * 1024;
 
 /** Keeps one buffer for the next message. */
 class ReusableTarget {
@@ -147,7 +147,7 @@ export function writeFast(writer: MessageWriter, message: Message): Uint8Array |
     for (;;) {
       if (tryWrite(writer, message, target)) return takeBytes(writer, target);
       // equivalent mutant: with another limit, writing only takes longer.
-      if (target.bytes.byteLength >= fastBytesMax) return undefined;
+      if (target.bytes.byteLength >= maxFastBytes) return undefined;
       target = new ByteTarget(Math.max(4 * target.bytes.byteLength, target.requiredBytes, writer.largeBytes));
     }
   } catch {

@@ -11,9 +11,9 @@ export class ByteSource {
   readonly keepsUnknown: boolean;
   #view: DataView | undefined;
 
-  constructor(bytes: Uint8Array, depthMax: number, keepsUnknown: boolean) {
+  constructor(bytes: Uint8Array, maxDepth: number, keepsUnknown: boolean) {
     this.bytes = bytes;
-    this.depthLeft = depthMax;
+    this.depthLeft = maxDepth;
     this.keepsUnknown = keepsUnknown;
   }
 

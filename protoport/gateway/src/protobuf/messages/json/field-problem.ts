@@ -27,17 +27,17 @@ function printStep(step: PathStep): string {
 }
 
 /** Maximum UTF-16 units in a quotation from a client's text. The limit keeps logs short. */
-const excerptUnitsMax = 64;
+const maxExcerptUnits = 64;
 
 /** Quotes a client's text for an error message, as a JSON string that is cut to 64 UTF-16 units. */
 export function quoteValue(text: string): string {
-  const excerpt = text.length > excerptUnitsMax ? `${text.slice(0, excerptUnitsMax)}…` : text;
+  const excerpt = text.length > maxExcerptUnits ? `${text.slice(0, maxExcerptUnits)}…` : text;
   // JSON.stringify escapes the remaining half of a surrogate pair that the cut has split.
   return JSON.stringify(excerpt);
 }
 
 // Maximum unknown names that a response lists. Further names are only counted.
-const namesMax = 16;
+const maxNames = 16;
 
 /** Collects the first 16 unknown fields and enum names in a request, and counts all of them. */
 export class UnknownNames {
@@ -55,12 +55,12 @@ export class UnknownNames {
 
   /** Adds an unknown field. @param path - the path to the message with the field */
   addField(name: string, path: readonly PathStep[] = []): void {
-    if (++this.#count <= namesMax) this.#names.push(path.length === 0 ? name : `${printPath(path)}.${name}`);
+    if (++this.#count <= maxNames) this.#names.push(path.length === 0 ? name : `${printPath(path)}.${name}`);
   }
 
   /** Adds an unknown enum value. @param path - the path to the enum field */
   addEnumValue(name: string, path: readonly PathStep[]): void {
-    if (++this.#count <= namesMax) this.#names.push(`${printPath(path)}=${quoteValue(name)}`);
+    if (++this.#count <= maxNames) this.#names.push(`${printPath(path)}=${quoteValue(name)}`);
   }
 
   /** Returns the error message that lists the unknown names. @param noun - the noun for the names, such as "field" */

@@ -4,7 +4,7 @@ import { FieldProblem, quoteValue } from "./field-problem.ts";
 export type JsonKind = "object" | "array" | "string" | "number" | "true" | "false" | "null";
 
 /** Maximum nesting depth of objects and arrays. The limit is the same as protobuf's recursion limit for messages. */
-export const jsonDepthMax = 100;
+export const maxJsonDepth = 100;
 
 /** A scanner position to return to. */
 interface JsonMark {
@@ -30,7 +30,7 @@ const startOfValue = /["[{tfn\d-]/;
  * Reads a JSON text value by value, as strictly as RFC 8259 allows.
  *
  * Numbers are returned as their source text, because a double cannot hold every int64. Strings with a lone surrogate
- * are refused, because they are not Unicode text. Nesting beyond {@link jsonDepthMax} is refused, too. The scanner
+ * are refused, because they are not Unicode text. Nesting beyond {@link maxJsonDepth} is refused, too. The scanner
  * creates only the values that the caller reads.
  *
  * Every method throws a {@link FieldProblem} if the text at the current position is not what the method reads.
@@ -238,7 +238,7 @@ export class JsonScanner {
 
   #open(unit: number, what: string): void {
     if (this.#skipSpace() !== unit) throw this.#typeProblem(what);
-    if (++this.#depth > jsonDepthMax) throw new FieldProblem(`nested deeper than ${jsonDepthMax} levels`);
+    if (++this.#depth > maxJsonDepth) throw new FieldProblem(`nested deeper than ${maxJsonDepth} levels`);
     this.#at++;
   }
 

@@ -45,10 +45,10 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
 }
 
 /** Maximum digits in a 64-bit integer. 2^64-1 has 20 digits. */
-const digitsMax = 20;
+const maxDigits = 20;
 const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
 /** A double represents any 15 digits exactly (2^53 has 16), so short ids need no arithmetic with BigInt. */
-const exactDigitsMax = 15;
+const maxExactDigits = 15;
 
 /**
  * Parses an integer that is in range and in canonical form, `0` or `-?[1-9][0-9]*` in ASCII. Each value has only one
@@ -57,7 +57,7 @@ const exactDigitsMax = 15;
  * @returns the value, a `bigint` if the range is 64 bits wide, or `undefined` for any other text
  */
 export function parseCanonicalInteger(text: string, range: IntegerRange): bigint | number | undefined {
-  if (text.length > exactDigitsMax) return canonicalInteger.test(text) ? withinRange(BigInt(text), range) : undefined;
+  if (text.length > maxExactDigits) return canonicalInteger.test(text) ? withinRange(BigInt(text), range) : undefined;
   const value = parseShortInteger(text);
   if (Number.isNaN(value)) return undefined;
   if (range.isBigInt) return value < 0 && range.min === 0n ? undefined : BigInt(value);
@@ -104,7 +104,7 @@ export function parseExactInteger(text: string, range: IntegerRange): bigint | n
   if (end === 0) return range.isBigInt ? 0n : 0;
   const zeros = Number(exponentText) - fraction.length + digits.length - end;
   // A negative number of zeros means that the fraction is not zero.
-  if (zeros < 0 || end + zeros > digitsMax) return undefined;
+  if (zeros < 0 || end + zeros > maxDigits) return undefined;
   return withinRange(BigInt(sign + digits.slice(0, end) + "0".repeat(zeros)), range);
 }
 

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { jsonDepthMax } from "./json-scanner.ts";
+import { maxJsonDepth } from "./json-scanner.ts";
 
 /** The value that `JSON.parse` returned for a JSON text, with facts about the text. */
 interface ParsedJson {
@@ -91,7 +91,7 @@ function scanText(text: string, canonical: boolean): TextScan | undefined {
       // Most characters between strings are digits, signs, commas, colons and white space, which have no problems.
       continue;
     } else if (unit === 0x7b || unit === 0x5b) {
-      if (++depth > jsonDepthMax) return undefined;
+      if (++depth > maxJsonDepth) return undefined;
     } else if (unit === 0x7d || unit === 0x5d) depth--;
     else if (unit === 0x2e || ((unit === 0x65 || unit === 0x45) && isDigit(text.charCodeAt(at - 1)))) {
       const [start, end] = [startOfNumber(text, at), endOfNumber(text, at)];
@@ -115,7 +115,7 @@ function isSpace(unit: number): boolean {
 }
 
 /** Maximum digits before the point, including a sign, with which a double still represents tenths. */
-const fractionDigitsMax = 14;
+const maxFractionDigits = 14;
 
 // Returns whether the first digit after the decimal point is 1 to 8. With a digit from 1 to 8, neither the number nor
 // its double can be an integer. Most fractions pass this check, which is much faster than parsing the number.
@@ -125,7 +125,7 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
     text.charCodeAt(point) !== 0x2e ||
     firstFractionDigit < 0x31 ||
     firstFractionDigit > 0x38 ||
-    point - start > fractionDigitsMax
+    point - start > maxFractionDigits
   )
     return false;
   let at = point + 2;
@@ -134,11 +134,11 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
 }
 
 /** Number of decimal digits that a double always preserves. */
-const plainDigitsMax = 15;
+const maxPlainDigits = 15;
 
 // Returns whether a number with a fraction or exponent is an integer as a double, possibly by rounding.
 function losesPrecision(number: string, canonical: boolean): boolean {
-  const isShort = number.length <= plainDigitsMax + 1 && !/[eE]/.test(number);
+  const isShort = number.length <= maxPlainDigits + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;
   // Integer fields accept a double only if it is a safe integer. For any other double, the exact reader reads the text.
   return Number.isSafeInteger(Number(number));

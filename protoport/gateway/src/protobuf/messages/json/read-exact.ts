@@ -231,11 +231,11 @@ function refuseOtherValue(field: DescField, repeated: MessageShape<DescMessage>,
 }
 
 // Maximum paths that are noted for a request body. Each path can be as long as the maximum nesting depth.
-const notedFieldsMax = 1000;
+const maxNotedFields = 1000;
 
 function noteField({ path, anyDepth }: ReadContext, paths: string[]): void {
   if (anyDepth > 0 || !path.every((step) => typeof step === "object")) return;
-  if (paths.length === notedFieldsMax) throw new FieldProblem(`the update mask has more than ${notedFieldsMax} fields`);
+  if (paths.length === maxNotedFields) throw new FieldProblem(`the update mask has more than ${maxNotedFields} fields`);
   paths.push(printPath(path));
 }
 

@@ -16,7 +16,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import type { NamedOption, OptionNames } from "../../../http/index.ts";
 import type { CodegenOptions } from "../codegen.ts";
-import { jsonDepthMax } from "./json-scanner.ts";
+import { maxJsonDepth } from "./json-scanner.ts";
 
 /** Options for reading messages from JSON. */
 export interface ReadJsonOptions {
@@ -50,7 +50,7 @@ export const jsonOptionNames: OptionNames<Partial<JsonReadOptions & JsonWriteOpt
 
 /** The protobuf-es JSON options that are refused because they would have no effect, each with the reason. */
 export const ignoredJsonOptions: Readonly<Record<string, string>> = {
-  recursionLimit: `JSON may always be nested ${jsonDepthMax} levels deep`,
+  recursionLimit: `JSON may always be nested ${maxJsonDepth} levels deep`,
 };
 
 /** Options for reading one service's messages from JSON. */

@@ -1,11 +1,11 @@
 // Largest exponent for which the power of ten is an exact double. A multiplication or division by an exact power is
 // rounded only once.
-const exactPowerMax = 22;
-const powersOfTen = Array.from({ length: exactPowerMax + 1 }, (_, exponent) => Number(`1e${exponent}`));
+const maxExactPower = 22;
+const powersOfTen = Array.from({ length: maxExactPower + 1 }, (_, exponent) => Number(`1e${exponent}`));
 
 // A float has 6 to 9 significant decimal digits (IEEE 754, binary32). Floats below `normalMin` may have fewer.
 const digitsMin = 6;
-const digitsMax = 9;
+const maxDigits = 9;
 const normalMin = 2 ** -126;
 
 /**
@@ -15,17 +15,17 @@ const normalMin = 2 ** -126;
 export function shortestFloat(value: number): number {
   const size = Math.abs(value);
   const exponent = Math.floor(Math.log10(size));
-  for (let digits = size < normalMin ? 1 : digitsMin; digits < digitsMax; digits++) {
+  for (let digits = size < normalMin ? 1 : digitsMin; digits < maxDigits; digits++) {
     const decimal = roundTo(value, digits, exponent);
     if (Math.fround(decimal) === value) return decimal;
   }
-  return roundTo(value, digitsMax, exponent);
+  return roundTo(value, maxDigits, exponent);
 }
 
 // `Number(value.toPrecision(digits))` returns the same number, but takes 15 times as long (1 µs).
 function roundTo(value: number, digits: number, exponent: number): number {
   const decimals = digits - 1 - exponent;
-  if (Math.abs(decimals) > exactPowerMax) return Number(value.toPrecision(digits));
+  if (Math.abs(decimals) > maxExactPower) return Number(value.toPrecision(digits));
   const power = powersOfTen[Math.abs(decimals)] ?? 1;
   return decimals < 0 ? Math.round(value / power) * power : Math.round(value * power) / power;
 }

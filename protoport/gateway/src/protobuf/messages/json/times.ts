@@ -3,7 +3,7 @@ import { type Duration, DurationSchema, type Timestamp } from "@bufbuild/protobu
 
 // A google.protobuf.Timestamp is between 0001-01-01T00:00:00Z and 9999-12-31T23:59:59.999999999Z.
 const timestampSecondsMin = -62_135_596_800;
-const timestampSecondsMax = 253_402_300_799;
+const maxTimestampSeconds = 253_402_300_799;
 
 /**
  * Parses a google.protobuf.Timestamp from its JSON form, an RFC 3339 time.
@@ -22,7 +22,7 @@ export function parseTimestamp(text: string): Timestamp | undefined {
   if (second > 59) return undefined;
   const seconds = day * secondsPerDay + timeOfDay + second - offset;
   // The sum is NaN if a summand is NaN.
-  if (!(seconds >= timestampSecondsMin && seconds <= timestampSecondsMax) || Number.isNaN(nanos)) return undefined;
+  if (!(seconds >= timestampSecondsMin && seconds <= maxTimestampSeconds) || Number.isNaN(nanos)) return undefined;
   return { $typeName: "google.protobuf.Timestamp", seconds: BigInt(seconds), nanos };
 }
 
@@ -100,7 +100,7 @@ const daysBefore1970 = 719_468;
  */
 export function printTimestamp({ seconds, nanos }: Pick<Timestamp, "seconds" | "nanos">): string {
   const time = Number(seconds);
-  if (time < timestampSecondsMin || time > timestampSecondsMax)
+  if (time < timestampSecondsMin || time > maxTimestampSeconds)
     throw new Error(`a Timestamp must be between year 1 and 9999, got ${time} seconds`);
   if (!isNanos(nanos) || nanos < 0)
     throw new Error(`the nanos of a Timestamp must be between 0 and 999999999, got ${nanos}`);
@@ -189,7 +189,7 @@ function printNanos(nanos: number): string {
 const secondsWithUnit = /^(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?s$/;
 
 // Maximum seconds in a Duration, about 10,000 years. duration.proto limits seconds and nanos separately.
-const durationSecondsMax = 315_576_000_000;
+const maxDurationSeconds = 315_576_000_000;
 
 /**
  * Parses a google.protobuf.Duration from its JSON form, such as `1.5s` or `-0.000000001s`.
@@ -200,7 +200,7 @@ export function parseDuration(text: string): Duration | undefined {
   const match = secondsWithUnit.exec(text);
   if (match === null) return undefined;
   const seconds = Number(match[2]);
-  if (seconds > durationSecondsMax) return undefined;
+  if (seconds > maxDurationSeconds) return undefined;
   const nanos = Number((match[3] ?? "").padEnd(9, "0"));
   // Seconds and nanos get the same sign. A zero must not become -0.
   const negative = match[1] === "-";
@@ -227,7 +227,7 @@ const goDuration =
   /^([+-]?)((?:(?:[0-9]{1,19}(?:\.[0-9]{0,19})?|\.[0-9]{1,19})(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+|0)$/;
 const goDurationPart = /([0-9]*)(?:\.([0-9]*))?([a-z\u00b5\u03bc]+)/g;
 /** The longest Go duration in nanoseconds, about 292 years. */
-const goNanosMax = 2n ** 63n - 1n;
+const maxGoNanos = 2n ** 63n - 1n;
 
 /** Parses a duration as Go's `time.ParseDuration` does, such as `13h0m0s` or `1.5h`, or returns `undefined`. */
 export function parseGoDuration(text: string): Duration | undefined {
@@ -237,7 +237,7 @@ export function parseGoDuration(text: string): Duration | undefined {
   for (const [, whole = "", fraction = "", unit = ""] of parts.matchAll(goDurationPart)) {
     const scale = goUnits.get(unit) ?? 0n;
     nanos += BigInt(whole) * scale + (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
-    if (nanos > goNanosMax) return undefined;
+    if (nanos > maxGoNanos) return undefined;
   }
   const signed = sign === "-" ? -nanos : nanos;
   return create(DurationSchema, { seconds: signed / 1_000_000_000n, nanos: Number(signed % 1_000_000_000n) });
@@ -250,7 +250,7 @@ export function parseGoDuration(text: string): Duration | undefined {
  */
 export function printDuration({ seconds, nanos }: Pick<Duration, "seconds" | "nanos">): string {
   const time = Number(seconds);
-  if (Math.abs(time) > durationSecondsMax)
+  if (Math.abs(time) > maxDurationSeconds)
     throw new Error(`a Duration must be between -315576000000 and 315576000000 seconds, got ${time}`);
   if (!isNanos(nanos))
     throw new Error(`the nanos of a Duration must be between -999999999 and 999999999, got ${nanos}`);

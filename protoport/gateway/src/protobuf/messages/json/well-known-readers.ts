@@ -89,7 +89,7 @@ function readDouble(scanner: JsonScanner): number {
 }
 
 // Maximum nesting of Anys. Each enclosing Any encodes the content again, so the limit keeps the time linear.
-const nestedAnysMax = 8;
+const maxNestedAnys = 8;
 
 /** Reads a google.protobuf.Any, an object with `@type` and the fields of this type. `{}` is an empty Any. */
 function readAny(context: ReadContext): Any {
@@ -99,8 +99,8 @@ function readAny(context: ReadContext): Any {
   const typeUrl = context.typeUrls?.get(mark.at) ?? findTypeUrl(context);
   if (typeUrl === undefined) return create(AnySchema);
   const desc = findType(context, typeUrl);
-  if (++context.anyDepth > nestedAnysMax)
-    throw new FieldProblem(`google.protobuf.Any is nested more than ${nestedAnysMax} levels deep`);
+  if (++context.anyDepth > maxNestedAnys)
+    throw new FieldProblem(`google.protobuf.Any is nested more than ${maxNestedAnys} levels deep`);
   scanner.rewind(mark);
   const message = readPacked(context, desc);
   context.anyDepth--;

@@ -215,10 +215,10 @@ function* findShadowedBindings(
 ): Generator<void, readonly ShadowedBinding[]> {
   const shadowed: ShadowedBinding[] = [];
   const text = unmatchedText(bindings);
-  const segmentsMax = maximum(bindings.map(({ template }) => template.segments.length));
+  const maxSegments = maximum(bindings.map(({ template }) => template.segments.length));
   for (const binding of bindings) {
     const by = new Set<RestBinding>();
-    for (const path of examplePaths(binding.template, text, segmentsMax)) {
+    for (const path of examplePaths(binding.template, text, maxSegments)) {
       const match = table.match(binding.pattern.httpMethod, path);
       if (match.kind === "binding") by.add(match.binding);
       if (by.has(binding)) break;
@@ -235,9 +235,9 @@ interface ShadowedBinding {
   readonly by: readonly RestBinding[];
 }
 
-function examplePaths(template: PathTemplate, text: string, segmentsMax: number): readonly string[] {
+function examplePaths(template: PathTemplate, text: string, maxSegments: number): readonly string[] {
   const literal = { kind: "literal", text } as const;
-  const counts = template.segments.some((segment) => segment.kind === "**") ? segmentsMax + 1 : 1;
+  const counts = template.segments.some((segment) => segment.kind === "**") ? maxSegments + 1 : 1;
   return Array.from({ length: counts }, (_, count) => {
     const segments = template.segments.flatMap((segment) => {
       if (segment.kind === "**") return Array.from({ length: count }, () => literal);

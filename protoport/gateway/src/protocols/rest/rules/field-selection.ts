@@ -15,7 +15,7 @@ import { findParameter } from "./query.ts";
 export type SelectFields = (json: string) => string;
 
 /** Maximum nesting depth of a selection. Messages in JSON have the same limit. */
-const depthMax = 100;
+const maxDepth = 100;
 
 /**
  * Creates the function that reads which response fields a request selects (AIP-157). The query parameters `$fields` and
@@ -104,7 +104,7 @@ class SelectionParser {
   }
 
   #parsePath(form: Form, selected: Selected, depth: number): void {
-    if (depth > depthMax) throw this.#invalid(`it is nested more than ${depthMax} levels deep`);
+    if (depth > maxDepth) throw this.#invalid(`it is nested more than ${maxDepth} levels deep`);
     const name = this.#tokens[this.#at++] ?? "";
     if (/^[,./()]?$/.test(name))
       throw this.#invalid(name === "" ? "a name is missing" : `unexpected ${quoteValue(name)}`);

@@ -71,7 +71,7 @@ export {
   type TemplateSegment,
   type TemplateVariable,
 } from "./path-template.ts";
-export { parameterNameOf, parameterNamesMax } from "./parameters.ts";
+export { parameterNameOf, maxParameterNames } from "./parameters.ts";
 export { compilePathVariables } from "./path-variables.ts";
 export { bindBody } from "./request-body.ts";
 export { createNameFilter, findParameter, unmatchedPatterns } from "./query.ts";

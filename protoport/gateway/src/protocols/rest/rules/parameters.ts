@@ -92,10 +92,10 @@ export function setParameter(
 }
 
 /** Maximum names in a parameter's dotted path, which is the recursion limit for protobuf messages. */
-export const parameterNamesMax = 100;
+export const maxParameterNames = 100;
 
 /** Maximum opening brackets that are tried as the start of a map key. JSON names of fields contain fewer brackets. */
-const bracketsMax = 8;
+const maxBrackets = 8;
 
 /**
  * Finds a parameter's field. Returns `undefined` for an unknown field, or if a lenient binding ignores the parameter.
@@ -149,7 +149,7 @@ export function isMapEntry({ message }: ParameterBinding, name: string): boolean
 
 function findEntry(message: DescMessage, name: string): Parameter | undefined {
   let bracket = name.indexOf("[");
-  for (let attempts = 0; bracket >= 0 && attempts < bracketsMax; attempts += 1) {
+  for (let attempts = 0; bracket >= 0 && attempts < maxBrackets; attempts += 1) {
     const path = findPath(message, name.slice(0, bracket));
     if (path !== undefined && leafOf(path).fieldKind === "map") return { path, key: name.slice(bracket + 1, -1) };
     bracket = name.indexOf("[", bracket + 1);
@@ -163,7 +163,7 @@ function findEntry(message: DescMessage, name: string): Parameter | undefined {
  */
 function findFieldWithoutFields({ message, boundFields }: ParameterBinding, name: string): DescField | undefined {
   let parent: DescMessage | undefined = message;
-  for (const part of name.split(".", parameterNamesMax).slice(0, -1)) {
+  for (const part of name.split(".", maxParameterNames).slice(0, -1)) {
     const field: DescField | undefined = findField(parent, part);
     if (field === undefined || boundFields.has(field)) return undefined;
     if (field.fieldKind !== "message") return field;
@@ -174,7 +174,7 @@ function findFieldWithoutFields({ message, boundFields }: ParameterBinding, name
 
 function findPath(message: DescMessage, name: string): FieldPath | undefined {
   const names = name.split(".");
-  if (names.length > parameterNamesMax) return undefined;
+  if (names.length > maxParameterNames) return undefined;
   // Almost no JSON name contains a dot, so the cheaper lookup comes first.
   return resolveFieldPath(message, names) ?? resolveDottedPath(message, names);
 }

@@ -51,7 +51,7 @@ interface RouteNode<Binding> {
   /** The child for `**`. */
   anySegments: RouteNode<Binding> | undefined;
   /** Number of segments in the longest route below this node. */
-  heightMax: number;
+  maxHeight: number;
   /** The routes that end at this node. Each method and verb has at most one route. */
   readonly routes: Route<Binding>[];
 }
@@ -84,7 +84,7 @@ export class RouteTable<Binding> {
     const { segments, verb = "" } = template;
     let node = this.#root;
     for (const [index, segment] of segments.entries()) {
-      node.heightMax = Math.max(node.heightMax, segments.length - index);
+      node.maxHeight = Math.max(node.maxHeight, segments.length - index);
       if (segment.kind === "literal") node = literalChild(node, segment.text);
       else node = segment.kind === "*" ? (node.anySegment ??= createNode()) : (node.anySegments ??= createNode());
     }
@@ -176,7 +176,7 @@ function findRoute<Binding>(
   if (route !== undefined || node.anySegments === undefined) return route;
   // The longest template after "**" is tried first, because a template that specifies more segments takes precedence.
   const { anySegments } = node;
-  for (let at = Math.max(index, walk.decoded.length - anySegments.heightMax); at <= walk.decoded.length; at++) {
+  for (let at = Math.max(index, walk.decoded.length - anySegments.maxHeight); at <= walk.decoded.length; at++) {
     route = findRoute(anySegments, walk, at, httpMethod);
     if (route !== undefined) return route;
   }
@@ -241,7 +241,7 @@ function captureVariables<Binding>(
 }
 
 function createNode<Binding>(printed = ""): RouteNode<Binding> {
-  return { printed, literals: undefined, anySegment: undefined, anySegments: undefined, heightMax: 0, routes: [] };
+  return { printed, literals: undefined, anySegment: undefined, anySegments: undefined, maxHeight: 0, routes: [] };
 }
 
 function literalChild<Binding>(node: RouteNode<Binding>, text: string): RouteNode<Binding> {

@@ -2,10 +2,10 @@ import { describe, expect, test, vi } from "vitest";
 import * as fc from "fast-check";
 import { DecodedCache } from "../../../../src/engine/http2/hpack/decoded-cache.ts";
 
-const sizeBytesMax = 1000;
+const maxSizeBytes = 1000;
 
 function remembering(texts: readonly string[], valueBytes = 0): DecodedCache<string> {
-  const remembered = new DecodedCache<string>(sizeBytesMax);
+  const remembered = new DecodedCache<string>(maxSizeBytes);
   for (const text of texts) remembered.set(Buffer.from(text, "latin1"), 0, text.length, `read ${text}`, valueBytes);
   return remembered;
 }
@@ -91,7 +91,7 @@ describe("DecodedCache", () => {
   });
 
   test("copies the bytes, so their chunk may be overwritten", () => {
-    const remembered = new DecodedCache<string>(sizeBytesMax);
+    const remembered = new DecodedCache<string>(maxSizeBytes);
     const chunk = Buffer.from("abc");
     remembered.set(chunk, 0, 3, "read abc", 0);
     expect(remembered.get(chunk, 0, 3)).toBe("read abc");
@@ -102,7 +102,7 @@ describe("DecodedCache", () => {
   test("never returns the value of other bytes", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 40 })), (texts) => {
-        const remembered = new DecodedCache<string>(sizeBytesMax);
+        const remembered = new DecodedCache<string>(maxSizeBytes);
         for (const text of texts) {
           expect([undefined, `read ${text}`]).toContain(find(remembered, text));
           remembered.set(Buffer.from(text), 0, text.length, `read ${text}`, 0);

@@ -44,8 +44,8 @@ test.each([
   const fields = ["x-a-b", "v".repeat(63)];
   const stable = new StableFields(fields);
   // After a size change, the table is empty.
-  for (const bytesMax of [4096, tableBytes]) {
-    encoder.applyTableSize(bytesMax);
+  for (const maxBytes of [4096, tableBytes]) {
+    encoder.applyTableSize(maxBytes);
     encoder.encode(stable);
   }
   expect(encoder.encode(stable)).toHaveLength(bytes);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SinkSchema } from "../../../../../testing/src/gen/kitchensink/v1/kitchen_sink_pb.ts";
-import { parameterNamesMax, resolveParameter } from "../../../../src/protocols/rest/rules/parameters.ts";
+import { maxParameterNames, resolveParameter } from "../../../../src/protocols/rest/rules/parameters.ts";
 
 const binding = {
   message: SinkSchema,
@@ -16,12 +16,12 @@ function pathOf(names: number): string {
   return ["nested", ...Array.from({ length: names - 2 }, () => "inner"), "text"].join(".");
 }
 
-test(`a query parameter with ${parameterNamesMax} names sets a field`, () => {
-  expect(resolveParameter(binding, pathOf(parameterNamesMax))?.path).toHaveLength(parameterNamesMax);
+test(`a query parameter with ${maxParameterNames} names sets a field`, () => {
+  expect(resolveParameter(binding, pathOf(maxParameterNames))?.path).toHaveLength(maxParameterNames);
 });
 
 test.each([
-  { name: "one name more than the limit", parameter: pathOf(parameterNamesMax + 1) },
+  { name: "one name more than the limit", parameter: pathOf(maxParameterNames + 1) },
   { name: "an unknown last name", parameter: "nested.inner.color" },
   { name: "a map key for a field that is not a map", parameter: "nested[a]" },
 ])("a query parameter with $name does not set a field", ({ parameter }) => {

@@ -10,7 +10,7 @@ import {
 import {
   createHealthService,
   Health,
-  healthRequestBytesMax,
+  maxHealthRequestBytes,
   Readiness,
   type ServerPart,
 } from "../../../../src/health/index.ts";
@@ -41,7 +41,7 @@ async function serve(tank: ServerPart = {}): Promise<Served> {
   const gateway = createGateway({
     routes: (router) => {
       router.service(GreenhouseService, {});
-      router.service(Health, health, { readMaxBytes: healthRequestBytesMax });
+      router.service(Health, health, { readMaxBytes: maxHealthRequestBytes });
     },
   });
   const { address, port } = await gateway.listen({ host: "127.0.0.1" });

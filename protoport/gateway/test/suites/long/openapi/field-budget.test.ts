@@ -4,11 +4,11 @@ import { describe, expect, test } from "vitest";
 import { createGateway, parseHttpRules } from "../../../../src/index.ts";
 import { createOpenApi, type OpenApiDocument } from "../../../../src/openapi/index.ts";
 import {
-  componentFieldsMax,
+  maxComponentFields,
   fieldsOmittedNote,
-  documentFieldsMax,
-  exampleFieldsMax,
-  operationFieldsMax,
+  maxDocumentFields,
+  maxExampleFields,
+  maxOperationFields,
 } from "../../../../src/openapi/field-budget.ts";
 import { type FieldInit, type FileInit, serviceIn, stringField } from "../../../../../testing/src/gateway/file-init.ts";
 
@@ -47,14 +47,14 @@ describe("the limit of query parameters", () => {
   const messageType = [
     { name: "L0", field: [message("deep", 1, "L1"), stringField("shallow", 2)] },
     { name: "L1", field: [message("deeper", 1, "L2"), ...texts(10, 2)] },
-    { name: "L2", field: texts(operationFieldsMax) },
+    { name: "L2", field: texts(maxOperationFields) },
   ];
 
   test("omits the most deeply nested fields of a larger message", () => {
     const document = describeBy({ get: "/nested" }, { messageType });
     const names = queryOf(document);
     // The two messages and the first field beyond the limit count as well.
-    expect(names.length).toBe(operationFieldsMax - 2);
+    expect(names.length).toBe(maxOperationFields - 2);
     expect([names[0], names.at(-1)]).toEqual(["deep.deeper.t0", "shallow"]);
     expect(document.paths["/nested"]?.get?.description.split("\n\n").at(-1)).toBe(fieldsOmittedNote);
   });
@@ -62,9 +62,9 @@ describe("the limit of query parameters", () => {
   test("includes all fields of a message at the limit", () => {
     const document = describeBy(
       { get: "/nested" },
-      { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] },
+      { messageType: [{ name: "L0", field: texts(maxOperationFields) }] },
     );
-    expect(queryOf(document).length).toBe(operationFieldsMax);
+    expect(queryOf(document).length).toBe(maxOperationFields);
     expect(JSON.stringify(document)).not.toContain(fieldsOmittedNote);
   });
 
@@ -72,13 +72,13 @@ describe("the limit of query parameters", () => {
     const comment = "c".repeat(9_900);
     const comments = new Map(texts(100).map(({ name }) => [`nested.L0.${name}`, comment]));
     const document = describeBy({ get: "/nested" }, { messageType: [{ name: "L0", field: texts(100) }] }, comments);
-    expect(queryOf(document).length).toBe(operationFieldsMax / 100);
+    expect(queryOf(document).length).toBe(maxOperationFields / 100);
   });
 
   test("does not count fields that are nested over 100 levels deep", () => {
     const levels = Array.from({ length: 101 }, (_, level) => ({
       name: `L${level}`,
-      field: level < 100 ? [message("n", 1, `L${level + 1}`)] : texts(operationFieldsMax),
+      field: level < 100 ? [message("n", 1, `L${level + 1}`)] : texts(maxOperationFields),
     }));
     const document = describeBy({ get: "/nested" }, { messageType: levels });
     expect(document.paths["/nested"]?.get?.description).not.toContain(fieldsOmittedNote);
@@ -107,12 +107,12 @@ describe("the limit of query parameters", () => {
   });
 
   test("is shared by all operations of a document", () => {
-    const operations = documentFieldsMax / operationFieldsMax + 10;
+    const operations = maxDocumentFields / maxOperationFields + 10;
     const additional = Array.from({ length: operations }, (_, at) => ({ get: `/nested/${at}` }));
-    const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax) }] };
+    const file = { messageType: [{ name: "L0", field: texts(maxOperationFields) }] };
     const document = describeBy({ get: "/nested", additionalBindings: additional }, file);
     const listed = Object.keys(document.paths).reduce((sum, path) => sum + queryOf(document, path).length, 0);
-    expect(listed).toBe(documentFieldsMax);
+    expect(listed).toBe(maxDocumentFields);
     expect(Object.keys(document.paths).length).toBe(operations + 1);
     expect(document.paths[`/nested/${operations - 1}`]?.get?.description).toContain(fieldsOmittedNote);
   });
@@ -120,26 +120,26 @@ describe("the limit of query parameters", () => {
 
 describe("the limit of a schema", () => {
   test("for a body without path fields is the limit of an operation", () => {
-    const file = { messageType: [{ name: "L0", field: texts(operationFieldsMax + 2) }] };
+    const file = { messageType: [{ name: "L0", field: texts(maxOperationFields + 2) }] };
     const document = describeBy({ post: "/nested/{t0}", body: "*" }, file);
     const { schema = {} } = document.paths["/nested/{t0}"]?.post?.requestBody?.content["application/json"] ?? {};
-    expect(Object.keys(Object(schema["properties"])).length).toBe(operationFieldsMax);
+    expect(Object.keys(Object(schema["properties"])).length).toBe(maxOperationFields);
     expect(schema["$comment"]).toBe(fieldsOmittedNote);
   });
 
   test.each([
-    { name: "includes all fields of a message at the limit", count: componentFieldsMax, comment: undefined },
-    { name: "adds a note to a message above the limit", count: componentFieldsMax + 1, comment: fieldsOmittedNote },
+    { name: "includes all fields of a message at the limit", count: maxComponentFields, comment: undefined },
+    { name: "adds a note to a message above the limit", count: maxComponentFields + 1, comment: fieldsOmittedNote },
   ])("$name", ({ count, comment }) => {
     const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field: texts(count) }] });
     const schema = document.components?.schemas?.["L0"] ?? {};
-    expect(Object.keys(Object(schema["properties"])).length).toBe(componentFieldsMax);
+    expect(Object.keys(Object(schema["properties"])).length).toBe(maxComponentFields);
     expect(schema["$comment"]).toBe(comment);
   });
 
   test.each([
-    { name: "includes all values of an enum at the limit", count: componentFieldsMax },
-    { name: "omits the values of an enum above the limit", count: componentFieldsMax + 1 },
+    { name: "includes all values of an enum at the limit", count: maxComponentFields },
+    { name: "omits the values of an enum above the limit", count: maxComponentFields + 1 },
   ])("$name", ({ count }) => {
     const enumType = [
       { name: "Kind", value: Array.from({ length: count }, (_, number) => ({ name: `K${number}`, number })) },
@@ -148,7 +148,7 @@ describe("the limit of a schema", () => {
     const document = describeBy({ post: "/nested", body: "*" }, { messageType: [{ name: "L0", field }], enumType });
     const { enum: names, $comment } = document.components?.schemas?.["Kind"] ?? {};
     expect(Array.isArray(names) ? names.length : $comment).toBe(
-      count === componentFieldsMax ? count : `The ${count} names of this enum are too many to list.`,
+      count === maxComponentFields ? count : `The ${count} names of this enum are too many to list.`,
     );
   });
 });
@@ -165,11 +165,11 @@ describe("an example", () => {
   }
 
   test.each([
-    ["three nested levels if they fit into the limit", [1, 1, 1, exampleFieldsMax - 4], "next.next.next.t0"],
-    ["two nested levels if the third does not fit", [1, 1, 1, exampleFieldsMax], "next.next.t0"],
-    ["one nested level if the second does not fit", [1, 1, exampleFieldsMax, 1], "next.t0"],
-    ["only the message's fields if no nested level fits", [1, exampleFieldsMax, 1, 1], "t0"],
-    ["all of the message's fields, even above the limit", [exampleFieldsMax * 2], `t${exampleFieldsMax * 2 - 1}`],
+    ["three nested levels if they fit into the limit", [1, 1, 1, maxExampleFields - 4], "next.next.next.t0"],
+    ["two nested levels if the third does not fit", [1, 1, 1, maxExampleFields], "next.next.t0"],
+    ["one nested level if the second does not fit", [1, 1, maxExampleFields, 1], "next.t0"],
+    ["only the message's fields if no nested level fits", [1, maxExampleFields, 1, 1], "t0"],
+    ["all of the message's fields, even above the limit", [maxExampleFields * 2], `t${maxExampleFields * 2 - 1}`],
   ])("has %s", (_name, widths, deepest) => {
     const example = exampleOf(widths);
     expect(example).toHaveProperty(deepest, "text");

@@ -67,15 +67,15 @@ const toolEffects: EffectsOf<McpOptions> = {
   comments: () => compareTools({ comments }),
   validation: () => compareTools({ validation }),
   paramHeaders: () => compareTools({ paramHeaders: { [`${reading.input.typeName}.sensor`]: "Sensor" } }),
-  stream: () => compareTools({ stream: { messagesMax: 1 } }, "tools/call", watch(3)),
+  stream: () => compareTools({ stream: { maxMessages: 1 } }, "tools/call", watch(3)),
 };
 
 const streamEffects: EffectsOf<McpStreamLimits> = {
-  messagesMax: () => compareTools({ stream: { messagesMax: 1 } }, "tools/call", watch(3)),
-  bytesMax: () => compareTools({ stream: { bytesMax: 150 } }, "tools/call", watch(3)),
+  maxMessages: () => compareTools({ stream: { maxMessages: 1 } }, "tools/call", watch(3)),
+  maxBytes: () => compareTools({ stream: { maxBytes: 150 } }, "tools/call", watch(3)),
   timeoutMs: () =>
-    compareTools({ stream: { timeoutMs: 1, messagesMax: 1_000_000, bytesMax: 2 ** 30 } }, "tools/call", watch(20_000), {
-      stream: { messagesMax: 1_000_000, bytesMax: 2 ** 30 },
+    compareTools({ stream: { timeoutMs: 1, maxMessages: 1_000_000, maxBytes: 2 ** 30 } }, "tools/call", watch(20_000), {
+      stream: { maxMessages: 1_000_000, maxBytes: 2 ** 30 },
     }),
 };
 

@@ -6,7 +6,7 @@ import { setTimeout as pause } from "node:timers/promises";
 const callers = 8;
 
 /** Milliseconds between two calls of a caller, at most, so that connections are idle at times. */
-const pauseMsMax = 10;
+const maxPauseMs = 10;
 
 /**
  * Calls until standard input ends, and prints how many calls there were. Then prints a line for each error, with its
@@ -26,7 +26,7 @@ export async function callUntilTheEnd(call: () => Promise<unknown>): Promise<voi
         const text = stderr ?? String(cause);
         errors.set(text, (errors.get(text) ?? 0) + 1);
       }
-      await pause(randomInt(pauseMsMax));
+      await pause(randomInt(maxPauseMs));
     }
   };
   const repeating = Promise.all(Array.from({ length: callers }, repeat));

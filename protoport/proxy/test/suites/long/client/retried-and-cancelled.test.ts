@@ -38,7 +38,7 @@ function readingOf(sensor: string): Buffer {
   return envelope(toBinary(ReadingSchema, { $typeName: "greenhouse.v1.Reading", sensor, degreesCelsius: 0 }));
 }
 
-const streamsMax = 3;
+const maxStreams = 3;
 
 const backoff = { initialBackoffMs: 1, maxBackoffMs: 1, backoffMultiplier: 1 };
 const retry = { ...backoff, maxAttempts: 2, retryableCodes: [Code.Unavailable] };
@@ -65,7 +65,7 @@ test.each(failures)("a stream retried after $how sends all its messages again", 
       if (type === frameType.settings && flags === 1 && ++acknowledged === 2) refused.resolve(connection);
       if (type !== frameType.data) return;
       // Fails the stream at the first message, and allows no new streams for a while.
-      if (bodies.size === 0) connection.send(settingFrame(streamsMax, 0), failFrame(streamId));
+      if (bodies.size === 0) connection.send(settingFrame(maxStreams, 0), failFrame(streamId));
       bodies.set(streamId, Buffer.concat([bodies.get(streamId) ?? Buffer.alloc(0), payload]));
     },
     request: (connection, id) => {
@@ -78,7 +78,7 @@ test.each(failures)("a stream retried after $how sends all its messages again", 
     yield { sensor: "first" };
     const connection = await refused.promise;
     // By now, the call has read the large message.
-    setImmediate(() => connection.send(settingFrame(streamsMax, 100)));
+    setImmediate(() => connection.send(settingFrame(maxStreams, 100)));
     yield { sensor: large };
     yield { sensor: "last" };
   }
@@ -214,7 +214,7 @@ test("responses to hundreds of cancelled calls keep the connection open", async 
 
 test("reconnecting to a server that allows no streams uses a backoff", async () => {
   await using server = await startScriptedServer({
-    opening: [settingFrame(streamsMax, 0)],
+    opening: [settingFrame(maxStreams, 0)],
     frame: ({ socket }, { type }) => {
       if (type === frameType.settings) socket.end();
     },

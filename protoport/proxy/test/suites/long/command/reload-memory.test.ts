@@ -10,7 +10,7 @@ import { createTempFolder } from "../../../../../testing/src/process/temp-folder
 const warmUpReloads = 700;
 
 /** How many bytes 900 reloads may add. If reloads kept their descriptors and routes, they would add over 100 MB. */
-const addedBytesMax = 3_000_000;
+const maxAddedBytes = 3_000_000;
 
 test("the heap does not grow during 900 reloads after a warm-up", async () => {
   using folder = createTempFolder();
@@ -42,5 +42,5 @@ upstreams:
     expect(await proxy.waitForLine(/^configuration reloaded$/, linesBefore)).toBeDefined();
     if (reload === warmUpReloads) bytesBefore = await retainedBytes();
   }
-  expect((await retainedBytes()) - bytesBefore).toBeLessThan(addedBytesMax);
+  expect((await retainedBytes()) - bytesBefore).toBeLessThan(maxAddedBytes);
 }, 60_000);

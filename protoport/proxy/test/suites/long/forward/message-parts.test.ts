@@ -105,7 +105,7 @@ async function pingSeveralTimes(session: ClientHttp2Session): Promise<void> {
 }
 
 /** How many bytes from 20 calls may wait in the proxy: in their windows, and queued for the other side. */
-const waitingBytesMax = 20 * 256 * kibibyte + 2 * mebibyte;
+const maxWaitingBytes = 20 * 256 * kibibyte + 2 * mebibyte;
 const start = messageOf(4 * mebibyte, readMaxBytes);
 
 test.each(Object.values(rpcs))("a %s request is paused while the upstream does not read", async (rpc) => {
@@ -115,7 +115,7 @@ test.each(Object.values(rpcs))("a %s request is paused while the upstream does n
   await within(arrived.promise, "a part of a request");
   await pingSeveralTimes(proxied.session);
   const { bytesWritten } = proxied.session.socket;
-  expect([bytesWritten > 0, bytesWritten < waitingBytesMax]).toEqual([true, true]);
+  expect([bytesWritten > 0, bytesWritten < maxWaitingBytes]).toEqual([true, true]);
 });
 
 test.each(downloads)("a %s response is paused while the caller does not read", async (rpc) => {
@@ -129,7 +129,7 @@ test.each(downloads)("a %s response is paused while the caller does not read", a
   await Promise.all(streams.map((stream) => within(once(stream, "response"), "a header")));
   await pingSeveralTimes(proxied.session);
   const bytesWritten = [...proxied.sockets].reduce((sum, socket) => sum + socket.bytesWritten, 0);
-  expect([bytesWritten > 0, bytesWritten < waitingBytesMax]).toEqual([true, true]);
+  expect([bytesWritten > 0, bytesWritten < maxWaitingBytes]).toEqual([true, true]);
 });
 
 test.each(Object.values(rpcs))("large %s messages are forwarded completely in both directions", async (rpc) => {

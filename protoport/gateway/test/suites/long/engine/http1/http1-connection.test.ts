@@ -15,8 +15,8 @@ const shortest = "GET / HTTP/1.1\r\nHost:x\r\n\r\n";
 test("all connections together buffer no more than the limit", async () => {
   const backlogBytes = 16 * 1024 * 1024;
   const pageBytes = 6 * 1024 * 1024;
-  const bufferedBytesMax = 1.5 * backlogBytes;
-  const retainedBytesMax = 1024 * 1024;
+  const maxBufferedBytes = 1.5 * backlogBytes;
+  const maxRetainedBytes = 1024 * 1024;
   // Sockets are not counted, because a closed socket still holds the bytes that were written to it.
   let accepted = 0;
   let closed = 0;
@@ -51,11 +51,11 @@ test("all connections together buffer no more than the limit", async () => {
     accepted = closed = 0;
     buffered = Math.min(buffered, busyBytes - beforeBytes);
     retained = Math.min(retained, (await retainedBytes()) - beforeBytes);
-    return Math.max(buffered / bufferedBytesMax, retained / retainedBytesMax);
+    return Math.max(buffered / maxBufferedBytes, retained / maxRetainedBytes);
   };
   await leastOf(measure, 1);
-  expect(buffered).toBeLessThan(bufferedBytesMax);
-  expect(retained).toBeLessThan(retainedBytesMax);
+  expect(buffered).toBeLessThan(maxBufferedBytes);
+  expect(retained).toBeLessThan(maxRetainedBytes);
 });
 
 const refuseAtLength: Admit = () => {
@@ -64,7 +64,7 @@ const refuseAtLength: Admit = () => {
 
 test("a connection buffers at most 512 KiB of requests and unread responses", async () => {
   const connectionsCount = 8;
-  const aheadBytesMax = 512 * 1024;
+  const maxAheadBytes = 512 * 1024;
   const ahead = Buffer.from(shortest.repeat(20_000));
   await using greenhouse = await startGreenhouse({}, { admit: refuseAtLength, onResponse: () => {} });
   const crowd = async (): Promise<number> => {
@@ -84,7 +84,7 @@ test("a connection buffers at most 512 KiB of requests and unread responses", as
     for (const connection of connections) connection[Symbol.dispose]();
     return crowdedBytes - beforeBytes;
   };
-  const most = connectionsCount * aheadBytesMax;
+  const most = connectionsCount * maxAheadBytes;
   expect(await leastOf(crowd, most)).toBeLessThan(most);
 });
 

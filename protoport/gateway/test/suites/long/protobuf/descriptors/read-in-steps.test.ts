@@ -6,7 +6,7 @@ import { parseFiles } from "../../../../../src/protobuf/descriptors/parse-files.
 import { readInSteps } from "../../../../../src/protobuf/descriptors/read-descriptor-set.ts";
 
 /** Limit of bytes that a step parses: 64 KiB and the field that exceeds them. */
-const stepBytesMax = 65 * 1024;
+const maxStepBytes = 65 * 1024;
 
 /** Returns a file with this many messages, each of which has a comment with a hundred characters. */
 function createFile(name: string, messages: number): FileDescriptorProto {
@@ -35,8 +35,8 @@ test.each([
   const parsedBytes: number[] = [];
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) parsedBytes.push(step.value);
-  expect(Math.max(...parsedBytes)).toBeLessThan(stepBytesMax);
-  expect(parsedBytes.length).toBeGreaterThanOrEqual(Math.max(files.length, Math.floor(bytes.length / stepBytesMax)));
+  expect(Math.max(...parsedBytes)).toBeLessThan(maxStepBytes);
+  expect(parsedBytes.length).toBeGreaterThanOrEqual(Math.max(files.length, Math.floor(bytes.length / maxStepBytes)));
   expect(step.value).toEqual(fromBinary(FileDescriptorSetSchema, bytes).file);
 });
 
