@@ -50,7 +50,7 @@ test.each<Row>(
       want: { legacyId: "7", "in.ner": { one: "8", "page.size": "a" } } },
   ],
 )("messagesOf sets $name in the gRPC message", ({ rpc, values, bodies = [], want }) => {
-  const operation = operationsOf(description).find(({ id }) => id === rpc) ?? expect.unreachable();
+  const operation = operationsOf(description).find(({ id }) => id.endsWith(`_${rpc}`)) ?? expect.unreachable();
   const input = { values: new Map(Object.entries(values)), accept: undefined, body: undefined, contentType: undefined };
   const [message = ""] = messagesOf(operation, input, bodies);
   expect(JSON.parse(message)).toEqual(want);
