@@ -107,11 +107,11 @@ function importedPackages({ imports }: OutputChunk, chunks: readonly OutputChunk
 /** The gateway's chunks. All chunks run without node, because the gateway over Fetch loads them too. */
 const sharedChunks = [
   // The modules for an HTTP engine. They do not depend on RPC.
-  { name: "http", test: /\/gateway\/src\/http\/(?:index\.ts$|(?:errors|exchange|fetch|options)\/)/ },
+  { name: "http", test: /\/gateway\/src\/http\/(?:exchange\/|(?!node-entry)[a-z-]+\.ts$)/ },
   // The modules that every call needs.
   {
     name: "calls",
-    test: /\/gateway\/src\/(?:fetch|protobuf\/(?:descriptors|errors|messages)|protocols(?!\/compression\/)|serve)\/(?!.*(?:entry|index)\.ts$)/,
+    test: /\/gateway\/src\/(?:fetch|protobuf|protocols(?!\/compression\/)|serve)\/(?!gen\/|.*(?:entry|index)\.ts$)/,
   },
 ];
 
