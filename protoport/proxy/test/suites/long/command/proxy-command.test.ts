@@ -406,7 +406,7 @@ test("misspelled service and RPC names are reported with the nearest name", asyn
     "  tokens: [{ file: TOKEN }]",
     `  open: [greenhouse.v1.GreenhouseServic, /${served}/GetReadng, /${served}/GetReading, other.v1.Service]`,
     `  scopes: { ${served}.Getreading: a }`,
-    `mcp: { tools: [${served}.GetRaeding] }`,
+    `mcp: { tools: [${served}.GetRaeding, ${served}.GetReading], paramHeaders: { greenhouse.v1.GetReadingRequest.senosr: S } }`,
   ];
   const descriptors = JSON.stringify(write("misspelled.binpb", greenhouses));
   const token = JSON.stringify(write("misspelled-token", "a-token-of-sufficient-length"));
@@ -424,6 +424,7 @@ test("misspelled service and RPC names are reported with the nearest name", asyn
       "authentication.open has no effect for other.v1.Service: no served service or RPC has this name",
       `authentication.scopes.${served}.Getreading has no effect: no served RPC matches this name, did you mean ${served}.GetReading?`,
       `--mcp ${served}.GetRaeding has no effect: no served RPC matches that can be a tool, did you mean ${served}.GetReading?`,
+      "mcp.paramHeaders has no effect for greenhouse.v1.GetReadingRequest.senosr: no tool's request has this field, did you mean greenhouse.v1.GetReadingRequest.sensor?",
     ],
   });
 });
