@@ -25,7 +25,7 @@ export interface MountedGateway extends Pick<Gateway, "matches" | "routes">, Pic
 }
 
 /** The members that a mount uses from Nest's HTTP adapters. */
-export interface HttpAdapter {
+interface HttpAdapter {
   getType(): string;
   getInstance(): object;
   getHttpServer(): EventEmitter;

@@ -19,7 +19,7 @@ const inputLimitMs = waitLimitMs / 2;
 const shareMin = isNightly ? 1 / 200 : 1 / 10;
 
 /** The number of inputs that a property has run, and the number that it should run. */
-export type TriedInputs = { readonly tried: number; readonly wanted: number };
+type TriedInputs = { readonly tried: number; readonly wanted: number };
 
 declare global {
   var areInputsBounded: true | undefined;

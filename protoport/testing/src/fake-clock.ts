@@ -3,7 +3,7 @@ import { onTestFinished, vi } from "vitest";
 import { waitLimitMs, within } from "./deadline.ts";
 
 /** A fake clock for connections, so that timeouts pass without a wait. */
-export interface FakeClock {
+interface FakeClock {
   /** Passes time, and then lets the event loop check timeouts. */
   pass(ms: number): Promise<void>;
   /** Passes time until a promise settles, and returns its result. */

@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { sourceFiles } from "./source-files.ts";
 
 /** The members of a package.json that name source files. */
-export interface SourceManifest {
+interface SourceManifest {
   readonly exports: Readonly<Record<string, string>>;
   readonly bin?: Readonly<Record<string, string>>;
   readonly dependencies?: Readonly<Record<string, string>>;

@@ -42,7 +42,7 @@ export interface FileSuite extends CommonSuite {
 }
 
 /** A test program in `suites/` that writes a report in the vitest format to the file in `TEST_REPORT`. */
-export interface ProgramSuite extends CommonSuite {
+interface ProgramSuite extends CommonSuite {
   readonly kind: "program";
   /** The program's path relative to the project folder. A comment at the program's start describes its options. */
   readonly program: string;

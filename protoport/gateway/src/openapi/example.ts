@@ -14,7 +14,7 @@ const maxDepth = 3;
 type NameOf = (field: DescField) => string;
 
 /** Options for {@link createExample}. */
-export interface ExampleOptions {
+interface ExampleOptions {
   readonly nameOf: NameOf;
   /** The fields that the path sets, which the example omits. */
   readonly boundByPath?: BoundFields | undefined;

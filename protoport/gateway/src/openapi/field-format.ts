@@ -4,7 +4,7 @@ import { field_info, FieldInfo_Format } from "../protobuf/gen/google/api/field_i
 import type { OpenApiSchema } from "./open-api-document.ts";
 
 /** The format that a field's text must have. */
-export interface FieldFormat {
+interface FieldFormat {
   readonly keywords: OpenApiSchema;
   readonly example: string;
 }

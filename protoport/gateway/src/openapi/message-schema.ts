@@ -8,7 +8,7 @@ import type { OpenApiSchema } from "./open-api-document.ts";
 import { Schemas } from "./schemas.ts";
 
 /** Options for {@link createMessageSchema}. */
-export interface MessageSchemaOptions {
+interface MessageSchemaOptions {
   readonly comments: Comments;
   readonly useProtoFieldName: boolean;
   /** The field rules that the server checks. */
@@ -37,7 +37,7 @@ const maxSchemaNameLength = 200;
 const maxSchemaDescription = 1_000;
 
 /** A message's JSON Schema. */
-export interface MessageSchema {
+interface MessageSchema {
   readonly schema: JsonObject;
   /** Whether fields or enum values are omitted. */
   readonly isTruncated: boolean;

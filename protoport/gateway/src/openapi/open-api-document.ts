@@ -52,7 +52,7 @@ export type OpenApiSecurityScheme =
   | { readonly type: "mutualTLS"; readonly description?: string };
 
 /** The OAuth Flow Object, with the URLs for obtaining tokens, and the available scopes. */
-export interface OpenApiOAuthFlow {
+interface OpenApiOAuthFlow {
   readonly authorizationUrl?: string;
   readonly tokenUrl?: string;
   readonly refreshUrl?: string;
@@ -110,7 +110,7 @@ export interface OpenApiRpc {
 }
 
 /** The External Documentation Object. */
-export interface OpenApiExternalDocs {
+interface OpenApiExternalDocs {
   readonly description?: string;
   readonly url: string;
 }

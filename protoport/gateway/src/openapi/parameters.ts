@@ -39,7 +39,7 @@ function parameterSchemaOf({ covers }: PathParameter, field: DescField | undefin
 }
 
 /** Options for {@link describeQuery}. */
-export interface QueryOptions {
+interface QueryOptions {
   /** Whether the query may set map fields. */
   readonly acceptsMaps?: boolean;
   /** The budget for fields. The most deeply nested fields are omitted if the budget is exceeded. */

@@ -18,7 +18,7 @@ import { externalDocsOf } from "./openapi-options.ts";
 import { schemaOfMapKeys, schemaOfScalar, schemaOfWellKnown, type ValuePlace } from "./value-schema.ts";
 
 /** Options for {@link Schemas}. */
-export interface SchemaOptions {
+interface SchemaOptions {
   readonly comments: Pick<Comments, "get">;
   /** Whether fields have their proto names instead of their JSON names. */
   readonly useProtoFieldName: boolean;

@@ -5,7 +5,7 @@ import { readMessages } from "@protoport/gateway/messages";
 import { responseError } from "./call-status.ts";
 
 /** The call whose response is read. */
-export interface ReadCall {
+interface ReadCall {
   /** The error for a cancelled call, or `undefined` if the caller did not cancel. */
   readonly cancellation: ConnectError | undefined;
   /** Fails the call and resets its stream. */

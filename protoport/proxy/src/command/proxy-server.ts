@@ -36,7 +36,7 @@ const retryEveryMs = 1_000;
 const previousInUse = "the previous descriptors of these upstreams stay in use";
 
 /** The output format of `--check`, or the OpenAPI document. `none` starts the server instead. */
-export type ReportFormat = "none" | "text" | "json" | "openapi";
+type ReportFormat = "none" | "text" | "json" | "openapi";
 
 /**
  * Runs a proxy with some settings until a stop is requested, or prints a report.

@@ -17,7 +17,7 @@ import { toUpstreamOptions } from "./upstream-settings.ts";
 type JsonOptions = NonNullable<GatewayOptions["jsonOptions"]>;
 
 /** A file of HTTP rules. */
-export interface RuleFile {
+interface RuleFile {
   readonly path: string;
   readonly rules: readonly ExternalHttpRule[];
 }

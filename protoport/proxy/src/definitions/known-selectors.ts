@@ -7,7 +7,7 @@ import { type ExternalHttpRule, procedureOf, selectorOf, unmatchedPatterns } fro
 import { readSelectorPlaces } from "./read-input.ts";
 
 /** The services and RPCs that selectors can name. */
-export interface SelectableRpcs {
+interface SelectableRpcs {
   /** The services that are served, by full name. */
   readonly services: readonly string[];
   /** All RPCs in the descriptors, served or not, as `package.Service.Method`. */

@@ -15,7 +15,7 @@ export interface YamlValue {
 }
 
 /** A mapping's member, with its value and its key's position. */
-export interface YamlMember extends YamlValue {
+interface YamlMember extends YamlValue {
   readonly keyLine: number;
   readonly keyColumn: number;
 }

@@ -133,7 +133,7 @@ function openUpstream(given: string | UpstreamOptions, path: string): Upstream {
 }
 
 /** Gateway options that also apply to upstream calls, and the call observer. */
-export interface UpstreamCallOptions extends Pick<
+interface UpstreamCallOptions extends Pick<
   ConnectRouterOptions,
   "binaryOptions" | "interceptors" | "readMaxBytes" | "writeMaxBytes"
 > {

@@ -14,7 +14,7 @@ import {
 import { ServerReflection as ServerReflectionV1Alpha } from "@protoport/gateway/gen/grpc/reflection/v1alpha/reflection_pb.js";
 
 /** Limits on the descriptors that are read from a server and stored. */
-export interface ReflectionLimits {
+interface ReflectionLimits {
   /** Maximum services. All Google APIs together have fewer than 5,000. */
   readonly services: number;
   /** Maximum files. All Google APIs together have about a third of the default. */

@@ -16,7 +16,7 @@ export interface MethodNameSection {
 }
 
 /** A retry policy in gRPC's service config. Durations are in milliseconds. */
-export interface RetryPolicySection {
+interface RetryPolicySection {
   readonly maxAttempts: number;
   readonly initialBackoff: number;
   readonly maxBackoff: number;

@@ -20,7 +20,7 @@ export function flagsOfSettings(
 }
 
 /** A row in the table on the reference page. */
-export interface SettingRow {
+interface SettingRow {
   readonly path: string;
   readonly type: string;
   readonly about: string;

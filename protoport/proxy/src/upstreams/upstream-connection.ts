@@ -25,7 +25,7 @@ export interface ServerSettings {
 }
 
 /** A connection's initial state. */
-export interface ConnectionStart {
+interface ConnectionStart {
   /** Maximum streams that are opened before the server's SETTINGS arrive. */
   readonly streamsBeforeSettings: number;
   /** Whether the server has other connections. */
@@ -33,7 +33,7 @@ export interface ConnectionStart {
 }
 
 /** The {@link UpstreamConnection} events. */
-export interface ConnectionEvents {
+interface ConnectionEvents {
   /** Called when the server's SETTINGS have arrived, and also its health if the health is watched. */
   onEstablished(maxStreams: number): void;
   /** Called when {@link UpstreamConnection.availableStreams} may have changed. */

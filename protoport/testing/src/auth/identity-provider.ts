@@ -51,7 +51,7 @@ export async function createSigningKey(algorithm: string, keyId: string): Promis
 }
 
 /** A provider's paths. */
-export interface ProviderPaths {
+interface ProviderPaths {
   /** The issuer's path: "" or "/realms/orders". */
   readonly issuer: string;
   readonly keys: string;

@@ -7,7 +7,7 @@ import { ServerReflection } from "../../../gateway/src/reflection/index.ts";
 type ReflectionResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
 /** A server with only reflection. Dispose of the server with `await using`. */
-export interface ReflectingServer {
+interface ReflectingServer {
   readonly address: string;
   /** The files that the server's reflection returns. */
   files: readonly MessageInitShape<typeof FileDescriptorProtoSchema>[];

@@ -3,7 +3,7 @@ import { buffer } from "node:stream/consumers";
 import { startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** A request that a REST server received. */
-export interface ReceivedRequest {
+interface ReceivedRequest {
   /** The request's method and target, such as `GET /v1/things?a=b`. */
   readonly line: string;
   readonly header: IncomingMessage["headers"];
@@ -11,7 +11,7 @@ export interface ReceivedRequest {
 }
 
 /** A server whose responses the test defines. Dispose of the server with `await using`. */
-export interface RestServer extends AsyncDisposable {
+interface RestServer extends AsyncDisposable {
   readonly baseUrl: string;
   readonly seen: readonly ReceivedRequest[];
   /** Returns the number of open requests. */

@@ -6,7 +6,7 @@ import type { Address } from "../http/exchange.ts";
 import { createTestGateway } from "./test-gateway.ts";
 
 /** An account, as clients create one. */
-export interface NewAccount {
+interface NewAccount {
   readonly name: string;
   readonly email: string;
   readonly age: number;
@@ -22,7 +22,7 @@ export const validAccount: NewAccount = {
 };
 
 /** Handlers that count the messages they receive. `received` has the account names. */
-export function signupHandlers(received: string[]): ServiceImpl<typeof SignupService> {
+function signupHandlers(received: string[]): ServiceImpl<typeof SignupService> {
   const register = ({ name }: { readonly name: string }): { count: number } => ({ count: received.push(name) });
   return {
     register,

@@ -59,7 +59,7 @@ export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
 };
 
 /** A tool call in the stateless revision, for gateways whose tools are named by {@link toolNameOf}. */
-export const mcpFormat: WireFormat = {
+const mcpFormat: WireFormat = {
   name: "mcp",
   protocol: "mcp",
   codec: "json",

@@ -6,7 +6,7 @@ import { within } from "../deadline.ts";
 import { type Address, authorityOf, type Field, type HttpResponse, type HttpRequest, openSocket } from "./exchange.ts";
 
 /** A response on an HTTP/1.1 connection, with its raw head. */
-export interface Http1Response extends HttpResponse {
+interface Http1Response extends HttpResponse {
   /** The status line and the header, up to the empty line. */
   readonly head: string;
   /** The interim (1xx) statuses received before the response. */

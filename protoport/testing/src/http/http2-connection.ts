@@ -19,7 +19,7 @@ import {
 } from "./exchange.ts";
 
 /** A response on an HTTP/2 stream, with its error code. */
-export interface Http2Response extends HttpResponse {
+interface Http2Response extends HttpResponse {
   /** The stream's error code, which is 0 (NO_ERROR) if the stream was not reset. */
   readonly resetCode: number;
 }

@@ -35,7 +35,7 @@ export interface Frame {
 export const clientPreface: Buffer = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 /** The frames that the server sends on a connection. */
-export interface FrameStream {
+interface FrameStream {
   /** Reads the next frame. Returns `undefined` if the server has closed the connection. */
   readFrame(): Promise<Frame | undefined>;
   /** Reads until a frame matches. Returns `undefined` if the connection closes first. */
@@ -59,7 +59,7 @@ export type StreamEnd =
   | { readonly kind: "closed"; readonly httpStatus: number };
 
 /** Options for {@link openFrames}. */
-export interface FrameConnectionOptions {
+interface FrameConnectionOptions {
   /** Whether preface and SETTINGS are sent. The default is true. */
   readonly settled?: boolean;
   /** TLS options. By default, the connection has no TLS. */

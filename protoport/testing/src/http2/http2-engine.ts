@@ -10,7 +10,7 @@ import type { Http2Stream, StreamReceiver } from "../../../gateway/src/engine/ht
 import { type LoopbackServer, startOnLoopback } from "../http/listen-on-loopback.ts";
 
 /** The engine's options under test. */
-export interface EngineOptions {
+interface EngineOptions {
   /** Serves a request. The default is {@link echo}. */
   readonly serve?: (stream: Http2Stream, head: Http2RequestHead) => void;
   readonly limits?: Partial<Http2Limits>;

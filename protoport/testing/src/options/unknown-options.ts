@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import type { SourceTree } from "../source-tree.ts";
 
 /** A public API whose options objects refuse unknown names. */
-export interface OptionsApi {
+interface OptionsApi {
   /** The sources that the API's parameters are read from. */
   readonly tree: SourceTree;
   /** Returns whether a package's entry, such as `gateway/fetch`, is covered. */

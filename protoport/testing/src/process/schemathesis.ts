@@ -12,7 +12,7 @@ export function openSchemathesis(): Promise<string> {
 }
 
 /** The result of {@link fuzz}. */
-export interface FuzzResult {
+interface FuzzResult {
   /** The number of requests. */
   readonly generated: number;
   /** The failed checks, as schemathesis prints them. */

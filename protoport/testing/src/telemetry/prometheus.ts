@@ -17,7 +17,7 @@ export interface QueryResponse {
 type AlertsResponse = { readonly data: { readonly alerts: readonly Alert[] } };
 
 /** A pending or firing alert. */
-export type Alert = { readonly state: string; readonly labels: Readonly<Record<string, string>> };
+type Alert = { readonly state: string; readonly labels: Readonly<Record<string, string>> };
 
 /** A running Prometheus. */
 export interface Prometheus extends AsyncDisposable {

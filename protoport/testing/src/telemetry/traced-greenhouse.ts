@@ -15,10 +15,10 @@ export const traceparent: Field = ["traceparent", `00-${caller.traceId}-${caller
 export const reading: HttpRequest = { httpMethod: "GET", path: "/sensors/7/reading", header: [] };
 
 /** A greenhouse with OpenTelemetry, and the errors passed to `onFault`. */
-export type TracedGreenhouse = Omit<TestGreenhouse, "completedRequests"> & { readonly faults: readonly unknown[] };
+type TracedGreenhouse = Omit<TestGreenhouse, "completedRequests"> & { readonly faults: readonly unknown[] };
 
 /** Options for a {@link TracedGreenhouse}. */
-export interface TracedOptions {
+interface TracedOptions {
   readonly options?: Partial<GatewayOptions>;
   readonly tracing?: TracingOptions;
   readonly listen?: TestListenOptions;

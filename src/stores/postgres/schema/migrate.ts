@@ -20,7 +20,7 @@ const attemptsPerReport = 5;
 export type OnWaiting = (what: string) => void;
 
 /** A migration's session, schema and steps. The session has no timeouts. The steps start from version 1. */
-export interface Migrating {
+interface Migrating {
   readonly session: Session;
   readonly schema: StoreSchema;
   readonly steps: readonly Migration[];

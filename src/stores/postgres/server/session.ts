@@ -44,7 +44,7 @@ export function nameStatement(text: string): Statement {
  * than half of the server's work. PgBouncer before 1.21, or with `max_prepared_statements = 0`, does not keep prepared
  * statements. After the first error for a prepared statement, the store prepares no more statements.
  */
-export interface PreparedStatements {
+interface PreparedStatements {
   areKept: boolean;
   /** Called with the server's error message, once or for several connections. Must not throw. */
   readonly onRefused: (problem: string) => void;

@@ -13,7 +13,7 @@ import { compareVisibility } from "./compare-visibility.ts";
 export type OpenRules = (changes: ChangeList) => CompareRules;
 
 /** The options of the gateway that serves both versions, and of its OpenAPI document. */
-export interface ComparedOptions {
+interface ComparedOptions {
   readonly rest?: RestOptions;
   readonly operationIds?: OperationIds | undefined;
 }
