@@ -62,27 +62,23 @@ const post = (path: string, header: readonly Field[], body: Uint8Array = message
 /** Paths without an operation. */
 // oxfmt-ignore
 const unknownPathCases: readonly NoCallTestCase[] = [
-  ...["application/grpc", "application/grpc+proto", "application/grpc+json"].map((contentType): NoCallTestCase => ({
-    name: `an unknown RPC is unimplemented for ${contentType}`,
+  ...["application/grpc", "application/grpc+proto", "application/grpc+json"].map((contentType): NoCallTestCase => ({ name: `an unknown RPC is unimplemented for ${contentType}`,
     caller: "grpc",
     request: post(noProcedure, [type(contentType)]),
     want: trailersOnly(contentType, 12, nothingHere),
   })),
   ...(["application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text"] as const).map(
-    (contentType): NoCallTestCase => ({
-      name: `an unknown RPC is unimplemented for ${contentType}`,
+    (contentType): NoCallTestCase => ({ name: `an unknown RPC is unimplemented for ${contentType}`,
       caller: contentType === "application/grpc-web-text" ? "grpc-web-text" : "grpc-web",
       request: post(noProcedure, [type(contentType)]),
       want: webTrailers(contentType, 12, nothingHere),
     }),
   ),
-  ...Object.entries({
-    "an unknown RPC is unimplemented for an unknown gRPC codec": [noProcedure, "application/grpc+unheard-of"],
+  ...Object.entries({ "an unknown RPC is unimplemented for an unknown gRPC codec": [noProcedure, "application/grpc+unheard-of"],
     "an unknown service is unimplemented": ["/forest.v1.ForestService/FellTree", "application/grpc"],
     "the path of an RPC with a trailing slash is unimplemented": [`${deletePlantProcedure}/`, "application/grpc"],
     "the path of an RPC in lower case is unimplemented": [deletePlantProcedure.toLowerCase(), "application/grpc"],
-  }).map(([name, [path = "", contentType = ""]]): NoCallTestCase => ({
-    name,
+  }).map(([name, [path = "", contentType = ""]]): NoCallTestCase => ({ name,
     caller: "grpc",
     request: post(path, [type(contentType)]),
     want: trailersOnly("application/grpc", 12, nothingHere),
@@ -119,8 +115,7 @@ const plantMethodCases: readonly NoCallTestCase[] = [
 /** An unknown method, on paths with and without other methods. */
 // oxfmt-ignore
 const unknownMethodCases: readonly NoCallTestCase[] = [
-  ...["/plants/7", "/forest", deletePlantProcedure].map((path): NoCallTestCase => ({
-    name: `PURGE ${path} is not implemented`,
+  ...["/plants/7", "/forest", deletePlantProcedure].map((path): NoCallTestCase => ({ name: `PURGE ${path} is not implemented`,
     caller: "rest",
     request: { httpMethod: "PURGE", path, header: [] },
     want: record(501, 12, "PURGE is not supported by this server"),
@@ -154,8 +149,7 @@ const methodCases: readonly NoCallTestCase[] = ["GET", "PUT", "DELETE", "PATCH",
 /** Content types that the RPC does not support. */
 // oxfmt-ignore
 const contentTypeCases: readonly NoCallTestCase[] = [
-  ...["text/plain", "application/xml", "application/protobuf", "json"].map((contentType): NoCallTestCase => ({
-    name: `${contentType} is not a supported content type`,
+  ...["text/plain", "application/xml", "application/protobuf", "json"].map((contentType): NoCallTestCase => ({ name: `${contentType} is not a supported content type`,
     caller: "rest",
     request: post(deletePlantProcedure, [type(contentType)]),
     want: record(400, 3, unsupported(contentType)),

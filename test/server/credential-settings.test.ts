@@ -54,16 +54,13 @@ describe("tokenSourcesOf", () => {
       ["an issuer without a keys URL", jwt, { jwt: [issuer] }],
       ["two issuers with a keys URL each",
         { PLANTSTORE_JWT_ISSUERS: "a, b", PLANTSTORE_JWT_AUDIENCES: "plants,https://plants.example",
-          PLANTSTORE_JWT_KEYS_URLS: "https://a.example/keys, http://127.0.0.1:9000/keys" }, {
-          jwt: [
-            {
-              ...issuer,
+          PLANTSTORE_JWT_KEYS_URLS: "https://a.example/keys, http://127.0.0.1:9000/keys" }, { jwt: [
+            { ...issuer,
               issuer: "a",
               audiences: ["plants", "https://plants.example"],
               keysUrl: "https://a.example/keys",
             },
-            {
-              ...issuer,
+            { ...issuer,
               issuer: "b",
               audiences: ["plants", "https://plants.example"],
               keysUrl: "http://127.0.0.1:9000/keys",
@@ -80,9 +77,7 @@ describe("tokenSourcesOf", () => {
         { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp, roles" },
         { jwt: [{ ...issuer, enforceScopes: true, scopeClaims: ["scp", "roles"] }] }],
       ["an introspection endpoint",
-        {...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "plants", PLANTSTORE_PROVIDER_SCOPES: "enforced" }, {
-          introspection: {
-            url: "https://id.example/introspect",
+        {...introspection, PLANTSTORE_INTROSPECTION_AUDIENCES: "plants", PLANTSTORE_PROVIDER_SCOPES: "enforced" }, { introspection: { url: "https://id.example/introspect",
             clientId: "plantstore",
             clientSecretFile: someFile,
             audiences: ["plants"],

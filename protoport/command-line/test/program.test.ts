@@ -4,8 +4,7 @@ import { type CommandOutput, type Program, runProgram, UsageError } from "../src
 // Programs with commands print help, and errors for invalid command lines.
 
 // oxfmt-ignore
-const program: Program<CommandOutput> = {
-  name: "tool",
+const program: Program<CommandOutput> = { name: "tool",
   about: "a tool.",
   version: "1.2.3",
   commands: [{ name: "grow", summary: "grow a tree", operands: [{ name: "TREE", about: "its name" }],

@@ -101,8 +101,7 @@ function integer([name, rangeName]: readonly [string, string]): Kind {
 
 function float(name: string): Kind {
   // oxfmt-ignore
-  return {
-    name,
+  return { name,
     valid: [{ name: "zero", text: "0", json: undefined }, { name: "seven", text: "7", json: 7 },
       { name: "fraction", text: "1.5", json: 1.5 }, { name: "negative", text: "-2.25", json: -2.25 },
       { name: "exponent", text: "1.5e3", json: 1500 }, { name: "negative-exponent", text: "25e-2", json: 0.25 }],

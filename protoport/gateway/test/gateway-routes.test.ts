@@ -36,8 +36,7 @@ describe("`routes` of a gateway", () => {
       ["the path of MCP", { mcp: createMcp({ path: "/agents", tools: [`${GreenhouseService.typeName}.*`] }) },
         ["POST /agents"]],
       ["an HTTP rule instead of the endpoint that it replaces",
-        { endpoints: [{ ...page, path: "/page", yieldsToRules: true }], rest: {
-            rules: [{ selector: `${GreenhouseService.typeName}.WaterBed`, pattern: { case: "get", value: "/page" } }],
+        { endpoints: [{ ...page, path: "/page", yieldsToRules: true }], rest: { rules: [{ selector: `${GreenhouseService.typeName}.WaterBed`, pattern: { case: "get", value: "/page" } }],
           } }, ["GET,HEAD /page"]],
     ],
   )("lists %s", (_name, options, added) => {

@@ -73,8 +73,7 @@ const metadataOutcome = { header: { "x-head": ["1, 2, 3"], "x-head-bin": [binary
 /** The cases for nice-grpc and a gateway. */
 // oxfmt-ignore
 export const niceCases: readonly NiceCase[] = [
-  { name: "a method receives the request and metadata, and may return a partial message", handlers: () => ({
-      getTree: async (request: Message, { metadata }: Context) =>
+  { name: "a method receives the request and metadata, and may return a partial message", handlers: () => ({ getTree: async (request: Message, { metadata }: Context) =>
         say([
           request["treeId"],
           metadata.get("x-text"),
@@ -88,61 +87,52 @@ export const niceCases: readonly NiceCase[] = [
       metadata: [["x-text", "a"], ["x-text", "b"], ["x-bytes-bin", binary], ["x-bytes-bin", binary]] },
     outcome: { code: status.OK,
       messages: [say(["7", "a, b", "00ff01", ["a, b"], 2, false, ["user-agent", "x-bytes-bin", "x-text"]])] } },
-  { name: "a method sets header and trailer", handlers: () => ({
-      getTree: async (_request: Message, context: Context) => {
+  { name: "a method sets header and trailer", handlers: () => ({ getTree: async (_request: Message, context: Context) => {
         setMetadata(context);
         return say(1);
       },
     }), call: { method: "GetTree" }, outcome: { code: status.OK, messages: [say(1)], ...metadataOutcome } },
-  { name: "a ServerError is sent as the status, with header and trailer", handlers: (ServerError) => ({
-      getTree: async (_request: Message, context: Context) => {
+  { name: "a ServerError is sent as the status, with header and trailer", handlers: (ServerError) => ({ getTree: async (_request: Message, context: Context) => {
         setMetadata(context);
         throw new ServerError(notFound.code, notFound.details);
       },
     }), call: { method: "GetTree" }, outcome: { ...notFound, ...metadataOutcome } },
-  { name: "an error other than a ServerError is sent as UNKNOWN", handlers: () => ({
-      getTree: async () => {
+  { name: "an error other than a ServerError is sent as UNKNOWN", handlers: () => ({ getTree: async () => {
         throw Object.assign(new Error("secret"), { code: status.NOT_FOUND });
       },
     }), call: { method: "GetTree" }, outcome: { code: status.UNKNOWN, details: "Unknown server error occurred" },
     deviation: { details: "Unknown error" } },
-  { name: "an AbortError is sent as CANCELLED", handlers: () => ({
-      getTree: async () => {
+  { name: "an AbortError is sent as CANCELLED", handlers: () => ({ getTree: async () => {
         throw new DOMException("gone", "AbortError");
       },
     }), call: { method: "GetTree" }, outcome: { code: status.CANCELLED, details: "The operation was cancelled" } },
   { name: "a missing method results in UNIMPLEMENTED", handlers: () => ({ listTrees: async function* () {} }),
     call: { method: "GetTree" }, outcome: { code: status.UNIMPLEMENTED } },
-  { name: "a generator sends a stream, with header and trailer", handlers: () => ({
-      async *listTrees(request: Message, context: Context) {
+  { name: "a generator sends a stream, with header and trailer", handlers: () => ({ async *listTrees(request: Message, context: Context) {
         setMetadata(context);
         for (const message of three.slice(0, Number(request["pageSize"]))) yield { treeId: String(message["treeId"]) };
         context.header.set("x-late", "1");
       },
     }), call: { method: "ListTrees", requests: [{ pageSize: 2 }] },
     outcome: { code: status.OK, messages: idsOf(1, 2), ...metadataOutcome } },
-  { name: "a generator that throws ends the stream after its messages", handlers: (ServerError) => ({
-      async *listTrees(_request: Message, context: Context) {
+  { name: "a generator that throws ends the stream after its messages", handlers: (ServerError) => ({ async *listTrees(_request: Message, context: Context) {
         setMetadata(context);
         yield { treeId: "1" };
         throw new ServerError(notFound.code, notFound.details);
       },
     }), call: { method: "ListTrees" }, outcome: { ...notFound, messages: idsOf(1), ...metadataOutcome } },
-  { name: "a client stream is passed as an async iterable", handlers: () => ({
-      async addTrees(requests: AsyncIterable<Message>) {
+  { name: "a client stream is passed as an async iterable", handlers: () => ({ async addTrees(requests: AsyncIterable<Message>) {
         let treeCount = 0;
         for await (const { treeId } of requests) treeCount += Number(treeId);
         return { treeCount };
       },
     }), call: { method: "AddTrees", requests: three }, outcome: { code: status.OK, messages: [{ treeCount: 6 }] } },
-  { name: "a handler may respond before it has read the complete client stream", handlers: () => ({
-      async addTrees(requests: AsyncIterable<Message>) {
+  { name: "a handler may respond before it has read the complete client stream", handlers: () => ({ async addTrees(requests: AsyncIterable<Message>) {
         for await (const { treeId } of requests) return { treeCount: Number(treeId) };
         return {};
       },
     }), call: { method: "AddTrees", requests: three }, outcome: { code: status.OK, messages: [{ treeCount: 1 }] } },
-  { name: "a bidirectional stream may stop reading and still respond", handlers: () => ({
-      async *tradeTrees(requests: AsyncIterable<Message>, { trailer }: Context) {
+  { name: "a bidirectional stream may stop reading and still respond", handlers: () => ({ async *tradeTrees(requests: AsyncIterable<Message>, { trailer }: Context) {
         for await (const { treeId } of requests) {
           yield { treeId };
           break;
@@ -152,8 +142,7 @@ export const niceCases: readonly NiceCase[] = [
       },
     }), call: { method: "TradeTrees", requests: three },
     outcome: { code: status.OK, messages: idsOf(1, 4), trailer: { "x-tail": ["1"] } } },
-  { name: "a bidirectional stream may fail after it stopped reading", handlers: (ServerError) => ({
-      async *tradeTrees(requests: AsyncIterable<Message>) {
+  { name: "a bidirectional stream may fail after it stopped reading", handlers: (ServerError) => ({ async *tradeTrees(requests: AsyncIterable<Message>) {
         for await (const { treeId } of requests) {
           yield { treeId };
           throw new ServerError(notFound.code, notFound.details);
@@ -161,14 +150,12 @@ export const niceCases: readonly NiceCase[] = [
       },
     }), call: { method: "TradeTrees", requests: three, keepsOpen: true },
     outcome: { ...notFound, messages: idsOf(1) } },
-  { name: "a bidirectional stream can respond to each message and after the last one", handlers: () => ({
-      async *tradeTrees(requests: AsyncIterable<Message>) {
+  { name: "a bidirectional stream can respond to each message and after the last one", handlers: () => ({ async *tradeTrees(requests: AsyncIterable<Message>) {
         for await (const { treeId } of requests) yield { treeId };
         yield { treeId: "4" };
       },
     }), call: { method: "TradeTrees", requests: three }, outcome: { code: status.OK, messages: idsOf(1, 2, 3, 4) } },
-  { name: "sendHeader sends the header before the first message", handlers: () => ({
-      async *tradeTrees(requests: AsyncIterable<Message>, { header, sendHeader, peer }: Context) {
+  { name: "sendHeader sends the header before the first message", handlers: () => ({ async *tradeTrees(requests: AsyncIterable<Message>, { header, sendHeader, peer }: Context) {
         header.set("x-head", String(/^127\.0\.0\.1:\d+$/.test(peer)));
         sendHeader();
         header.set("x-head", "late");
@@ -176,8 +163,7 @@ export const niceCases: readonly NiceCase[] = [
       },
     }), call: { method: "TradeTrees", requests: three },
     outcome: { code: status.OK, messages: idsOf(1, 2, 3), header: { "x-head": ["true"] } } },
-  { name: "a generator is paused while its client reads slowly", handlers: () => ({
-      async *listTrees() {
+  { name: "a generator is paused while its client reads slowly", handlers: () => ({ async *listTrees() {
         for (let sent = 0; sent < 500; sent += 1) yield { photoBytes: Buffer.alloc(8 * 1024) };
       },
     }), call: { method: "ListTrees" }, outcome: { code: status.OK, messages: { length: 500 } } },

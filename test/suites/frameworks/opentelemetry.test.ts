@@ -62,8 +62,7 @@ test.each<{ name: string; at: "own" | "mounted"; version: HttpVersion; request: 
   [
     { name: "REST", at: "own", version: "1.1", request: rest, want: `GET (${server}) < caller` },
     { name: "REST over HTTP/2", at: "own", version: "2", request: rest, want: `GET (${server}) < caller` },
-    ...(["connect-proto", "grpc", "grpc-web"] as const).map((format) => ({
-      name: format,
+    ...(["connect-proto", "grpc", "grpc-web"] as const).map((format) => ({ name: format,
       at: "own" as const,
       version: format === "grpc" ? ("2" as const) : ("1.1" as const),
       request: rpcRequest(wireFormats[format], noMessage, header, getReadingProcedure),

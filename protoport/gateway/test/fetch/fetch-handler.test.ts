@@ -94,9 +94,7 @@ describe("an RPC over Fetch", () => {
     ],
     [
       "a custom error record",
-      {
-        rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) },
-      },
+      { rest: { errorRecord: (_: unknown, { httpStatus }: { httpStatus: number }) => ({ httpStatus, body: "no" }) } },
       '"no"',
     ],
   ])("in gRPC is refused with %s, because Fetch has no trailers", async (_why, options, body) => {

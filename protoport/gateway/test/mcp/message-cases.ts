@@ -26,21 +26,18 @@ function padded(place: string, length: number): string {
 export const messageCases: readonly Case[] = [
   { name: "initialize",
     request: postMcp('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}'),
-    response: result({
-      protocolVersion: "2025-06-18",
+    response: result({ protocolVersion: "2025-06-18",
       capabilities: { tools: {} },
       serverInfo: { name: "protoport", version: "1" },
     }) },
   { name: "initialize with an unknown revision",
     request: postMcp('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"1900-01-01"}}'),
-    response: result({
-      protocolVersion: initializedRevision,
+    response: result({ protocolVersion: initializedRevision,
       capabilities: { tools: {} },
       serverInfo: { name: "protoport", version: "1" },
     }) },
   { name: "ping", request: initializedRequest("ping"), response: result({}) },
-  { name: "server/discover", request: statelessRequest("server/discover"), response: complete({
-      supportedVersions: supported,
+  { name: "server/discover", request: statelessRequest("server/discover"), response: complete({ supportedVersions: supported,
       capabilities: { tools: {} },
       ttlMs: 300_000,
       cacheScope: "public",
@@ -67,14 +64,12 @@ export const messageCases: readonly Case[] = [
     response: failure(-32600, 'the message must be one object with "jsonrpc": "2.0"', 1) },
   { name: "arguments that are an array", request: call([]), httpStatus: 400,
     response: failure(-32602, '"arguments" must be an object', 1) },
-  ...["null", "1.5", "1e2", "true", "{}", "[]", `"${"x".repeat(255)}"`].map((id): Case => ({
-    name: `the id ${id.slice(0, 9)}`,
+  ...["null", "1.5", "1e2", "true", "{}", "[]", `"${"x".repeat(255)}"`].map((id): Case => ({ name: `the id ${id.slice(0, 9)}`,
     request: raw(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`),
     httpStatus: 400,
     response: failure(-32600, '"id" must be a string or an integer of at most 256 characters'),
   })),
-  ...['"a\\u0041"', "-3", '""'].map((id): Case => ({
-    name: `the id ${id}`,
+  ...['"a\\u0041"', "-3", '""'].map((id): Case => ({ name: `the id ${id}`,
     request: raw(`{"jsonrpc":"2.0","id":${id},"method":"ping"}`),
     response: { jsonrpc: "2.0", id: JSON.parse(id), result: {} },
   })),
@@ -94,26 +89,22 @@ export const messageCases: readonly Case[] = [
       `the message is larger than ${readMaxBytes + 64 * 1024} bytes; to accept it, set the server option readMaxBytes`,
     ) },
   ...["message", "params", "_meta", "other"].flatMap((place): readonly Case[] => [
-    {
-      name: `a duplicate member of ${place}`,
+    { name: `a duplicate member of ${place}`,
       request: raw(wrap(place, '"a":1,"a":2')),
       httpStatus: 400,
       response: failure(-32700, 'key "a" is set more than once'),
     },
-    {
-      name: `names of 64 KiB in ${place}, which is the most`,
+    { name: `names of 64 KiB in ${place}, which is the most`,
       request: raw(padded(place, 64 * 1024)),
       response: result({}),
     },
-    {
-      name: `names of more than 64 KiB in ${place}`,
+    { name: `names of more than 64 KiB in ${place}`,
       request: raw(padded(place, 64 * 1024 + 1)),
       httpStatus: 413,
       response: failure(-32600, 'a message must have at most 65536 characters in addition to "arguments"'),
     },
   ]),
-  ...["message", "_meta"].map((place): Case => ({
-    name: `a duplicate key in "arguments" of ${place}`,
+  ...["message", "_meta"].map((place): Case => ({ name: `a duplicate key in "arguments" of ${place}`,
     request: raw(wrap(place, '"arguments":{"a":1,"a":2}')),
     httpStatus: 400,
     response: failure(-32700, 'key "a" is set more than once'),

@@ -21,45 +21,33 @@ function call(args: object, header: readonly Field[] = []): HttpRequest {
 const note: Field = ["mcp-param-note", "eu"];
 
 describe("a call of a tool with paramHeaders", () => {
-  test.each<{ name: string; request: HttpRequest }>([
-    { name: "with the value of the body", request: call({ note: "eu" }, [note]) },
-    { name: "with a value in Base64", request: call({ note: "ä" }, [["mcp-param-note", "=?base64?w6Q=?="]]) },
-    { name: "with an integer", request: call({ liters: 42 }, [["mcp-param-liters", "42"]]) },
-    { name: "with an integer that has decimals", request: call({ liters: 42 }, [["mcp-param-liters", "42.0"]]) },
-    {
-      name: "with a 64-bit integer",
-      request: call({ bed: "9007199254740993" }, [["mcp-param-bed", "9007199254740993"]]),
-    },
-    { name: "without the field and its header", request: call({}) },
-    { name: "with null and without the header", request: call({ note: null }) },
-    { name: "with an empty string in Base64", request: call({ note: "" }, [["mcp-param-note", "=?base64??="]]) },
-    {
-      name: "in a revision without such fields",
-      request: initializedRequest("tools/call", { name: water, arguments: { note: "eu" } }),
-    },
-  ])("is served $name", async ({ request: sent }) => {
+  test.each<[name: string, request: HttpRequest]>([
+    ["with the value of the body", call({ note: "eu" }, [note])],
+    ["with a value in Base64", call({ note: "ä" }, [["mcp-param-note", "=?base64?w6Q=?="]])],
+    ["with an integer", call({ liters: 42 }, [["mcp-param-liters", "42"]])],
+    ["with an integer that has decimals", call({ liters: 42 }, [["mcp-param-liters", "42.0"]])],
+    ["with a 64-bit integer", call({ bed: "9007199254740993" }, [["mcp-param-bed", "9007199254740993"]])],
+    ["without the field and its header", call({})],
+    ["with null and without the header", call({ note: null })],
+    ["with an empty string in Base64", call({ note: "" }, [["mcp-param-note", "=?base64??="]])],
+    ["in a revision without such fields", initializedRequest("tools/call", { name: water, arguments: { note: "eu" } })],
+  ])("is served %s", async (_name, sent) => {
     await using greenhouse = await start();
     const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
     expect([httpStatus, JSON.parse(String(body))]).toMatchObject([200, { result: { structuredContent: {} } }]);
   });
 
-  test.each<{ name: string; request: HttpRequest; want: string }>(
+  test.each<[name: string, request: HttpRequest, want: string]>(
     // oxfmt-ignore
     [
-      { name: "without the header", request: call({ note: "eu" }),
-        want: 'the header Mcp-Param-Note is missing, but the body has "eu"' },
-      { name: "with another value", request: call({ note: "us" }, [note]),
-        want: 'the header Mcp-Param-Note is "eu", but the body has "us"' },
-      { name: "with a header without a field", request: call({}, [note]),
-        want: 'the header Mcp-Param-Note is "eu", but the body has ""' },
-      { name: "with the header twice", request: call({ note: "eu" }, [note, note]),
-        want: 'the header Mcp-Param-Note is "eu, eu", but the body has "eu"' },
-      { name: "with malformed Base64", request: call({ note: "eu" }, [["mcp-param-note", "=?base64?*?="]]),
-        want: 'the header Mcp-Param-Note is "=?base64?*?=", but the body has "eu"' },
-      { name: "with another integer", request: call({ liters: 42 }, [["mcp-param-liters", "4"]]),
-        want: 'the header Mcp-Param-Liters is "4", but the body has "42"' },
+      ["without the header", call({ note: "eu" }), 'the header Mcp-Param-Note is missing, but the body has "eu"'],
+      ["with another value", call({ note: "us" }, [note]), 'the header Mcp-Param-Note is "eu", but the body has "us"'],
+      ["with a header without a field", call({}, [note]), 'the header Mcp-Param-Note is "eu", but the body has ""'],
+      ["with the header twice", call({ note: "eu" }, [note, note]), 'the header Mcp-Param-Note is "eu, eu", but the body has "eu"'],
+      ["with malformed Base64", call({ note: "eu" }, [["mcp-param-note", "=?base64?*?="]]), 'the header Mcp-Param-Note is "=?base64?*?=", but the body has "eu"'],
+      ["with another integer", call({ liters: 42 }, [["mcp-param-liters", "4"]]), 'the header Mcp-Param-Liters is "4", but the body has "42"'],
     ],
-  )("is refused $name, before the handler", async ({ request: sent, want }) => {
+  )("is refused %s, before the handler", async (_name, sent, want) => {
     await using greenhouse = await start();
     const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
     expect([httpStatus, JSON.parse(String(body))]).toEqual([

@@ -70,13 +70,11 @@ const cases: readonly Case[] = [
     response: [failure("RESOURCE_EXHAUSTED: the stream was ended after 5 messages; a result cannot contain more", 5)],
     code: Code.ResourceExhausted },
   { name: "RESOURCE_EXHAUSTED for more bytes than the limit", arguments: { sensor: "large", count: 3 },
-    response: result({
-      ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
+    response: result({ ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
       isError: true,
     }), code: Code.ResourceExhausted },
   { name: "RESOURCE_EXHAUSTED if only the UTF-8 bytes exceed the limit", arguments: { sensor: "wide", count: 1 },
-    response: result({
-      ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
+    response: result({ ...content("RESOURCE_EXHAUSTED: the stream was ended after 1000 bytes; a result cannot contain more"),
       isError: true,
     }), code: Code.ResourceExhausted },
   { name: "the error of a stream that fails before its first message", arguments: { sensor: "broken", count: 0 },

@@ -166,8 +166,7 @@ test("openapiv2_schema, openapiv2_field and openapiv2_enum set descriptions and 
 
 test("unsupportedOpenApiOptions lists ignored option fields with their descriptors", () => {
   // oxfmt-ignore
-  const service = serviceOf({
-    file: [[2, [[1, "Title"]]], [14, docs]],
+  const service = serviceOf({ file: [[2, [[1, "Title"]]], [14, docs]],
     methods: [[[9, []]], [[9, []], [4, [[1, "without a URL"]]]]],
     message: [[1, [[5, "Title"]]], [99, "new"]],
     field: [[17, "^a$"]],

@@ -41,23 +41,18 @@ async function get(rest: RestOptions, path: string, accept = "*/*"): Promise<rea
 const reading = "/sensors/s/reading";
 const violations = [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field: "bed" }] }];
 
-test.each<{ name: string; errorBody: JsonObject; want: object }>([
-  {
-    name: "every placeholder",
-    errorBody: { a: "{code}", b: "{number}", c: "{message}", d: "{details}", e: "{httpStatus}" },
-    want: { a: "NOT_FOUND", b: 5, c: message, d: violations, e: 404 },
-  },
-  {
-    name: "nested objects and arrays",
-    errorBody: { errors: [{ reason: "{code}" }, "{message}"] },
-    want: { errors: [{ reason: "NOT_FOUND" }, message] },
-  },
-  {
-    name: "other values",
-    errorBody: { ok: false, none: null, count: 0, code: "code", ["__proto__"]: "x" },
-    want: { ok: false, none: null, count: 0, code: "code", ["__proto__"]: "x" },
-  },
-])("errorBody with $name is the body of an error", async ({ errorBody, want }) => {
+test.each<{ name: string; errorBody: JsonObject; want: object }>(
+  // oxfmt-ignore
+  [
+    { name: "every placeholder",
+      errorBody: { a: "{code}", b: "{number}", c: "{message}", d: "{details}", e: "{httpStatus}" },
+      want: { a: "NOT_FOUND", b: 5, c: message, d: violations, e: 404 } },
+    { name: "nested objects and arrays", errorBody: { errors: [{ reason: "{code}" }, "{message}"] },
+      want: { errors: [{ reason: "NOT_FOUND" }, message] } },
+    { name: "other values", errorBody: { ok: false, none: null, count: 0, code: "code", ["__proto__"]: "x" },
+      want: { ok: false, none: null, count: 0, code: "code", ["__proto__"]: "x" } },
+  ],
+)("errorBody with $name is the body of an error", async ({ errorBody, want }) => {
   const [status, type, text] = await get({ errorBody }, reading);
   expect([status, type, JSON.parse(String(text))]).toEqual([404, "application/json", want]);
 });
@@ -94,38 +89,24 @@ test.each([
   expect([status, text]).toEqual([200, expect.stringContaining(end)]);
 });
 
-test.each<{ name: string; rest: object; problem: string }>([
-  {
-    name: "an unknown placeholder",
-    rest: { errorBody: { error: { text: "{mesage}" } } },
-    problem: "rest.errorBody.error.text must be {code}, {number}, {message}, {details}, {httpStatus} or text without",
-  },
-  {
-    name: "a placeholder within text",
-    rest: { errorBody: { e: ["at {code}"] } },
-    problem: "rest.errorBody.e.0 must be",
-  },
-  {
-    name: "a placeholder as a name",
-    rest: { errorBody: { "{code}": 1 } },
-    problem: 'names without braces, got "{code}"',
-  },
-  { name: "a string", rest: { errorBody: "{message}" }, problem: "rest.errorBody must be an object" },
-  { name: "an array", rest: { errorBody: ["{message}"] }, problem: "rest.errorBody must be an object" },
-  { name: "a Date", rest: { errorBody: { at: new Date(0) } }, problem: "rest.errorBody.at must be JSON" },
-  { name: "Infinity", rest: { errorBody: { at: Infinity } }, problem: "rest.errorBody.at must be JSON" },
-  { name: "a function", rest: { errorBody: { at: () => 1 } }, problem: "rest.errorBody.at must be JSON" },
-  {
-    name: "rest.errors in addition",
-    rest: { errorBody, errors: "google" },
-    problem: "rest.errorBody must not be combined with rest.errors; use one of them",
-  },
-  {
-    name: "rest.errorRecord in addition",
-    rest: { errorBody, errorRecord: () => ({ httpStatus: 400, body: {} }) },
-    problem: "rest.errorBody must not be combined with rest.errorRecord; use one of them",
-  },
-])("createGateway and createOpenApi refuse errorBody with $name", async ({ rest, problem }) => {
+test.each<[name: string, rest: object, problem: string]>(
+  // oxfmt-ignore
+  [
+    ["an unknown placeholder", { errorBody: { error: { text: "{mesage}" } } },
+      "rest.errorBody.error.text must be {code}, {number}, {message}, {details}, {httpStatus} or text without"],
+    ["a placeholder within text", { errorBody: { e: ["at {code}"] } }, "rest.errorBody.e.0 must be"],
+    ["a placeholder as a name", { errorBody: { "{code}": 1 } }, 'names without braces, got "{code}"'],
+    ["a string", { errorBody: "{message}" }, "rest.errorBody must be an object"],
+    ["an array", { errorBody: ["{message}"] }, "rest.errorBody must be an object"],
+    ["a Date", { errorBody: { at: new Date(0) } }, "rest.errorBody.at must be JSON"],
+    ["Infinity", { errorBody: { at: Infinity } }, "rest.errorBody.at must be JSON"],
+    ["a function", { errorBody: { at: () => 1 } }, "rest.errorBody.at must be JSON"],
+    ["rest.errors in addition", { errorBody, errors: "google" },
+      "rest.errorBody must not be combined with rest.errors; use one of them"],
+    ["rest.errorRecord in addition", { errorBody, errorRecord: () => ({ httpStatus: 400, body: {} }) },
+      "rest.errorBody must not be combined with rest.errorRecord; use one of them"],
+  ],
+)("createGateway and createOpenApi refuse errorBody with %s", async (_name, rest, problem) => {
   await expect(get(rest, reading)).rejects.toThrow(problem);
   expect(() => describeErrors(rest)).toThrow(problem);
 });

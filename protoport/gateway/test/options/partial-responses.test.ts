@@ -7,8 +7,7 @@ import { createGateway, type RestOptions } from "../../src/index.ts";
 // With partialResponses, requests select response fields (AIP-157).
 
 // oxfmt-ignore
-const echo = {
-  rpc: "Query",
+const echo = { rpc: "Query",
   sink: { fInt64: "9007199254740993", fDouble: 0.1, fString: "a", tags: ["x", "y"],
     nesteds: [{ text: "one", number: "1", inner: { text: "in" } }, { number: "2" }],
     labels: { color: "red", "a-b": "1" }, nestedById: { "1": { text: "one", number: "1" }, "2": { text: "two" } },

@@ -91,8 +91,7 @@ const rows: readonly Row[] = [
   { name: "two origins", header: [from(own), from(evil)] },
   { name: "an empty body from another site", header: [site("cross-site")], request: { body: empty } },
   { name: "no body from another site", header: [site("cross-site")], request: { body: undefined } },
-  ...["text/plain", "text/plain;charset=UTF-8", "TEXT/Plain ; /", "multipart/form-data; boundary=x"].map((value) => ({
-    name: `the content type "${value}" from another site`,
+  ...["text/plain", "text/plain;charset=UTF-8", "TEXT/Plain ; /", "multipart/form-data; boundary=x"].map((value) => ({ name: `the content type "${value}" from another site`,
     header: [site("cross-site"), type(value)],
   })),
   { name: "a form of another site", header: [site("cross-site"), type("application/x-www-form-urlencoded")] },

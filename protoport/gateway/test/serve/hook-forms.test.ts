@@ -59,8 +59,7 @@ function observing(name: string, httpStatus: number): Row["wants"] {
 }
 
 // oxfmt-ignore
-const hooks: Readonly<Record<Hook, Row>> = {
-  admit: { wants: deciding },
+const hooks: Readonly<Record<Hook, Row>> = { admit: { wants: deciding },
   requestGate: { wants: deciding },
   onRequest: { wants: observing("onRequest", 200) },
   onError: { handle: fail, wants: observing("onError", 404) },

@@ -37,8 +37,7 @@ const oddErrors: readonly OddError[] = [
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { details: null }),
     want: { code: Code.NotFound, message: "not you" } },
   { name: "a ConnectError with one valid and four invalid details", create: () =>
-      Object.assign(new ConnectError("not you", Code.NotFound), {
-        details: [1, null, {}, { value: new Uint8Array(1) }, detail],
+      Object.assign(new ConnectError("not you", Code.NotFound), { details: [1, null, {}, { value: new Uint8Array(1) }, detail],
       }), want: { code: Code.NotFound, message: "not you" } },
   { name: "a ConnectError without metadata",
     create: () => Object.assign(new ConnectError("not you", Code.NotFound), { metadata: null }),

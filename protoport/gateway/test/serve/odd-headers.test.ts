@@ -103,8 +103,7 @@ const ways: readonly Way[] = [
   wayOf("gRPC-Web", grpcWeb, waterBedProcedure),
   { name: "a stream of REST", request: (header) => ({ httpMethod: "GET", path: "/readings", header }),
     codeOf: ({ httpStatus, body }) => (httpStatus === 500 || body.includes('"@error":{"code":13,') ? 13 : 0) },
-  { name: "a stream of Connect", request: (header) => ({
-      httpMethod: "POST",
+  { name: "a stream of Connect", request: (header) => ({ httpMethod: "POST",
       path: watchReadings,
       header: [["content-type", "application/connect+json"], ...header],
       body: encodeEnvelope(0, Buffer.from("{}")),

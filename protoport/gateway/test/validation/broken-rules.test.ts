@@ -50,8 +50,7 @@ function serviceWith({ ofMessage, ofField, repeated, isNested, ofOuter }: Rules)
   const text = { ...plain, name: "text", jsonName: "text", label };
   const inputType = isNested ? ".notes.Notebook" : ".notes.Note";
   // oxfmt-ignore
-  const file = create(FileDescriptorProtoSchema, {
-    name: "notes.proto",
+  const file = create(FileDescriptorProtoSchema, { name: "notes.proto",
     package: "notes",
     syntax: "proto3",
     dependency: ["google/protobuf/wrappers.proto", "google/protobuf/struct.proto"],
@@ -59,8 +58,7 @@ function serviceWith({ ofMessage, ofField, repeated, isNested, ofOuter }: Rules)
           { ...messageField("labels", 2, ".notes.Note.LabelsEntry"), label: FieldDescriptorProto_Label.REPEATED },
           messageField("limit", 3, ".google.protobuf.Int32Value"),
           messageField("any_value", 4, ".google.protobuf.Value")], nestedType: [
-          {
-            name: "LabelsEntry",
+          { name: "LabelsEntry",
             field: [
               { ...plain, name: "key" },
               { ...plain, name: "value", number: 2 },

@@ -75,8 +75,7 @@ test.each<{ readonly name: string; readonly value: object; readonly want: object
     { name: "an excluded substring", value: { notContains: "x+" }, want: { not: { pattern: String.raw`x\+` } } },
     { name: "a format", value: { wellKnown: { case: "email", value: true } }, want: { format: "email" } },
     ...Object.entries({ email: "email", hostname: "hostname", uri: "uri", uriRef: "uri-reference" }).map(
-      ([rule, format]) => ({
-        name: `the format ${format}`,
+      ([rule, format]) => ({ name: `the format ${format}`,
         value: { wellKnown: { case: rule, value: true } },
         want: { format },
       }),

@@ -21,20 +21,15 @@ const served = { listen: { port: 0 }, drain: { delayMs: 0, timeoutMs: 0 }, upstr
 
 test("--openapi prints the document that a proxy with the same settings serves", async () => {
   using provider = await startIdentityProvider(await createSigningKey("ES256", "key"));
+  // oxfmt-ignore
   const settings = {
     ...served,
     openapi: { title: "Garden", version: "7", license: { name: "MIT" }, operationIds: "full" },
-    rest: {
-      errorBody: { reason: "{code}" },
-      json: { names: "proto" },
-      services: [{ name: OrderService.typeName, profile: "grpc-gateway" }],
-    },
+    rest: { errorBody: { reason: "{code}" }, json: { names: "proto" },
+      services: [{ name: OrderService.typeName, profile: "grpc-gateway" }] },
     mcp: { tools: ["orders.*"] },
-    authentication: {
-      jwt: [{ issuer: provider.issuer, audiences: ["garden"] }],
-      open: [OrderService.typeName],
-      scopes: { "greenhouse.*": "beds:water" },
-    },
+    authentication: { jwt: [{ issuer: provider.issuer, audiences: ["garden"] }], open: [OrderService.typeName],
+      scopes: { "greenhouse.*": "beds:water" } },
   };
   const config = folder.write("all.yaml", JSON.stringify(settings));
   const printing = new ProxyCommand(["--config", config, "--openapi"]);

@@ -36,26 +36,22 @@ test("the openapi command refuses equal operation ids unless --operation-ids is 
   expect([exitCode, printed]).toEqual([0, expect.stringContaining('"operationId":"stock_v1_Admin_get"')]);
 });
 
-test.each<{ name: string; old: RouteTexts; now: RouteTexts; want: readonly object[] }>(
+test.each<[name: string, old: RouteTexts, now: RouteTexts, want: readonly object[]]>(
   // oxfmt-ignore
   [
-    { name: "another RPC with the route", old: { Get: ["GET /shop"] }, now: { Read: ["GET /shop"] }, want: [
-        {
-          rule: "operation-id-changed",
+    ["another RPC with the route", { Get: ["GET /shop"] }, { Read: ["GET /shop"] }, [
+        { rule: "operation-id-changed",
           severity: "warning",
           subject: "shop.v1.Shop.Get GET /shop",
           change: "the operation id in the OpenAPI document is v1_Shop_read",
           before: "generated clients called GET /shop by v1_Shop_get",
         },
-      ] },
-    { name: "a further binding before the route", old: { Get: ["GET /shop"] },
-      now: { Get: ["GET /shops", "GET /shop"] },
-      want: [{ subject: "shop.v1.Shop.Get GET /shop", now: "clients generated again call it by v1_Shop_get_2" }] },
-    { name: "a further binding after the route", old: { Get: ["GET /shop"] }, now: { Get: ["GET /shop", "GET /s"] },
-      want: [] },
-    { name: "a new RPC", old: { Get: ["GET /shop"] }, now: { Add: ["POST /shop"], Get: ["GET /shop"] }, want: [] },
+      ]],
+    ["a further binding before the route", { Get: ["GET /shop"] }, { Get: ["GET /shops", "GET /shop"] }, [{ subject: "shop.v1.Shop.Get GET /shop", now: "clients generated again call it by v1_Shop_get_2" }]],
+    ["a further binding after the route", { Get: ["GET /shop"] }, { Get: ["GET /shop", "GET /s"] }, []],
+    ["a new RPC", { Get: ["GET /shop"] }, { Add: ["POST /shop"], Get: ["GET /shop"] }, []],
   ],
-)("compareDefinitions reports the changed operation id of $name", async ({ old, now, want }) => {
+)("compareDefinitions reports the changed operation id of %s", async (_name, old, now, want) => {
   const [published, current] = [definitionOf("shop.v1.Shop", old), definitionOf("shop.v1.Shop", now)];
   const { open } = await compareDefinitions(published, current);
   expect(open).toEqual(want.map((each) => expect.objectContaining(each)));
@@ -84,15 +80,9 @@ test("a proxy refuses equal operation ids at start, unless operationIds is full"
 
 test("a proxy describes reloaded descriptors with equal operation ids by full ids, and reports them", async () => {
   const descriptors = folder.write("reloaded.binpb", setOf(orders));
+  // oxfmt-ignore
   const flags = [
-    "--port",
-    "0",
-    "--drain-delay-ms",
-    "0",
-    "--upstream",
-    "http://127.0.0.1:1",
-    "--descriptors",
-    descriptors,
+    "--port", "0", "--drain-delay-ms", "0", "--upstream", "http://127.0.0.1:1", "--descriptors", descriptors,
   ];
   await using command = new ProxyCommand(flags);
   const url = `${await command.serving}/openapi.json`;

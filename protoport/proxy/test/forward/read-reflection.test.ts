@@ -196,8 +196,7 @@ test.each<
     ["responds with another content type", responding(() => sending()),
       "server reflection does not describe the services: the response is of another type"],
     ["ends before all responses", (router) =>
-        void router.service(ServerReflection, {
-          async *serverReflectionInfo() {
+        void router.service(ServerReflection, { async *serverReflectionInfo() {
             yield { messageResponse: listing("a.A") };
           },
         }), "server reflection ended before responding to all requests"],

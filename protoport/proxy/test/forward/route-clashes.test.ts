@@ -129,8 +129,7 @@ test.each<
       [[], ["Stock.Count", "Stock.Get"], ["Shared.Get", "Shared.Put"]], undefined, [{}, {}, { waitsFor: "1" }]],
     ["of a waiting upstream do not clash with those of a later one", [orders, shared], [[], []],
       [["Orders.Get", "Orders.Put"], []], undefined, [{ waitsFor: "x" }, {}]],
-    ["at RPC paths belong to the RPC's upstream", [stock, serviceWithRoutes("a.v1.A", {
-          Get: ["GET /a.v1.A/Get"],
+    ["at RPC paths belong to the RPC's upstream", [stock, serviceWithRoutes("a.v1.A", { Get: ["GET /a.v1.A/Get"],
           Count: ["PUT /stock.v1.Stock/Count", "PUT /stock.v1.Stock/Gone"],
         })], [[], ["route PUT /stock.v1.Stock/Count of a.v1.A.Count belongs to 0"]], [[], ["A.Get", "A.Count"]]],
   ],

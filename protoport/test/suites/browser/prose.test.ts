@@ -116,8 +116,7 @@ const shelf = {
   },
 };
 // oxfmt-ignore
-const description = {
-  openapi: "3.1.0",
+const description = { openapi: "3.1.0",
   info: { title: word, version: word,
     description: `${word} [${word}](https://a.example/${word}) \`${word}\`\n\n|${word}|b|\n|-|-|\n|c|${word}|` },
   servers: [{ url: "/", description: word }, { url: `https://${"a.".repeat(60)}example/${word}` }],
@@ -129,16 +128,12 @@ const description = {
         `/rows/${String(at)}`,
         { get: { tags: [`row ${String(at)}`], responses: { 200: { description: "a" } } } },
       ]),
-    ), "/shelves": {
-      get: {
-        operationId: "getShelf",
+    ), "/shelves": { get: { operationId: "getShelf",
         tags: [word],
         "x-rpc": { procedure: "/library.v1.Library/GetShelf", path: "/shelves" },
         responses: {},
       },
-    }, [`/${word}/{${word}}`]: {
-      post: {
-        operationId: "long",
+    }, [`/${word}/{${word}}`]: { post: { operationId: "long",
         summary: word,
         tags: [word],
         deprecated: true,
@@ -148,9 +143,7 @@ const description = {
           { name: `${word}.b`, in: "query", schema: { type: "integer" } },
         ],
         requestBody: { content: { "application/json": { schema: { $ref: `#/components/schemas/${word}` } } } },
-        responses: {
-          200: {
-            description: word,
+        responses: { 200: { description: word,
             content: { [`application/${word}`]: { schema: { $ref: `#/components/schemas/${word}` } } },
           },
         },

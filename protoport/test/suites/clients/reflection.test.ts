@@ -16,8 +16,7 @@ const buf = join(projectFolder, "node_modules/.bin/buf");
 const tools = [
   { tool: "grpcurl", call: (at: string) => ["grpcurl", "-plaintext", "-d", data, at, "catalog.v1.Catalog/GetBook"],
     response: '"title": "Moss"' },
-  ...["grpc-v1", "grpc-v1alpha"].map((protocol) => ({
-    tool: `buf curl by ${protocol}`,
+  ...["grpc-v1", "grpc-v1alpha"].map((protocol) => ({ tool: `buf curl by ${protocol}`,
     call: (at: string) => [
       buf,
       "curl",

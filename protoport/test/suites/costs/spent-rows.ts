@@ -164,16 +164,14 @@ export const spentRows: readonly SpentRow[] = [
       "greenhouse",
       Buffer.from(`GET /sensors/x/readings?count=1 HTTP/1.1\r\nhost: x\r\naccept: ${";".repeat(12_000)}\r\n\r\n`),
     ) },
-  ...proxyLists.map(({ what, list }) => ({
-    what: `an \`X-Forwarded-For\` of 15 KB, ${what}`,
+  ...proxyLists.map(({ what, list }) => ({ what: `an \`X-Forwarded-For\` of 15 KB, ${what}`,
     atMost: "18",
     n: 200,
     run: onStreams("greenhouse", (id) => [
       headersFrame(id, [...grpcHeader(waterBed), ["x-forwarded-for", list]], last),
     ]),
   })),
-  ...forwardedLists.map(({ what, list }) => ({
-    what: `a \`Forwarded\` of 15 KB, ${what}`,
+  ...forwardedLists.map(({ what, list }) => ({ what: `a \`Forwarded\` of 15 KB, ${what}`,
     atMost: "25",
     n: 200,
     run: onStreams("forwardedGreenhouse", (id) => [
@@ -228,8 +226,7 @@ export const spentRows: readonly SpentRow[] = [
       const body = `{"nested":{${'"inner":{'.repeat(levels)}${names}${"}".repeat(levels)}}}`;
       return post("/kitchensink.v1.KitchenSink/Plain", "application/json", Buffer.from(body));
     }) },
-  ...mcpMessages.map(({ what, atMost, wrap }) => ({
-    what: `a KiB of unknown names in ${what}`,
+  ...mcpMessages.map(({ what, atMost, wrap }) => ({ what: `a KiB of unknown names in ${what}`,
     atMost,
     n: 256,
     run: large("kitchenSink", (n) => {
@@ -250,8 +247,7 @@ export const spentRows: readonly SpentRow[] = [
     run: large("greenhouse", (n) => postText(encodeEnvelope(0, Buffer.alloc(n * 768)).toString("base64"))) },
   { what: "a KiB of gRPC-Web-text, padded after each octet", atMost: "2", n: 1250,
     run: large("greenhouse", (n) => postText("AA==".repeat(n * 256))) },
-  ...compressed.map(({ coding, bytes }) => ({
-    what: `a ${coding} body that decompresses to more than 4 MiB`,
+  ...compressed.map(({ coding, bytes }) => ({ what: `a ${coding} body that decompresses to more than 4 MiB`,
     atMost: "2500",
     n: 4,
     run: apart("greenhouse", post(waterBed, "application/proto", bytes, `content-encoding: ${coding}`)),

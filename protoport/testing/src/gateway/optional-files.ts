@@ -89,8 +89,7 @@ export const wholeService: FileInit = {
 
 /** The file {@link wholeService} with an additional service `a.Other`, which needs `options.B`. */
 // oxfmt-ignore
-export const withNeedingService: FileInit = {
-  ...wholeService,
+export const withNeedingService: FileInit = { ...wholeService,
   messageType: [...(wholeService.messageType ?? []), { name: "Typed",
       field: [{ ...stringField("typed", 1), label: Label.OPTIONAL, type: Type.MESSAGE, typeName: ".options.B" }] }],
   service: [...(wholeService.service ?? []),

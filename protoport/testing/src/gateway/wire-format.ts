@@ -44,8 +44,7 @@ const connectTimeout = (timeoutMs: number): Field => ["connect-timeout-ms", Stri
 
 /** Every wire format in which a gateway without tools serves unary RPCs. */
 // oxfmt-ignore
-export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = {
-  rest: { name: "rest", protocol: "rest", codec: "path", httpVersions: ["1.1", "2"], contentType: undefined, header: [],
+export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = { rest: { name: "rest", protocol: "rest", codec: "path", httpVersions: ["1.1", "2"], contentType: undefined, header: [],
     timeout: undefined },
   "connect-json": { name: "connect-json", protocol: "connect", codec: "json", httpVersions: ["1.1", "2"],
     contentType: "application/json", header: connectHeader, timeout: connectTimeout },

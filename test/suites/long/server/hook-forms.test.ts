@@ -41,8 +41,7 @@ interface HookTestCase {
 const promised = { logFieldsProblem: "logFields must be synchronous, got a promise" };
 
 // oxfmt-ignore
-const hooks: Readonly<Record<Hook, HookTestCase>> = {
-  onRequest: { isReported: true },
+const hooks: Readonly<Record<Hook, HookTestCase>> = { onRequest: { isReported: true },
   onResponse: { isReported: true },
   logFields: { value: { tenant: "north" },
     fields: { returns: { tenant: "north" }, resolves: promised, throws: { logFieldsProblem: failure.message },

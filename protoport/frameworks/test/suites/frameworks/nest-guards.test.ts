@@ -114,8 +114,7 @@ const guardCases: readonly Case[] = [
   { name: "from useGlobalGuards", declare: () => ({ configure: (app) => app.useGlobalGuards(new RoleGuard()) }) },
   { name: "from APP_GUARD with useClass",
     declare: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: RoleGuard }] }) },
-  { name: "from APP_GUARD with useFactory", declare: ({ require }) => ({
-      providers: [{ provide: require("@nestjs/core").APP_GUARD, useFactory: () => new RoleGuard() }],
+  { name: "from APP_GUARD with useFactory", declare: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useFactory: () => new RoleGuard() }],
     }) },
 ];
 

@@ -337,8 +337,7 @@ describe("imports in a file with hidden elements", () => {
 describe("an HTTP rule", () => {
   const entry = { name: "SecretsEntry", field: [field("key", 1), field("value", 2, message("Secret"))] };
   // oxfmt-ignore
-  const types = {
-    name: "types.proto",
+  const types = { name: "types.proto",
     package: "a",
     messageType: [{ name: "Secret", options: ofMessage },
       { name: "Inner", field: [field("secret", 1, { options: ofField }), field("text", 2)] },

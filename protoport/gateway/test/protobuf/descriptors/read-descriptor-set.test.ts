@@ -70,8 +70,7 @@ test.each<[name: string, files: readonly FileInit[], served?: readonly string[]]
     ["the type of a nested message's field is missing",
       [withField(of(".b.B")), { ...b, messageType: [{ name: "B", field: [of(".c.C")] }] }]],
     ["an RPC's request and response types are missing", [
-        {
-          name: "a.proto",
+        { name: "a.proto",
           package: "a",
           messageType: [{ name: "Text" }],
           service: [service("Whole", ".a.Text"), service("Other", ".b.B")],
@@ -80,13 +79,10 @@ test.each<[name: string, files: readonly FileInit[], served?: readonly string[]]
     ["a map's value type is missing", [
         withField(
           { ...of(".a.Map.TypedEntry"), label: Label.REPEATED },
-          {
-            messageType: [
-              {
-                name: "Map",
+          { messageType: [
+              { name: "Map",
                 nestedType: [
-                  {
-                    name: "TypedEntry",
+                  { name: "TypedEntry",
                     options: { mapEntry: true },
                     field: [text("key"), { ...of(".b.B"), name: "value" }],
                   },
@@ -177,8 +173,7 @@ describe("readDescriptorSet()", () => {
         [one({ name: "A", field: Array.from({ length: 10_001 }, (_, at) => text(`f${at}`, at + 1)) })],
         "A has more than 10000 fields"],
       ["an enum with more than 10,000 values", [
-          {
-            name: "a.proto",
+          { name: "a.proto",
             enumType: [
               { name: "E", value: Array.from({ length: 10_001 }, (_, number) => ({ name: `V${number}`, number })) },
             ],

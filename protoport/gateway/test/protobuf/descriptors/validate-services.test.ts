@@ -49,8 +49,7 @@ test.each<[name: string, file: FileInit, says: string]>(
     ["the field number 0", fileOf([stringField("b", 0)]),
       "the number of field b of a.Inner must be between 1 and 2147483647, got 0"],
     ["a field whose name begins with a digit", fileOf([stringField("1b", 1)]), '"1b" is not a protobuf identifier'],
-    ["a message whose name begins with a digit", fileOf([], {
-        messageType: [response, { name: "1Request" }],
+    ["a message whose name begins with a digit", fileOf([], { messageType: [response, { name: "1Request" }],
         service: [{ name: "S", method: [{ ...method, inputType: ".a.1Request" }] }],
       }), '"1Request" is not a protobuf identifier'],
     ["a service whose name begins with a digit", fileOf([], { service: [{ name: "1S", method: [method] }] }),

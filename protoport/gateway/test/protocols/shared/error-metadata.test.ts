@@ -112,8 +112,7 @@ const ways: readonly Way[] = [
   { name: "gRPC", request: (header) => rpcRequest(grpc, Buffer.of(), header, waterBedProcedure) },
   { name: "gRPC-Web", request: (header) => rpcRequest(grpcWeb, Buffer.of(), header, waterBedProcedure) },
   { name: "a stream of REST", isStream: true, request: (header) => ({ httpMethod: "GET", path: "/readings", header }) },
-  { name: "a stream of Connect", isStream: true, request: (header) => ({
-      httpMethod: "POST",
+  { name: "a stream of Connect", isStream: true, request: (header) => ({ httpMethod: "POST",
       path: watchReadings,
       header: [["content-type", "application/connect+json"], ...header],
       body: encodeEnvelope(0, Buffer.from("{}")),

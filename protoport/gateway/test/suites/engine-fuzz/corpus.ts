@@ -71,8 +71,7 @@ function oddHeader(dice: Dice): Buffer {
 }
 
 // oxfmt-ignore
-export const seeds: Readonly<Record<"http1" | "http2" | "client", readonly Buffer[]>> = {
-  http1: [
+export const seeds: Readonly<Record<"http1" | "http2" | "client", readonly Buffer[]>> = { http1: [
     ...requests,
     requests.join(""),
     ...codings.map((coding) => post(`Transfer-Encoding:${coding}`, "0\r\n\r\n")),

@@ -202,13 +202,11 @@ function define({ type = types.MESSAGE, typeName = "", isList, key }: FieldForm,
     field: [member("key", 1, { type: key ?? types.STRING }), member("value", 2, { type: types.STRING })],
   };
   // oxfmt-ignore
-  const init: MessageInitShape<typeof FileDescriptorProtoSchema> = {
-    name: "probe.proto",
+  const init: MessageInitShape<typeof FileDescriptorProtoSchema> = { name: "probe.proto",
     package: "probe",
     syntax: "proto3",
     enumType: [
-      {
-        name: "E",
+      { name: "E",
         options: { allowAlias: true },
         value: Object.entries({ ZERO: 0, ONE: 1, UNO: 1, TWO: 2 }).map(([name, number]) => ({ name, number })),
       },

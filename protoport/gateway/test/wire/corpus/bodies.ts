@@ -10,8 +10,7 @@ function update(rule: string, field: string, body: string, sink: JsonValue): Cas
 // oxfmt-ignore
 const fields: readonly Case[] = [
   update(`${http}: a body field of type Value that is null`, "value", "null", { value: null }),
-  update(`${http}: a body field that is a member of a oneof`, "choice", '{"text":"a"}', {
-    choiceNested: { text: "a" },
+  update(`${http}: a body field that is a member of a oneof`, "choice", '{"text":"a"}', { choiceNested: { text: "a" },
   }),
   update(`${json}: null leaves a field unset`, "tags", "null", {}),
   update("an empty body leaves the field unset", "tags", "", {}),

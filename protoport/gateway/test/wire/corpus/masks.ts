@@ -52,8 +52,7 @@ export const maskCases: readonly Case[] = [
   { rule: "a mask that is an Any", request: "POST /v1/sinks",
     body: '{"any":{"@type":"x/google.protobuf.FieldMask","value":"addressLine1"}}',
     want: { rpc: "Create", sink: { any: { "@type": "x/google.protobuf.FieldMask", value: "addressLine1" } } } },
-  ...["foo_bar", "_leading", "`builtAt`x", "a b", "built-at", "a,", "`built_at`"].map((text) => ({
-    rule: `${json}: one spelling for a name in JSON`,
+  ...["foo_bar", "_leading", "`builtAt`x", "a b", "built-at", "a,", "`built_at`"].map((text) => ({ rule: `${json}: one spelling for a name in JSON`,
     request: "POST /v1/shelves:get",
     body: JSON.stringify({ readMask: text }),
     want: invalid("read_mask: "),

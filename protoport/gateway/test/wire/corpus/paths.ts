@@ -24,8 +24,7 @@ export const pathCases: readonly Case[] = [
   to("Segments", "an escape is decoded once", "GET /v1/files/%252e%252e", { fString: "%2e%2e" }),
   to("Root", `${http}: the root`, "GET /"),
   // Escapes, RFC 3986 §2.1 and §6.2.2.
-  to("Segments", "RFC 3986 §6.2.2.2: escapes in template literals are decoded", "GET /v1/escaped/a%2fb/x", {
-    fString: "x",
+  to("Segments", "RFC 3986 §6.2.2.2: escapes in template literals are decoded", "GET /v1/escaped/a%2fb/x", { fString: "x",
   }),
   ...nothing(
     "RFC 3986 §2.2: an escaped slash does not separate segments",
@@ -55,16 +54,13 @@ export const pathCases: readonly Case[] = [
     "GET /v1/files/a/..",
     "GET /v1/string/.",
   ),
-  to("Segments", "a segment that starts with dots is an ordinary segment", "GET /v1/files/..a/.b", {
-    fString: "..a/.b",
+  to("Segments", "a segment that starts with dots is an ordinary segment", "GET /v1/files/..a/.b", { fString: "..a/.b",
   }),
-  to("Segments", "dots before an escaped slash are not a dot segment", "GET /v1/files/..%2Fsecret", {
-    fString: "..%2Fsecret",
+  to("Segments", "dots before an escaped slash are not a dot segment", "GET /v1/files/..%2Fsecret", { fString: "..%2Fsecret",
   }),
   // Route precedence.
   to("MatchLiteral", "an escaped literal takes precedence over *", "GET /v1/match/m%65"),
-  to("MatchOne", "matching backtracks from a literal", "GET /v1/match/me/x/y", {
-    fString: "me",
+  to("MatchOne", "matching backtracks from a literal", "GET /v1/match/me/x/y", { fString: "me",
     nested: { text: "y" },
   }),
   { rule: "routes depend on the method", request: "DELETE /v1/match/a/b", want: methodNotAllowed("GET, HEAD") },

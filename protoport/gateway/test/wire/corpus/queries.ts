@@ -66,8 +66,7 @@ export const queryCases: readonly Case[] = [
     "mask=foo-1",
     '"mask" is not valid: "foo-1" is not a comma-separated list of field paths',
   ),
-  query(`${json}: a float that rounds to the largest float is accepted`, "fFloat=3.4028235e38", {
-    fFloat: 3.4028235e38,
+  query(`${json}: a float that rounds to the largest float is accepted`, "fFloat=3.4028235e38", { fFloat: 3.4028235e38,
   }),
   // Presence.
   query(

@@ -41,10 +41,8 @@ const guards: readonly { name: string; label: string; parts: (version: NestVersi
     parts: () => ({ prepare: (app) => app.useGlobalGuards(new DenyAll()) }) },
   { name: "APP_GUARD", label: "DenyAll",
     parts: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: DenyAll }] }) },
-  { name: "APP_GUARD for each request", label: "DenyAll", parts: ({ require }) => ({
-      providers: [
-        {
-          provide: require("@nestjs/core").APP_GUARD,
+  { name: "APP_GUARD for each request", label: "DenyAll", parts: ({ require }) => ({ providers: [
+        { provide: require("@nestjs/core").APP_GUARD,
           useClass: DenyAll,
           scope: require("@nestjs/common").Scope.REQUEST,
         },

@@ -59,15 +59,13 @@ const cases: readonly Case[] = [
       await Promise.resolve();
       throw new Error("late");
     }), outcome: { code: status.OK, messages: said("first") }, faults: ["late"] },
-  { name: "an error event with a status after the stream's end is not reported", method: "ListTrees", handlers: {
-      listTrees: (call: Writable) => {
+  { name: "an error event with a status after the stream's end is not reported", method: "ListTrees", handlers: { listTrees: (call: Writable) => {
         call.write(say("first"));
         call.end();
         call.on("close", () => call.emit("error", notFound));
       },
     }, outcome: { code: status.OK, messages: said("first") } },
-  { name: "a for-await loop over the requests ends when the handler ends the call", method: "TradeTrees", handlers: {
-      tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
+  { name: "a for-await loop over the requests ends when the handler ends the call", method: "TradeTrees", handlers: { tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
         for await (const _ of messagesOf(call)) call.end();
       },
     }, keepsOpen: true, outcome: { code: status.OK } },
@@ -109,23 +107,20 @@ const cases: readonly Case[] = [
       callback(null, say("first"), metadata);
     }),
     outcome: { code: status.OK, messages: said("first"), header: { "x-own": ["1"] }, trailer: { "x-own": ["1"] } } },
-  { name: "a message written after the end is not sent", method: "ListTrees", handlers: {
-      listTrees: (call: Writable) => {
+  { name: "a message written after the end is not sent", method: "ListTrees", handlers: { listTrees: (call: Writable) => {
         call.write(say("first"));
         call.end();
         setImmediate(() => call.write(say("late")));
         call.end();
       },
     }, outcome: { code: status.OK, messages: said("first") } },
-  { name: "a write after the end while messages are pending results in UNKNOWN", method: "ListTrees", handlers: {
-      listTrees: (call: Writable) => {
+  { name: "a write after the end while messages are pending results in UNKNOWN", method: "ListTrees", handlers: { listTrees: (call: Writable) => {
         for (let sent = 0; sent < 40; sent += 1) call.write(say("many"));
         call.end();
         call.write(say("late"));
       },
     }, outcome: unknown, faults: ["write after end"] },
-  { name: "a message of another type ends a stream with INTERNAL", method: "ListTrees", handlers: {
-      listTrees: (call: Writable) => {
+  { name: "a message of another type ends a stream with INTERNAL", method: "ListTrees", handlers: { listTrees: (call: Writable) => {
         call.write(say("first"));
         call.write(untyped(["second"]));
         call.write(say("third"));
@@ -137,8 +132,7 @@ const cases: readonly Case[] = [
     handlers: { addTrees: (call: ServerDuplexStream<Message, Message>) => call.resume().end() },
     outcome: { code: status.INTERNAL, details: "the handler sent no message", messages: [] } },
   { name: "a client stream with a message written before the callback results in INTERNAL", method: "AddTrees",
-    handlers: {
-      addTrees: (call: ServerDuplexStream<Message, Message>, callback: Callback) => {
+    handlers: { addTrees: (call: ServerDuplexStream<Message, Message>, callback: Callback) => {
         call.resume().write({});
         callback(null, {});
       },
@@ -146,8 +140,7 @@ const cases: readonly Case[] = [
   { name: "a stream that its handler destroys results in CANCELLED", method: "TradeTrees",
     handlers: { tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(): void }) => call.destroy() },
     outcome: { code: status.CANCELLED, details: "the handler destroyed its stream" } },
-  { name: "a stream destroyed with an error sends the error's status", method: "TradeTrees", handlers: {
-      tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(error: Error): void }) =>
+  { name: "a stream destroyed with an error sends the error's status", method: "TradeTrees", handlers: { tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(error: Error): void }) =>
         call.destroy(Object.assign(new Error("no such tree"), { code: status.NOT_FOUND })),
     }, outcome: notFound },
 ];

@@ -192,8 +192,7 @@ describe("readJson()", () => {
       { json: '{"customName":"a","odd_name":"b"}', want: "odd_name: is set more than once" },
       { json: '{"choiceText":"a","choiceNumber":1}', want: "choice_number: cannot be set together with choice_text" },
       { json: '{"choiceNull":null,"choiceText":"a"}', want: "choice_text: cannot be set together with choice_null" },
-      ...["fDouble", "fInt64", "f_sfixed64", "fBool"].map((name) => ({
-        json: `{${thirteenFields.map((each) => `"${each}":null`).join()},"${name}":null}`,
+      ...["fDouble", "fInt64", "f_sfixed64", "fBool"].map((name) => ({ json: `{${thirteenFields.map((each) => `"${each}":null`).join()},"${name}":null}`,
         want: `${name.replaceAll(/[A-Z]/g, (upper) => `_${upper.toLowerCase()}`)}: is set more than once`,
       })),
       { json: '{"ids":7}', want: "ids: must be an array" },

@@ -183,8 +183,7 @@ describe("an HTTP rule that names a hidden field", () => {
       { name: "in the path of its first binding",
         rule: get("/notes/{note=a/*}", { additionalBindings: [post("/beds/{bed}", { body: "*" })] }),
         visible: ["/beds/{bed}"], all: ["/notes/{note=a/*}", "/beds/{bed}"] },
-      { name: "in a body and in a response body", rule: get("/beds/{bed}", {
-          additionalBindings: [post("/body/{bed}", { body: "note" }), get("/response/{bed}", { responseBody: "note" })],
+      { name: "in a body and in a response body", rule: get("/beds/{bed}", { additionalBindings: [post("/body/{bed}", { body: "note" }), get("/response/{bed}", { responseBody: "note" })],
         }), visible: ["/beds/{bed}"], all: ["/beds/{bed}", "/body/{bed}", "/response/{bed}"] },
       { name: "in its only binding", rule: post("/notes/{note}"), visible: [], all: ["/notes/{note}"] },
     ],

@@ -102,15 +102,13 @@ const cases: readonly Case[] = [
   { profile: "google", option: "arrayStreams", off: service({ arrayStreams: false }), request: stream },
   { profile: "google", option: "sameValueAsPath", off: service({ sameValueAsPath: false }), request: "PUT /v1/sinks/7",
     body: '{"fInt64":"7"}' },
-  ...systemParameters.map((parameter) => ({
-    profile: "google" as const,
+  ...systemParameters.map((parameter) => ({ profile: "google" as const,
     option: "ignoredQueryParameters",
     off: service({ ignoredQueryParameters: [] }),
     request: `GET /v1/query?${parameter}`,
   })),
   ...["GET /v1/query?f_string=a&$fields=rpc", "GET /v1/query?f_string=a&fields=rpc", "GET /v1/query?f_string=a"].map(
-    (request) => ({
-      profile: "google" as const,
+    (request) => ({ profile: "google" as const,
       option: "partialResponses",
       off: service({ partialResponses: false }),
       request,

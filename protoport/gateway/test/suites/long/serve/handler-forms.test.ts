@@ -103,8 +103,7 @@ const rows: readonly Row[] = [
     messages: ["2"], succeeds: true },
   { kind: "client stream", form: "throws", handlers: (fail) => ({ recordReadings: () => fail() }) },
   { kind: "client stream", form: "rejects", handlers: (fail) => ({ recordReadings: async () => fail() }) },
-  { kind: "client stream", form: "rejects after a message", handlers: (fail) => ({
-      recordReadings: async (messages) => {
+  { kind: "client stream", form: "rejects after a message", handlers: (fail) => ({ recordReadings: async (messages) => {
         for await (const _ of messages) fail();
         return {};
       },
@@ -114,8 +113,7 @@ const rows: readonly Row[] = [
       kind === "server stream" ? { watchReadings: handle } : { controlClimate: handle };
     return [
       { kind, form: "yields", handlers: () => handlersOf(readings), messages: ["one"], succeeds: true },
-      {
-        kind,
+      { kind,
         form: "resolves with a stream",
         handlers: () => handlersOf(() => later(readings)),
         messages: ["one"],
@@ -124,8 +122,7 @@ const rows: readonly Row[] = [
       { kind, form: "throws", handlers: (fail) => handlersOf(() => fail()) },
       { kind, form: "rejects", handlers: (fail) => handlersOf(() => later(fail)) },
       { kind, form: "throws before a message", handlers: (fail) => handlersOf(() => failsBefore(fail)) },
-      {
-        kind,
+      { kind,
         form: "throws after a message",
         handlers: (fail) => handlersOf(() => failsAfterOne(fail)),
         messages: ["one"],

@@ -33,25 +33,17 @@ const nodeProgram =
   () =>
     Promise.resolve([process.execPath, join(import.meta.dirname, file)]);
 
+// oxfmt-ignore
 const clients: readonly ClientKind[] = [
-  {
-    name: "grpc-go",
-    build: async () => [(await buildGo("restarts")).file],
-  },
-  {
-    name: "grpc-java",
-    build: async () => {
+  { name: "grpc-go", build: async () => [(await buildGo("restarts")).file] },
+  { name: "grpc-java", build: async () => {
       const { file, args } = await buildJava("Restarts");
       return [file, ...args.slice(0, -1)];
-    },
-  },
-  {
-    name: "grpcio",
-    build: async () => {
+    } },
+  { name: "grpcio", build: async () => {
       const programs = await openPython(join(projectFolder, "protoport/conformance/servers/python/requirements.txt"));
       return [join(programs, "python"), join(import.meta.dirname, "grpcio.py")];
-    },
-  },
+    } },
   { name: "grpc-js", build: nodeProgram("grpc-js.ts") },
   { name: "createGrpcTransport", build: nodeProgram("connect-node.ts"), args: ["protoport"] },
   { name: "connect-node over gRPC", build: nodeProgram("connect-node.ts"), args: ["grpc"], losesCalls: true },

@@ -84,15 +84,13 @@ export const hostileCases: readonly HostileCase[] = [
   // HTTP/2 connection errors.
   ...casesWith(
     Code.Unavailable,
-    {
-      "SETTINGS that enable push": { opening: [settingFrame(2, 1)] },
+    { "SETTINGS that enable push": { opening: [settingFrame(2, 1)] },
       "a first frame that is not SETTINGS": { opening: [frame(frameType.ping, 0, 0, Buffer.alloc(8))] },
       "HTTP/1.1": { opening: Buffer.from("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n") },
     },
     { requests: 0 },
   ),
-  ...casesWith(Code.Unavailable, {
-    "a PUSH_PROMISE": sends((id) => {
+  ...casesWith(Code.Unavailable, { "a PUSH_PROMISE": sends((id) => {
       const promised = Buffer.concat([Buffer.of(0, 0, 0, 2), headerBlock([[":path", "/"]])]);
       return [frame(frameType.pushPromise, frameFlag.endHeaders, id, promised)];
     }),
@@ -137,8 +135,7 @@ export const hostileCases: readonly HostileCase[] = [
   }),
 
   // HTTP/2 stream errors.
-  ...casesWith(Code.Internal, {
-    "a WINDOW_UPDATE that overflows the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0x7fff_ffff)]),
+  ...casesWith(Code.Internal, { "a WINDOW_UPDATE that overflows the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0x7fff_ffff)]),
     "a WINDOW_UPDATE of 0 for the stream": sends((id) => [numbers(frameType.windowUpdate, id, 0)]),
     "DATA before the header": sends((id) => [dataFrame(id, watered)]),
     "a header without :status": responds(watered, undefined, [["content-type", "application/grpc"]]),
@@ -175,8 +172,7 @@ export const hostileCases: readonly HostileCase[] = [
     { code: 11, want: Code.ResourceExhausted },
     { code: 12, want: Code.PermissionDenied },
     { code: 99, want: Code.Internal },
-  ].map(({ code, want }) => ({
-    name: `a reset with code ${code}`,
+  ].map(({ code, want }) => ({ name: `a reset with code ${code}`,
     script: sends((id) => [resetFrame(id, code)]),
     want,
   })),
@@ -184,23 +180,19 @@ export const hostileCases: readonly HostileCase[] = [
     script: sends((id) => [headersFrame(id, grpcHead), resetFrame(id, 7)]), want: Code.Unavailable },
 
   // Lost connections.
-  ...casesWith(Code.Unavailable, {
-    "a connection lost before the response": { request: closes },
-    "a connection lost after the header": {
-      request: (connection, id) => {
+  ...casesWith(Code.Unavailable, { "a connection lost before the response": { request: closes },
+    "a connection lost after the header": { request: (connection, id) => {
         connection.send(headersFrame(id, grpcHead));
         connection.socket.end();
       },
     },
-    "a connection lost after the message": {
-      request: (connection, id) => {
+    "a connection lost after the message": { request: (connection, id) => {
         connection.send(headersFrame(id, grpcHead), dataFrame(id, watered));
         connection.socket.end();
       },
     },
     "a server that half-closes immediately": { request: ({ socket }) => socket.end() },
-    "GOAWAY that includes the call, then a closed connection": {
-      request: (connection, id) => {
+    "GOAWAY that includes the call, then a closed connection": { request: (connection, id) => {
         connection.send(numbers(frameType.goAway, 0, id, 0));
         connection.socket.end();
       },
@@ -208,8 +200,7 @@ export const hostileCases: readonly HostileCase[] = [
   }),
 
   // Allowed by the protocols.
-  ...casesWith(undefined, {
-    "a response after an interim one": sends((id) => [
+  ...casesWith(undefined, { "a response after an interim one": sends((id) => [
       headersFrame(id, [
         [":status", "103"],
         ["link", "</a>"],
@@ -236,8 +227,7 @@ export const hostileCases: readonly HostileCase[] = [
       headersFrame(id, [["grpc-status", "0"]], end),
     ]),
     "a response, then RST_STREAM with NO_ERROR": sends((id) => [...grpcResponse(id, watered), resetFrame(id, 0)]),
-    "a reset of a closed stream": {
-      request: (connection, id) => connection.send(...grpcResponse(id, watered), resetFrame(id, 8)),
+    "a reset of a closed stream": { request: (connection, id) => connection.send(...grpcResponse(id, watered), resetFrame(id, 8)),
     },
   }),
   { name: "an error status whose details have another code", script: responds(watered, [
@@ -259,8 +249,7 @@ export const hostileCases: readonly HostileCase[] = [
     { status: "503", want: Code.Unavailable },
     { status: "504", want: Code.Unavailable },
     { status: "666", want: Code.Unknown },
-  ].map(({ status, want }) => ({
-    name: `HTTP ${status} with an HTML page`,
+  ].map(({ status, want }) => ({ name: `HTTP ${status} with an HTML page`,
     script: http(status, html),
     want,
     message: `HTTP ${status}`,
@@ -272,13 +261,11 @@ export const hostileCases: readonly HostileCase[] = [
       ["content-type", "Application/gRPC ; a=b"],
       ["grpc-encoding", "Identity"],
     ]), want: undefined },
-  ...casesWith(Code.Unknown, {
-    "HTTP 200 with an HTML page": http("200", html),
+  ...casesWith(Code.Unknown, { "HTTP 200 with an HTML page": http("200", html),
     "a content type that only ends with application/grpc": http("200", [["content-type", "x/application/grpc"]]),
     "no content type": http("200"),
   }),
-  ...casesWith(Code.Internal, {
-    "the content type application/grpc+json": responds(watered, undefined, [
+  ...casesWith(Code.Internal, { "the content type application/grpc+json": responds(watered, undefined, [
       [":status", "200"],
       ["content-type", "application/grpc+json"],
     ]),
@@ -303,8 +290,7 @@ export const hostileCases: readonly HostileCase[] = [
     ]), want: Code.ResourceExhausted, message: "busy" },
 
   // gRPC.
-  ...casesWith(Code.Internal, {
-    "no grpc-status": responds(watered, [["x-a", "1"]]),
+  ...casesWith(Code.Internal, { "no grpc-status": responds(watered, [["x-a", "1"]]),
     "no trailer": sends((id) => [headersFrame(id, grpcHead), dataFrame(id, watered, end)]),
     "a trailers-only response without a status": sends((id) => [headersFrame(id, grpcHead, end)]),
     "a status that is not a number": responds(watered, [["grpc-status", "ok"]]),
@@ -323,13 +309,11 @@ export const hostileCases: readonly HostileCase[] = [
     script: responds(watered, [["grpc-status", "5"], ["grpc-message", "none"], ["grpc-status-details-bin", "?"]]),
     want: Code.NotFound, message: "none" },
   { name: "an error after a message", script: responds(watered, [["grpc-status", "10"]]), want: Code.Aborted },
-  ...casesWith(Code.Unimplemented, {
-    "no message": sends((id) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "0"]], end)]),
+  ...casesWith(Code.Unimplemented, { "no message": sends((id) => [headersFrame(id, grpcHead), headersFrame(id, [["grpc-status", "0"]], end)]),
     "a trailers-only success": sends((id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], end)]),
     "two messages": responds(Buffer.concat([watered, watered])),
   }),
-  ...casesWith(Code.Internal, {
-    "a truncated message": responds(watered.subarray(0, -1)),
+  ...casesWith(Code.Internal, { "a truncated message": responds(watered.subarray(0, -1)),
     "a truncated prefix": responds(watered.subarray(0, 3)),
     "reserved flags": responds(envelope(waterBedResponse, 2)),
     "a compressed message without grpc-encoding": responds(envelope(gzipSync(waterBedResponse), 1)),

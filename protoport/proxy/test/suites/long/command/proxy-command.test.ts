@@ -618,15 +618,13 @@ describe("protoport serve", () => {
           ["--timeout-ms", 0],
           ["--timeout-max-ms", 1],
         ] as const
-      ).map(([option, least]) => ({
-        args: [...local, "--descriptors", set, option, "86400001"],
+      ).map(([option, least]) => ({ args: [...local, "--descriptors", set, option, "86400001"],
         message: `${option} must be between ${least} and 86400000, got "86400001"`,
       })),
       { args: [...local, "--descriptors", set, "--admin-port", "65536"],
         message: "--admin-port must be between 0 and 65535" },
       ...["http://127.0.0.1:1", "HTTP://127.0.0.1:1", "unix:/p"].flatMap((upstream) =>
-        ["--upstream-tls-ca", "--upstream-tls-servername"].map((option) => ({
-          args: ["--upstream", upstream, "--descriptors", set, option, set],
+        ["--upstream-tls-ca", "--upstream-tls-servername"].map((option) => ({ args: ["--upstream", upstream, "--descriptors", set, option, set],
           message: `${option} requires an address with TLS, got "${upstream}"`,
         })),
       ),
@@ -649,8 +647,7 @@ describe("protoport serve", () => {
       { args: [...local, "--descriptors", set, "--rest-profile", "loose"],
         message: '--rest-profile must be one of strict, google, grpc-gateway, envoy, a2a, got "loose"' },
       { args: [...local, "--descriptors", set, "--rules", "/none"], message: "cannot read /none: ENOENT" },
-      ...[[], ["--check", "--wait"]].map((more) => ({
-        args: [...local, "--descriptors", "/none", ...more],
+      ...[[], ["--check", "--wait"]].map((more) => ({ args: [...local, "--descriptors", "/none", ...more],
         message: "cannot start the proxy: ENOENT",
         exitCode: 1,
       })),
@@ -658,8 +655,7 @@ describe("protoport serve", () => {
       { args: [...local, "--descriptors", set, "--service", "a.B"],
         message: '--service must match a service of the descriptors, got "a.B"' },
       { args: [...local, "--descriptors", set, "--host", "192.0.2.1"], message: "EADDRNOTAVAIL", exitCode: 1 },
-      ...["secret", ": secret", "a b: secret", "a: sec\nret"].map((field) => ({
-        args: [...local, "--reflection", "--reflect-header", field],
+      ...["secret", ": secret", "a b: secret", "a: sec\nret"].map((field) => ({ args: [...local, "--reflection", "--reflect-header", field],
         message: "--reflect-header must be a name, a colon and a value",
       })),
       { args: [...local, "--reflection"], message: "server reflection failed: [unavailable] cannot connect",

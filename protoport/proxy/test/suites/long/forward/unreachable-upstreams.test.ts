@@ -166,8 +166,7 @@ test("reload() lengthens an unreachable upstream's backoff", async () => {
 test.each(
   // oxfmt-ignore
   [
-    { name: "several unreachable upstreams", upstreams: ["1", "2"].map((port): ProxiedUpstreamOptions => ({
-        upstream: `http://127.0.0.1:${port}`,
+    { name: "several unreachable upstreams", upstreams: ["1", "2"].map((port): ProxiedUpstreamOptions => ({ upstream: `http://127.0.0.1:${port}`,
         descriptors: "reflection",
         services: [`service${port}.*`],
       })), problem: "127.0.0.1:1: server reflection failed" },

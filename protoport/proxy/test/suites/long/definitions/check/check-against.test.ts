@@ -122,8 +122,7 @@ c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
     const accept = folder.write("one.txt", "route-removed c0.S.Call POST /call");
     const { stdout } = await check(now, "--against", old, "--accept", accept, "--json", ...inFirst);
     // oxfmt-ignore
-    expect(JSON.parse(stdout)).toMatchObject({
-      services: ["c0.S"],
+    expect(JSON.parse(stdout)).toMatchObject({ services: ["c0.S"],
       problems: [],
       changes: [{ rule: "rules-narrowed", severity: "error", subject: "c0.Req.id",
           change: "buf.validate is narrower: string.maxLen", before: "GET /items/{id} with id outside of the new rules",
