@@ -91,7 +91,7 @@ const kinds: {
     system: "memory",
     isShared: false,
     openStore: async (_, { plantsWhenCreated }) =>
-      openMemoryStore(new Set(plantsWhenCreated && idsOf(plantsWhenCreated))),
+      openMemoryStore(new Set(plantsWhenCreated && idsInRange(plantsWhenCreated))),
   },
   sqlite: {
     names: { kind: required, path: required },
@@ -123,7 +123,7 @@ const kinds: {
 // A location's kind selects its own row, so the row accepts the location.
 const kindOf = ({ kind }: PlantLocation): StoreKind<PlantLocation> => kinds[kind];
 
-function* idsOf({ first, last }: IdRange): Iterable<bigint> {
+function* idsInRange({ first, last }: IdRange): Iterable<bigint> {
   for (let id = first; id <= last; id += 1n) yield id;
 }
 

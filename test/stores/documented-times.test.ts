@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { lockedMsMax } from "../../src/stores/queue/delete-queue.ts";
+import { maxLockedMs } from "../../src/stores/queue/delete-queue.ts";
 import { batchTimeoutMs } from "../../src/stores/contract/backend.ts";
 import { deleteTimeouts } from "../../src/stores/postgres/delete/single-server.ts";
 import { watchIntervalMs } from "../../src/stores/postgres/postgres-store.ts";
-import { watchIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/sqlite-store.ts";
+import { fileCheckIntervalMs as fileWatchIntervalMs } from "../../src/stores/sqlite/sqlite-store.ts";
 import { lockTimeoutMsDefault } from "../../src/stores/sqlite/transaction.ts";
 import { retryIntervalMs } from "../../src/stores/contract/store-health.ts";
 
@@ -18,7 +18,7 @@ test.each([
   { sentence: "until a write succeeds, tried every 1 s", documentedMs: 1_000, actualMs: retryIntervalMs },
   { sentence: "A statement waits at most 0.1 s for a lock", documentedMs: 100, actualMs: deleteTimeouts.lockTimeoutMs },
   { sentence: "lock and runs at most 5 s", documentedMs: 5_000, actualMs: deleteTimeouts.statementTimeoutMs },
-  { sentence: "its caller gets `Unavailable` after two seconds", documentedMs: 2_000, actualMs: lockedMsMax },
+  { sentence: "its caller gets `Unavailable` after two seconds", documentedMs: 2_000, actualMs: maxLockedMs },
   { sentence: "for up to ten seconds from when it is first sent", documentedMs: 10_000, actualMs: batchTimeoutMs },
   { sentence: "its callers get `Unavailable`", documentedMs: 10_000, actualMs: batchTimeoutMs },
   { sentence: "is not ready and retries every second", documentedMs: 1_000, actualMs: retryIntervalMs },

@@ -26,7 +26,7 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
   const oneOfEach = new Map<number, bigint>();
   for (let id = 100_000n; id >= 0n; id--) oneOfEach.set(lane(id), id);
   return {
-    lanes: { of: lane, inFlightMax: 1, isUsed: (worker) => worker >= 0 },
+    lanes: { of: lane, maxInFlight: 1, isUsed: (worker) => worker >= 0 },
     isDistributed: true,
     // A cancelled COMMIT (57014) may have taken effect on a worker, so the records are looked up.
     verdictOn: (fault) => (sqlStateOf(fault) === "57014" ? "unknown" : verdictOn(fault)),
@@ -35,11 +35,11 @@ export function citusTables(schema: StoreSchema, shards: readonly Shard[]): Stor
         /** Runs a statement for each shard, in one message. */
         const run = (part: readonly Requested[], toSql: (ofShard: readonly Requested[]) => string) =>
           session.run([...Map.groupBy(part, ({ id }) => shardOf(shards, id)).values()].map(toSql).join(";"));
-        const rows = await run(calls, (part) => deleteSql(schema, part));
+        const rows = await run(calls, (part) => deleteOfShardSql(schema, part));
         const ids = new Set(rows.filter(({ length }) => length === 1).map(([id]) => id ?? ""));
         const keptCount = rows.length - 2 * ids.size;
         const gone = calls.filter(({ id }) => ids.has(String(id)));
-        const records = gone.length === 0 ? [] : await run(gone, (part) => insertSql(schema, part, token));
+        const records = gone.length === 0 ? [] : await run(gone, (part) => insertInShardSql(schema, part, token));
         // As on a single server, a trigger that drops a record or keeps one of several plants fails the batch.
         if (records.length < gone.length || (keptCount > 0 && calls.length > 1))
           await session.run("SELECT 'a trigger keeps a plant or drops its record'::bigint");
@@ -88,7 +88,7 @@ const textOf = (text: string): string => escapeLiteral(toStorableText(text));
 
 // Returns the free plants in two columns, and the deleted ones in one. Only this form, in which the ids are constants of
 // one shard, is sent to the worker as it is.
-function deleteSql({ plants, deletions }: StoreSchema, part: readonly Requested[]): string {
+function deleteOfShardSql({ plants, deletions }: StoreSchema, part: readonly Requested[]): string {
   const ids = `ANY('${idsOf(part)}'::bigint[])`;
   const used = part.flatMap(({ id, call: { idempotencyKey: key } }) =>
     key === undefined ? [] : [`(plant_id = ${id} AND idempotency_key = ${textOf(key)})`],
@@ -100,7 +100,7 @@ function deleteSql({ plants, deletions }: StoreSchema, part: readonly Requested[
 }
 
 // Only VALUES is sent to the worker as it is. INSERT … SELECT would send its rows through the coordinator's disk.
-function insertSql({ deletions }: StoreSchema, part: readonly Requested[], token: string): string {
+function insertInShardSql({ deletions }: StoreSchema, part: readonly Requested[], token: string): string {
   const rows = part.map(({ id, call: { subject, requestId, idempotencyKey: key } }) =>
     [id, textOf(subject), textOf(requestId), `'${token}'`, key === undefined ? "NULL" : textOf(key)].join(),
   );

@@ -5,7 +5,7 @@ import type { Session } from "../postgres/server/session.ts";
 
 /** A shard of the tables: its largest hash, and the number of its worker. */
 export interface Shard {
-  readonly hashMax: number;
+  readonly maxHash: number;
   readonly worker: number;
 }
 
@@ -80,13 +80,13 @@ export async function findShards(session: Session, schema: StoreSchema): Promise
   if (wrong !== undefined)
     throw new StoreOpenError(`fsync and encoding of the worker ${wrong[0]} must be on and UTF8, got ${wrong[1]}`);
   const rows = await session.query(shardsSql, [schema.plants]);
-  return rows.map(([hashMax, worker]) => ({ hashMax: Number(hashMax), worker: Number(worker) }));
+  return rows.map(([maxHash, worker]) => ({ maxHash: Number(maxHash), worker: Number(worker) }));
 }
 
 /** Returns the index of a plant's shard. May be wrong for seconds after a shard was split. */
 export function shardOf(shards: readonly Shard[], id: bigint): number {
   const hash = hashOf(id);
-  return shards.findIndex(({ hashMax }) => hash <= hashMax);
+  return shards.findIndex(({ maxHash }) => hash <= maxHash);
 }
 
 /**

@@ -35,7 +35,7 @@ export interface ImportOptions {
 /** An import in progress. Ids are added batch by batch. */
 export interface PlantImport extends AsyncDisposable {
   /** Maximum number of ids per {@link add} call. */
-  readonly batchMax: number;
+  readonly maxBatch: number;
   /** Stores one batch durably. After an error, some ids may be stored, and the batch can be added again. */
   add(ids: readonly bigint[] | BigInt64Array): Promise<ImportCounts>;
 }
@@ -50,14 +50,14 @@ export interface PlantDatabase extends AsyncDisposable {
 }
 
 /** Maximum number of rows per chunk. A chunk has a few hundred kilobytes, so the overhead per row is negligible. */
-export const chunkRowsMax = 10_000;
+export const maxChunkRows = 10_000;
 
 /** Groups rows into chunks, so that a stream with millions of rows does not take one asynchronous step per row. */
 export function* inChunks<Row, Item>(rows: Iterable<Row>, toItem: (row: Row) => Item): Generator<readonly Item[]> {
   let chunk: Item[] = [];
   for (const row of rows) {
     chunk.push(toItem(row));
-    if (chunk.length < chunkRowsMax) continue;
+    if (chunk.length < maxChunkRows) continue;
     yield chunk;
     chunk = [];
   }

@@ -15,7 +15,7 @@ import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";
 import { concernsPlants, problemOf } from "./delete/fault-table.ts";
 import { deleteTimeouts } from "./delete/single-server.ts";
 import { sqlStateOf } from "./server/connect.ts";
-import { readServerUrl, type Server } from "./server/server-url.ts";
+import { readServerUrl, type PostgresServer } from "./server/server-url.ts";
 import { Session, SessionPool } from "./server/session.ts";
 import { TableLocation } from "./table-location.ts";
 
@@ -68,7 +68,7 @@ class PostgresBackend implements Backend {
   /** The kinds of refusals that were reported. Each kind is reported once. */
   readonly #reported = new Set<string>();
 
-  constructor(server: Server, location: TableLocation, options: PostgresStoreOptions) {
+  constructor(server: PostgresServer, location: TableLocation, options: PostgresStoreOptions) {
     const { deletionsKeptMs: keptMs = deletionsKeptMsDefault, onUpkeep } = options;
     this.name = server.name;
     this.#location = location;

@@ -22,25 +22,25 @@ import {
 import type { OnBatch } from "../contract/store-options.ts";
 
 /** Default maximum number of queued deletions. A store deletes this number of plants in 0.1 to 0.3 s. */
-const waitingMaxDefault = 16_384;
+const maxWaitingDefault = 16_384;
 
 /** If the oldest queued deletion has waited for longer when a batch ends, in milliseconds, new ones are refused. */
-export const waitMsMax = 1_000;
+export const maxWaitMs = 1_000;
 
 /** Maximum time for which a locked plant is tried again, in milliseconds. A longer transaction is probably stuck. */
-export const lockedMsMax = 2_000;
+export const maxLockedMs = 2_000;
 
 // A full batch takes a PostgreSQL server about 10 ms, or a storage thread 15 ms. Larger batches would add latency.
 // Batches grow from the first size, and shrink if they take longer than `slowMs`, so that triggers that take long for
 // each plant do not exceed the database's timeout for a statement.
-const batchMax = 1_024;
+const maxBatch = 1_024;
 const batchMin = 64;
 const slowMs = 2_000;
 
 // Interval between attempts to delete locked plants, which costs the server little, and the minimum time for an attempt,
 // in milliseconds. The outcome of a shorter attempt could be unknown.
 const lockedIntervalMs = 50;
-const attemptMsMin = 1_000;
+const lockedAttemptMsMin = 1_000;
 
 // Maximum number of deletions that are settled per event-loop turn, in half a millisecond, so that other requests need
 // not wait for the whole batch, and the first callers can join the next batch.
@@ -49,8 +49,8 @@ const settledPerTurn = 64;
 /** Options for a {@link DeleteQueue}. */
 export interface QueueOptions {
   readonly onBatch?: OnBatch | undefined;
-  /** Maximum number of queued deletions, and of locked ones. Default {@link waitingMaxDefault}. */
-  readonly waitingMax?: number;
+  /** Maximum number of queued deletions, and of locked ones. Default {@link maxWaitingDefault}. */
+  readonly maxWaiting?: number;
 }
 
 /** A deletion whose caller waits. Times are on the `performance.now()` clock. */
@@ -73,14 +73,14 @@ interface Waiting extends Requested {
 export class DeleteQueue {
   readonly #backend: Backend;
   readonly #onBatch: OnBatch | undefined;
-  readonly #waitingMax: number;
-  readonly #inFlightMax: number;
+  readonly #maxWaiting: number;
+  readonly #maxInFlight: number;
   readonly #waiting: Waiting[] = [];
   #inFlight = 0;
   /** Whether a batch is sent at the end of this event-loop turn. */
   #isSending = false;
   /** Maximum number of deletions in the next batch. */
-  #batchMax = batchMin;
+  #maxBatch = batchMin;
   /** Whether the oldest deletion had waited for too long when the last batch ended. */
   #isLate = false;
   readonly #locked: Waiting[] = [];
@@ -91,15 +91,15 @@ export class DeleteQueue {
   #open = 0;
   #closing: PromiseWithResolvers<void> | undefined;
 
-  constructor(backend: Backend, { onBatch, waitingMax = waitingMaxDefault }: QueueOptions) {
+  constructor(backend: Backend, { onBatch, maxWaiting = maxWaitingDefault }: QueueOptions) {
     this.#backend = backend;
     this.#onBatch = onBatch;
-    this.#waitingMax = waitingMax;
-    this.#inFlightMax = backend.lanes?.inFlightMax ?? 1;
+    this.#maxWaiting = maxWaiting;
+    this.#maxInFlight = backend.lanes?.maxInFlight ?? 1;
   }
 
   get waiting(): WaitingDeletions {
-    return { forBatch: this.#waiting.length, maxForBatch: this.#waitingMax, forLock: this.#lockedCount };
+    return { forBatch: this.#waiting.length, maxForBatch: this.#maxWaiting, forLock: this.#lockedCount };
   }
 
   /** Deletes a plant, and resolves to whether it existed. @throws ConnectError as {@link PlantStore.delete} */
@@ -109,12 +109,12 @@ export class DeleteQueue {
     if (BigInt.asIntN(64, id) !== id) return Promise.resolve(false);
     // An idempotency key belongs to one subject, so two subjects must not have the same record.
     if (call.idempotencyKey !== undefined && !isStorable(call.subject)) return Promise.reject(subjectNotRecordable());
-    if (this.#isLate || this.#waiting.length >= this.#waitingMax) return Promise.reject(queueFull());
+    if (this.#isLate || this.#waiting.length >= this.#maxWaiting) return Promise.reject(queueFull());
     return new Promise((resolve, reject) => {
       this.#open++;
       const queuedMs = performance.now();
       this.#waiting.push({ id, call, doubts: [], queuedMs, resolve, reject, deadlineMs: Infinity });
-      if (this.#inFlight < this.#inFlightMax) this.#sendSoon();
+      if (this.#inFlight < this.#maxInFlight) this.#sendSoon();
     });
   }
 
@@ -126,7 +126,7 @@ export class DeleteQueue {
   }
 
   get #canSend(): boolean {
-    return this.#waiting.length > 0 && this.#inFlight < this.#inFlightMax;
+    return this.#waiting.length > 0 && this.#inFlight < this.#maxInFlight;
   }
 
   #sendSoon(): void {
@@ -135,14 +135,14 @@ export class DeleteQueue {
     setImmediate(() => {
       this.#isSending = false;
       // Does not check for cancellation, because reading `signal` would create a signal for each call.
-      while (this.#canSend) void this.#send(this.#waiting.splice(0, this.#batchMax));
+      while (this.#canSend) void this.#send(this.#waiting.splice(0, this.#maxBatch));
     });
   }
 
-  // Invariant: no deletion waits for longer than a turn while fewer than `inFlightMax` batches are in flight.
+  // Invariant: no deletion waits for longer than a turn while fewer than `maxInFlight` batches are in flight.
   #sendNext(): void {
     while (this.#canSend) {
-      const batch = this.#waiting.splice(0, this.#batchMax).filter((one) => !this.#rejectCancelled(one));
+      const batch = this.#waiting.splice(0, this.#maxBatch).filter((one) => !this.#rejectCancelled(one));
       if (batch.length > 0) void this.#send(batch);
     }
     // If every late deletion was cancelled, no batch ends later that would accept deletions again.
@@ -155,13 +155,13 @@ export class DeleteQueue {
     const sentMs = performance.now();
     const result = await this.#commit(batch);
     const { outcomes, failure } = result;
-    if (performance.now() - sentMs > slowMs) this.#batchMax = Math.max(1, batch.length >> 1);
-    else this.#batchMax = Math.max(this.#batchMax, Math.min(batchMax, 2 * batch.length));
+    if (performance.now() - sentMs > slowMs) this.#maxBatch = Math.max(1, batch.length >> 1);
+    else this.#maxBatch = Math.max(this.#maxBatch, Math.min(maxBatch, 2 * batch.length));
     onEnd?.(failure && errors[outcomes.includes("unavailable") ? "unavailable" : "unknown"](0n, failure));
     this.#inFlight--;
     // A failed batch does not show an overload, because the store may be restarting.
     const waitedMs = performance.now() - (this.#waiting[0]?.queuedMs ?? Infinity);
-    this.#isLate = failure === undefined && waitedMs > waitMsMax;
+    this.#isLate = failure === undefined && waitedMs > maxWaitMs;
     // Sends the next batch before the callers of this batch continue, so that the store never waits for callers.
     this.#sendNext();
     await this.#settle(batch, result);
@@ -194,7 +194,7 @@ export class DeleteQueue {
   }
 
   #addLocked(one: Waiting): void {
-    if (one.locked === undefined && this.#lockedCount >= this.#waitingMax) return this.#fail(one, "full");
+    if (one.locked === undefined && this.#lockedCount >= this.#maxWaiting) return this.#fail(one, "full");
     if (one.locked === undefined) this.#lockedCount++;
     // An attempt that may still run holds the plant's lock, so its end is waited for.
     if (one.locked?.doubts !== one.doubts.length)
@@ -209,7 +209,7 @@ export class DeleteQueue {
       await sleep(lockedIntervalMs);
       const retried = this.#locked.splice(0).filter((one) => !this.#rejectCancelled(one) && this.#hasTime(one));
       while (retried.length > 0) {
-        const batch = retried.splice(0, this.#batchMax);
+        const batch = retried.splice(0, this.#maxBatch);
         await this.#settle(batch, await this.#commit(batch));
       }
     }
@@ -217,7 +217,7 @@ export class DeleteQueue {
   }
 
   #hasTime(one: Waiting): boolean {
-    const endMs = Math.min((one.locked?.sinceMs ?? 0) + lockedMsMax, one.deadlineMs - attemptMsMin);
+    const endMs = Math.min((one.locked?.sinceMs ?? 0) + maxLockedMs, one.deadlineMs - lockedAttemptMsMin);
     if (performance.now() < endMs) return true;
     this.#fail(one, "unavailable", "another transaction holds a lock on the plant, or uses the same idempotency key");
     return false;
@@ -275,7 +275,7 @@ export function queuedStore(backend: Backend, options: QueueOptions = {}): Plant
         // Reads the lanes only after a first batch, because a backend with a problem may not know its lanes.
         if (backend.lanes?.isUsed(lane) !== false) maxForBatch += waiting.maxForBatch;
       }
-      return { forBatch, maxForBatch: maxForBatch || (options.waitingMax ?? waitingMaxDefault), forLock };
+      return { forBatch, maxForBatch: maxForBatch || (options.maxWaiting ?? maxWaitingDefault), forLock };
     },
     get connections() {
       return backend.connections;

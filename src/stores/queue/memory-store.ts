@@ -23,6 +23,6 @@ export function openMemoryStore(plants: Set<bigint> = new Set()): PlantStore {
       commit: (batch) => Promise.resolve({ outcomes: batch.map(outcomeOf) }),
       close: async () => void (problem = { text: "the store is closed", isTemporary: false }),
     },
-    { waitingMax: Number.MAX_SAFE_INTEGER },
+    { maxWaiting: Number.MAX_SAFE_INTEGER },
   );
 }

@@ -15,7 +15,7 @@ export async function importPlants(
 ): Promise<ImportCounts> {
   await using plantImport = await database.startImport(options);
   const totals = { added: 0, present: 0, deleted: 0 };
-  for await (const ids of readIds(text, plantImport.batchMax)) {
+  for await (const ids of readIds(text, plantImport.maxBatch)) {
     const counts = await plantImport.add(ids);
     totals.added += counts.added;
     totals.present += counts.present;
@@ -26,7 +26,7 @@ export async function importPlants(
 }
 
 // Maximum length of a line, in characters. The longest id, -9223372036854775808, has 20 characters.
-const lineLengthMax = 64;
+const maxLineLength = 64;
 
 // Each id has exactly one spelling: no leading zero, no plus sign, no minus zero.
 const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
@@ -35,13 +35,13 @@ const canonical = /^(?:0|-?[1-9][0-9]{0,18})$/;
 const byteOrderMark = "\u00ef\u00bb\u00bf";
 
 /**
- * Reads text with one id per line, in batches with at most `batchMax` ids. Lines end with LF or CRLF. The last line may
+ * Reads text with one id per line, in batches with at most `maxBatch` ids. Lines end with LF or CRLF. The last line may
  * lack its line ending. Empty lines are skipped.
  *
  * @throws Error at the first line that is not a canonical int64. No id from the same batch is yielded
  */
-export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number): AsyncGenerator<BigInt64Array> {
-  let ids = new BigInt64Array(batchMax);
+export async function* readIds(text: AsyncIterable<Uint8Array>, maxBatch: number): AsyncGenerator<BigInt64Array> {
+  let ids = new BigInt64Array(maxBatch);
   let count = 0;
   let lineNumber = 0;
   let unfinished = "";
@@ -53,13 +53,13 @@ export async function* readIds(text: AsyncIterable<Uint8Array>, batchMax: number
     for (const line of lines) {
       const id = parseLine(line, ++lineNumber);
       if (id !== undefined) ids[count++] = id;
-      if (count < batchMax) continue;
+      if (count < maxBatch) continue;
       yield ids;
-      ids = new BigInt64Array(batchMax);
+      ids = new BigInt64Array(maxBatch);
       count = 0;
     }
     // A very long line, such as in a binary file, is rejected before it fills the memory.
-    if (unfinished.length > lineLengthMax) parseLine(unfinished, lineNumber + 1);
+    if (unfinished.length > maxLineLength) parseLine(unfinished, lineNumber + 1);
   }
   const last = parseLine(unfinished, lineNumber + 1);
   if (last !== undefined) ids[count++] = last;
@@ -79,6 +79,6 @@ function parseLine(line: string, lineNumber: number): bigint | undefined {
   if (id !== undefined) return id;
   if (digits.startsWith(byteOrderMark))
     throw new Error(`line ${lineNumber} starts with a byte order mark; save the file as UTF-8 without one`);
-  const shownDigits = digits.length > lineLengthMax ? `${digits.slice(0, lineLengthMax)}…` : digits;
+  const shownDigits = digits.length > maxLineLength ? `${digits.slice(0, maxLineLength)}…` : digits;
   throw new Error(`line ${lineNumber} is not a plant id: ${JSON.stringify(shownDigits)}`);
 }

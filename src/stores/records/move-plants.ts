@@ -38,12 +38,12 @@ export async function movePlants(
   const found = await transact(source, async (marks) => marks);
   if (targetId === undefined) {
     if (found.movedTo === reserved) return undefined;
-    throw errorOf(target, "it was filled by another move; move to a new store");
+    throw moveErrorOf(target, "it was filled by another move; move to a new store");
   }
   const problem = sourceProblem(found, targetId, reserved);
   if (problem !== undefined) {
     if (targetId === id) await undo(target, null);
-    throw errorOf(source, problem);
+    throw moveErrorOf(source, problem);
   }
   try {
     const mark = await markMoved(source, targetId, movedMark(targetId, randomUUID(), target.name));
@@ -65,13 +65,13 @@ function sourceProblem(marks: MoveMarks, targetId: string, reserved: string): st
 /** Sets an empty store aside, durably. Returns its mark: `mark`, or the mark of an earlier move to this store. */
 function reserve(target: MovableStore, mark: string): Promise<string> {
   return transact(target, async (marks) => {
-    if (marks.movedTo !== null) throw errorOf(target, asideProblemOf(marks));
+    if (marks.movedTo !== null) throw moveErrorOf(target, asideProblemOf(marks));
     if (marks.movedFrom !== null) return marks.movedFrom;
     // Waits for other writers, so that the counts are final.
     await target.run(setAsideSql);
     const counts = await target.count("moved_plants");
     if (counts.plants + counts.records > 0)
-      throw errorOf(target, `it has ${describe(counts)}: move to a new store; nothing was moved`);
+      throw moveErrorOf(target, `it has ${describe(counts)}: move to a new store; nothing was moved`);
     await target.run("UPDATE plantstore_schema SET moved_from = $1", mark);
     return mark;
   });
@@ -81,7 +81,7 @@ function reserve(target: MovableStore, mark: string): Promise<string> {
 function markMoved(source: MovableStore, targetId: string, mark: string): Promise<string> {
   return transact(source, async (marks) => {
     const problem = sourceProblem(marks, targetId, "");
-    if (problem !== undefined) throw errorOf(source, problem);
+    if (problem !== undefined) throw moveErrorOf(source, problem);
     if (marks.movedTo !== null) return marks.movedTo;
     await source.run(setAsideSql);
     await source.run("UPDATE plantstore_schema SET moved_to = $1", mark);
@@ -97,7 +97,7 @@ async function copy(
   onProgress: OnProgress,
 ): Promise<StoreCounts> {
   await target.begin(false);
-  if ((await marksOf(target)).movedFrom !== reserved) throw errorOf(target, "another command has changed its mark");
+  if ((await marksOf(target)).movedFrom !== reserved) throw moveErrorOf(target, "another command has changed its mark");
   await source.begin(true);
   await assertMark(source, mark);
   let [records, plants] = [0, 0];
@@ -112,7 +112,7 @@ async function copy(
   const [expected, found] = [await source.count("moved_plants"), await target.count("moved_plants")];
   // A trigger in the target may have dropped or added rows.
   if (describe(found) !== describe(expected))
-    throw errorOf(target, `it has ${describe(found)}, expected ${describe(expected)}; nothing was moved`);
+    throw moveErrorOf(target, `it has ${describe(found)}, expected ${describe(expected)}; nothing was moved`);
   await target.run(bringBackSql);
   await target.run("UPDATE plantstore_schema SET moved_from = $1", mark);
   await assertMark(source, mark);
@@ -121,7 +121,7 @@ async function copy(
 }
 
 async function assertMark(source: MovableStore, mark: string): Promise<void> {
-  if ((await marksOf(source)).movedTo !== mark) throw errorOf(source, "another command has changed its mark");
+  if ((await marksOf(source)).movedTo !== mark) throw moveErrorOf(source, "another command has changed its mark");
 }
 
 /**
@@ -134,7 +134,7 @@ export async function reopenPlants(source: MovableStore, target: MovableStore): 
   await undo(target, movedTo);
   if (movedTo === null) return;
   await transact(source, async (marks) => {
-    if (marks.movedTo !== movedTo) throw errorOf(source, "another command has changed its mark");
+    if (marks.movedTo !== movedTo) throw moveErrorOf(source, "another command has changed its mark");
     await source.run(bringBackSql);
     await source.run("UPDATE plantstore_schema SET moved_to = NULL");
   });
@@ -150,12 +150,12 @@ function undo(target: MovableStore, movedTo: string | null): Promise<void> {
       await target.run("UPDATE plantstore_schema SET moved_from = NULL, undone = undone || $1", `${targetId} `);
       return;
     }
-    if (sourceId === undefined) throw errorOf(target, "no interrupted move to it is known; nothing was changed");
-    if (marks.movedFrom === movedTo) throw errorOf(target, "the move to it has finished: use this store");
+    if (sourceId === undefined) throw moveErrorOf(target, "no interrupted move to it is known; nothing was changed");
+    if (marks.movedFrom === movedTo) throw moveErrorOf(target, "the move to it has finished: use this store");
     // Another source may have filled the target after this source's move was interrupted.
     const wasFilledByOther = marks.movedFrom?.startsWith(`${sourceId} `) === true;
     if (!wasFilledByOther && !marks.undone.split(" ").includes(sourceId))
-      throw errorOf(target, "it is not the target of the interrupted move; nothing was changed");
+      throw moveErrorOf(target, "it is not the target of the interrupted move; nothing was changed");
   });
 }
 
@@ -178,7 +178,7 @@ async function marksOf(store: MovableStore): Promise<MoveMarks> {
   return { movedTo, movedFrom, undone: undone ?? "" };
 }
 
-function errorOf({ name }: MovableStore, problem: string | undefined): StoreOpenError {
+function moveErrorOf({ name }: MovableStore, problem: string | undefined): StoreOpenError {
   return new StoreOpenError(`${name}: ${problem}`);
 }
 

@@ -87,13 +87,13 @@ export function restore(file: string, backup: string): void {
       using db = new DatabaseSync(readOnlyUrl(backup), { readOnly: true });
       copyInto(db, unfinished.path);
     }
-    replace(path, unfinished.path);
+    replaceFile(path, unfinished.path);
   } catch (fault) {
     throw storeErrorOf(`cannot restore ${file}`, fault);
   }
 }
 
-function replace(path: string, copy: string): void {
+function replaceFile(path: string, copy: string): void {
   // A server could not open a store that belongs to root. The call also fails if the copy no longer exists, before
   // other files are removed.
   const { uid, gid } = statSync(existsSync(path) ? path : copy);

@@ -54,11 +54,11 @@ export function openDatabase(options: OpenOptions, onMigrated?: OnMigrated, onCh
       repairLeftoverLog(path, options.lockTimeoutMs, onCheck);
     }
     createPrivateFile(path);
-    return connect(path, options, onMigrated);
+    return connectFile(path, options, onMigrated);
   });
 }
 
-function connect(path: string, options: OpenOptions, onMigrated?: OnMigrated): DatabaseSync {
+function connectFile(path: string, options: OpenOptions, onMigrated?: OnMigrated): DatabaseSync {
   const { migrates = false, plantsWhenCreated, lockTimeoutMs = lockTimeoutMsDefault } = options;
   // Without readBigInts, run() throws for a rowid above 2^53 after the row has been deleted.
   using opening = new DisposableStack();

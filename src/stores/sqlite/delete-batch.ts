@@ -8,7 +8,7 @@ import { fileProblemOf, isConstraintFault } from "./problem.ts";
 import { beginWrite } from "./transaction.ts";
 
 /** A deletion as the storage thread gets it. An array is cheap to copy. */
-export type Row = readonly [id: bigint, subject: string, requestId: string, idempotencyKey: string | null];
+export type BatchRow = readonly [id: bigint, subject: string, requestId: string, idempotencyKey: string | null];
 
 /** A batch's outcomes, in its order, and the file's problem, if any. */
 export interface FileResult {
@@ -20,13 +20,16 @@ export interface FileResult {
  * Prepares a function that runs a batch in one transaction, and does not throw. If SQLite rejects a deletion, the
  * transaction is rolled back, and each half is deleted like a batch. So only the rejected deletions fail.
  */
-export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (rows: readonly Row[]) => FileResult {
+export function prepareDeleteBatch(
+  db: DatabaseSync,
+  lockTimeoutMs?: number,
+): (rows: readonly BatchRow[]) => FileResult {
   const deleteOne = prepareDelete(db);
   const commit = db.prepare("COMMIT");
   const newestRecord = db.prepare("SELECT batch FROM deletions ORDER BY seq DESC LIMIT 1");
   let batchNumber = 0n;
 
-  return function deleteBatch(rows: readonly Row[]): FileResult {
+  return function deleteBatch(rows: readonly BatchRow[]): FileResult {
     let isCommitting = false;
     try {
       beginWrite(db, lockTimeoutMs);
@@ -60,8 +63,8 @@ export function prepareDeleteBatch(db: DatabaseSync, lockTimeoutMs?: number): (r
 /** Checks a file before each batch and before its commit is reported, which is not durable if the file was removed. */
 export function withIdentityChecks(
   identity: Pick<FileIdentity, "findProblem">,
-  deleteBatch: (rows: readonly Row[]) => FileResult,
-): (rows: readonly Row[]) => FileResult {
+  deleteBatch: (rows: readonly BatchRow[]) => FileResult,
+): (rows: readonly BatchRow[]) => FileResult {
   return (rows) => {
     const before = identity.findProblem();
     if (before !== undefined) return failAll(rows, "unavailable", before);
@@ -80,7 +83,7 @@ export function failAll(rows: readonly unknown[], outcome: Outcome, problem: Sto
 class RecordRefused extends Error {}
 
 /** Prepares a function that deletes a plant and records the deletion, in a transaction. */
-function prepareDelete(db: DatabaseSync): (row: Row, deletedAt: number, batch: bigint) => Outcome {
+function prepareDelete(db: DatabaseSync): (row: BatchRow, deletedAt: number, batch: bigint) => Outcome {
   const deletePlant = db.prepare("DELETE FROM plants WHERE id = ?");
   const exists = prepareExists(db);
   const insertRecord = db.prepare(

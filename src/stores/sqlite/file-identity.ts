@@ -29,7 +29,7 @@ const problems = {
 
 // Header sizes of the log and of each frame (sqlite.org/fileformat.html#the_write_ahead_log).
 const logHeaderBytes = 32;
-const frameHeaderBytes = 24;
+const walFrameHeaderBytes = 24;
 const saltsAt = 16;
 
 // As large as a page of the file.
@@ -100,7 +100,7 @@ export class FileIdentity {
   /** Returns whether the log contains all frames in the index. If the index is empty, the log may have older frames. */
   #isComplete({ frames, pageBytes, salts }: WalIndex, logBytes: number): boolean {
     if (frames === 0) return true;
-    if (logBytes < logHeaderBytes + frames * (frameHeaderBytes + pageBytes)) return false;
+    if (logBytes < logHeaderBytes + frames * (walFrameHeaderBytes + pageBytes)) return false;
     readSync(this.#log, this.#saltsOfLog, 0, this.#saltsOfLog.byteLength, saltsAt);
     return this.#saltsOfLog[0] === salts;
   }
@@ -178,7 +178,7 @@ const indexWords = 2 * headerWords + 2;
 
 // A writer changes both header copies in less than a microsecond. If the writer was killed between the changes, the
 // copies differ until the next connection reads and repairs the header.
-const attemptsMax = 1_000;
+const maxAttempts = 1_000;
 
 /**
  * Prepares a function that reads the log's current state from a -shm file, in which all connections share the log's
@@ -197,7 +197,7 @@ export function prepareIndexReader(descriptor: number): () => WalIndex | undefin
     return true;
   };
   return () => {
-    for (let attempts = 0; attempts < attemptsMax; attempts++) {
+    for (let attempts = 0; attempts < maxAttempts; attempts++) {
       readSync(descriptor, words, 0, words.byteLength, 0);
       if (!areCopiesEqual()) continue;
       const pageBytes = halfWords[7] ?? 0;

@@ -24,7 +24,7 @@ const partBytes = 4 * 2 ** 20;
 export function repairLeftoverLog(file: string, lockTimeoutMs?: number, onCheck?: () => void): void {
   // Closes the descriptors after the connections, because closing a descriptor releases the connections' locks (POSIX).
   using files = new DisposableStack();
-  const log = openLog(file);
+  const log = openLeftoverLog(file);
   if (log === undefined) return;
   files.adopt(log, closeSync);
   // The connection is read-only. When the last writable connection closes, SQLite copies the log into the file and
@@ -64,7 +64,7 @@ function assertLogFits(reader: DatabaseSync): void {
   );
 }
 
-function openLog(file: string): number | undefined {
+function openLeftoverLog(file: string): number | undefined {
   try {
     // SQLite puts the log next to the real file, even if the file was opened through a link.
     return openSync(`${realpathSync(file)}-wal`, "r+");

@@ -13,7 +13,7 @@ import { StoreOpenError } from "../contract/store-open-error.ts";
 import { runInTransaction } from "./transaction.ts";
 
 /** One step to a newer schema. During the step, the previous release's servers wait for the lock. */
-export interface Migration extends SchemaStep {
+export interface SqliteMigration extends SchemaStep {
   /** The statements. All steps run in one transaction. Must take less than a second, even for a large store. */
   readonly sql: string;
 }
@@ -56,7 +56,7 @@ export const tablesSql = `
   INSERT INTO plantstore_schema (oldest_server) VALUES (1);`;
 
 /** The steps from schema version 1. Step `i` leads to version `i + 2`. Add steps at the end, never edit old ones. */
-export const migrations: readonly Migration[] = [];
+export const migrations: readonly SqliteMigration[] = [];
 
 // "PLNT" in ASCII. Identifies a plant store's database (sqlite.org/pragma.html#pragma_application_id).
 const applicationId = 0x504c4e54n;
@@ -75,7 +75,7 @@ interface MigrateOptions {
   readonly plantsWhenCreated?: IdRange | undefined;
   readonly lockTimeoutMs?: number | undefined;
   readonly onMigrated?: OnMigrated | undefined;
-  readonly steps?: readonly Migration[];
+  readonly steps?: readonly SqliteMigration[];
 }
 
 /**

@@ -105,10 +105,10 @@ async function* listDeletions(
   const rows = db.prepare(
     "SELECT * FROM deletions WHERE deleted_at >= ?1 AND plant_id = ifnull(?2, plant_id) ORDER BY deleted_at, seq",
   );
-  yield* inChunks(rows.iterate(since?.getTime() ?? 0, plantId ?? null), toDeletion);
+  yield* inChunks(rows.iterate(since?.getTime() ?? 0, plantId ?? null), rowToDeletion);
 }
 
-function toDeletion(row: Record<string, SQLOutputValue>): Deletion {
+function rowToDeletion(row: Record<string, SQLOutputValue>): Deletion {
   return {
     plantId: toBigInt(row["plant_id"]),
     deletedAt: new Date(Number(row["deleted_at"])),
@@ -123,17 +123,17 @@ const importLockTimeoutMs = 60_000;
 
 // Maximum number of ids that are sorted together (2 MB). A transaction of sorted ids writes a page range instead of one
 // page per id. Sorting reduces the CPU time for 5 million random ids to a quarter.
-const batchMax = 250_000;
+const maxImported = 250_000;
 
 // Maximum number of ids per transaction. Large enough for a low commit cost, but small enough for waiting servers.
-const transactionMax = 10_000;
+const maxTransaction = 10_000;
 
 /** Starts an import into a store. A server may use the store at the same time. The import owns the connection. */
 function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
   const readDeletions = options.restore === true ? () => () => false : followDeletions(db);
   const insert = db.prepare("INSERT OR IGNORE INTO plants (id) VALUES (?)");
   return {
-    batchMax,
+    maxBatch: maxImported,
     add: async (ids) => {
       const sorted = new BigInt64Array(ids).toSorted();
       let [added, deleted] = [0, 0];
@@ -144,8 +144,8 @@ function startImport(db: DatabaseSync, options: ImportOptions): PlantImport {
           else if (insert.run(id).changes === 1n) added++;
         }
       };
-      for (let at = 0; at < sorted.length; at += transactionMax) {
-        runInTransaction(db, () => addPart(sorted.subarray(at, at + transactionMax)), importLockTimeoutMs);
+      for (let at = 0; at < sorted.length; at += maxTransaction) {
+        runInTransaction(db, () => addPart(sorted.subarray(at, at + maxTransaction)), importLockTimeoutMs);
         await sleep(lockGapMs);
       }
       return { added, deleted, present: sorted.length - added - deleted };
@@ -242,7 +242,7 @@ function prepareInsertRecord(db: DatabaseSync): (record: DeletionRecord) => void
 }
 
 function toRecord(row: Record<string, SQLOutputValue>): DeletionRecord {
-  const { deletedAt: _, ...record } = toDeletion(row);
+  const { deletedAt: _, ...record } = rowToDeletion(row);
   const key = row["idempotency_key"];
   return {
     ...record,

@@ -14,7 +14,7 @@ const fullCode = 13;
 const constraintCode = 19;
 
 // Problems by result code (sqlite.org/rescode.html). The low byte of an extended code is the primary code.
-const problems: ReadonlyMap<number, StoreProblem> = new Map([
+const problemOfResult: ReadonlyMap<number, StoreProblem> = new Map([
   [3, { text: "permission denied", isTemporary: true }],
   [busyCode, { text: "another process holds the lock on the file", isTemporary: true }],
   [lockedCode, { text: "another process holds the lock on the file", isTemporary: true }],
@@ -31,7 +31,8 @@ const problems: ReadonlyMap<number, StoreProblem> = new Map([
 
 /** Returns the problem for a `node:sqlite` error. Any other error is a `StoreOpenError` or a bug, and is permanent. */
 export function fileProblemOf(fault: unknown): StoreProblem {
-  const known = problems.get(codeOf(fault)) ?? problems.get(isDiskFull(fault) ? fullCode : primaryCodeOf(fault));
+  const known =
+    problemOfResult.get(codeOf(fault)) ?? problemOfResult.get(isDiskFull(fault) ? fullCode : primaryCodeOf(fault));
   return known ?? { text: fault instanceof Error ? fault.message : String(fault), isTemporary: false };
 }
 

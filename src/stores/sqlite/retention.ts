@@ -4,7 +4,7 @@ import { fileProblemOf } from "./problem.ts";
 import { runInTransaction } from "./transaction.ts";
 
 /** Maximum number of records per transaction. A transaction takes 2 ms, and deletions wait for the transaction. */
-const sliceMax = 1_000;
+const maxSliceRows = 1_000;
 
 // Number of idempotency keys that are checked per dropped record. When the scan reaches a page, 25 % of the page's keys
 // are expired, so one page write drops several keys. On average, 12.5 % of all keys are expired.
@@ -25,7 +25,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
     DELETE FROM deletions WHERE seq IN (
       SELECT seq FROM deletions
       WHERE deleted_at < ? AND seq < (SELECT max(seq) FROM deletions)
-      ORDER BY deleted_at LIMIT ${sliceMax})`);
+      ORDER BY deleted_at LIMIT ${maxSliceRows})`);
   const sweepKeys = prepareKeySweep(db);
   return (nowMs) => {
     if (count === 0) begunMs = performance.now();
@@ -37,7 +37,7 @@ export function prepareRetention(db: DatabaseSync, keptMs: number, onUpkeep: OnU
         return dropped;
       });
       count += changes;
-      if (changes === sliceMax) return 0;
+      if (changes === maxSliceRows) return 0;
     } catch (fault) {
       // Only reports the error, because a problem with the file also fails the next batch.
       problem = fileProblemOf(fault).text;

@@ -6,12 +6,12 @@ import { type DurableStoreOptions, checkDeletionsKept } from "../contract/store-
 import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { DatabaseOptions } from "./database.ts";
-import { failAll, type Row } from "./delete-batch.ts";
+import { failAll, type BatchRow } from "./delete-batch.ts";
 import { claimFile, isClaimed } from "./file-names.ts";
 import { StorageThread } from "./storage-thread.ts";
 
 /** Interval between checks with a write, in milliseconds. The checks detect a full disk or a removed file. */
-export const watchIntervalMs = 10_000;
+export const fileCheckIntervalMs = 10_000;
 
 /** Options for {@link openSqliteStore}. */
 export interface SqliteStoreOptions extends DatabaseOptions, DurableStoreOptions {}
@@ -54,7 +54,7 @@ function createBackend(name: string, thread: StorageThread, claim: Disposable): 
     file = reply.file ?? file;
     return reply.problem;
   };
-  const health = new StoreHealth({ findProblem, watchIntervalMs });
+  const health = new StoreHealth({ findProblem, watchIntervalMs: fileCheckIntervalMs });
   const watchThread = async (): Promise<void> => {
     // Waits for the check first, so that its failure is the reported reason even if the thread exits in the same turn.
     try {
@@ -102,6 +102,6 @@ function createBackend(name: string, thread: StorageThread, claim: Disposable): 
   };
 }
 
-function toRow({ id, call }: Requested): Row {
+function toRow({ id, call }: Requested): BatchRow {
   return [id, toStorableText(call.subject), toStorableText(call.requestId), call.idempotencyKey ?? null];
 }

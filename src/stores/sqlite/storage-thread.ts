@@ -6,10 +6,10 @@ import type { StoreProblem } from "../contract/store-health.ts";
 import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { OnUpkeep, Upkeep } from "../contract/store-options.ts";
 import type { DatabaseOptions } from "./database.ts";
-import type { FileResult, Row } from "./delete-batch.ts";
+import type { FileResult, BatchRow } from "./delete-batch.ts";
 
 /** A request to the storage thread: first to open a file, then batches, checks, and last `close`. */
-export type StorageRequest = DatabaseOptions | readonly Row[] | "check" | "close";
+export type StorageRequest = DatabaseOptions | readonly BatchRow[] | "check" | "close";
 
 /** A reply. `refusal` is why the file could not be opened, and `file` is its state after a check. */
 export interface StorageReply extends FileResult {

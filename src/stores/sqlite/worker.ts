@@ -18,24 +18,24 @@ import { prepareRetention } from "./retention.ts";
 import type { StorageMessage, StorageReply, StorageRequest } from "./storage-thread.ts";
 import { runInTransaction } from "./transaction.ts";
 
-const port = parentPort;
-if (port === null) throw new Error("this module must run in a worker thread");
+const parent = parentPort;
+if (parent === null) throw new Error("this module must run in a worker thread");
 
-const post = (message: StorageMessage): void => port.postMessage(message);
-const onUpkeep = (upkeep: Upkeep): void => post(upkeep);
+const postToParent = (message: StorageMessage): void => parent.postMessage(message);
+const onUpkeep = (upkeep: Upkeep): void => postToParent(upkeep);
 
 // The pause after a slice of expired records, as a multiple of its duration. With factor 4, dropping keeps up with
 // deletions at full load, even if each has an idempotency key.
 const pauseFactor = 4;
 
-port.once("message", (options: DatabaseOptions) => {
+parent.once("message", (options: DatabaseOptions) => {
   try {
     const { serve, problem } = open(options);
-    port.on("message", (request: StorageRequest) => post(serve(request)));
-    post({ outcomes: [], problem });
+    parent.on("message", (request: StorageRequest) => postToParent(serve(request)));
+    postToParent({ outcomes: [], problem });
   } catch (fault) {
-    post({ outcomes: [], refusal: fault instanceof Error ? fault.message : String(fault) });
-    port.close();
+    postToParent({ outcomes: [], refusal: fault instanceof Error ? fault.message : String(fault) });
+    parent.close();
   }
 });
 
@@ -52,7 +52,7 @@ function open(options: DatabaseOptions): OpenFile {
   const db = openDatabase(
     options,
     (from, to) => onUpkeep({ kind: "migrated", from, to, lastedMs: elapsedMsSince(begunMs) }),
-    () => post("checking"),
+    () => postToParent("checking"),
   );
   const identity = new FileIdentity(file, db, lockTimeoutMs);
   const deleteBatch = withIdentityChecks(identity, prepareDeleteBatch(db, lockTimeoutMs));
@@ -80,7 +80,7 @@ function open(options: DatabaseOptions): OpenFile {
   const close = (): StorageReply => {
     clearTimeout(timer);
     identity.close();
-    port?.close();
+    parent?.close();
     return { outcomes: [] };
   };
   const problem = findSpaceProblem(db, identity);

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { array, assert, asyncProperty, constant, constantFrom, integer, nat, oneof, record } from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { BatchResult, Outcome, Requested } from "../../../src/stores/contract/backend.ts";
-import { waitMsMax } from "../../../src/stores/queue/delete-queue.ts";
+import { maxWaitMs } from "../../../src/stores/queue/delete-queue.ts";
 import type { OnBatch } from "../../../src/stores/index.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { type Commit, openQueueOn, type QueueOnOptions } from "../../support/plants/open-queue.ts";
@@ -75,7 +75,7 @@ describe("the deletion queue", () => {
   });
 
   test("sends the deletions of an event-loop turn together, without a timer", async () => {
-    const { queue, endBatch, sentIds } = openQueue({ inFlightMax: 2 });
+    const { queue, endBatch, sentIds } = openQueue({ maxInFlight: 2 });
     const deletions = [1n, 2n].map((id) => queue.delete(id, deleteCall()));
     await turn();
     expect(sentIds()).toEqual([[1n, 2n]]);
@@ -129,8 +129,8 @@ describe("the deletion queue", () => {
     expect(sizes.slice(0, 6)).toEqual([64, 32, 16, 32, 16, 32]);
   });
 
-  test("sends at most inFlightMax batches concurrently", async () => {
-    const { queue, sentIds } = openQueue({ inFlightMax: 2 });
+  test("sends at most maxInFlight batches concurrently", async () => {
+    const { queue, sentIds } = openQueue({ maxInFlight: 2 });
     for (const id of [1n, 2n, 3n]) {
       void queue.delete(id, deleteCall());
       await turn();
@@ -139,7 +139,7 @@ describe("the deletion queue", () => {
   });
 
   test("refuses deletions above its limit with a retry time", async () => {
-    const { queue, sentIds } = openQueue({ waitingMax: 1 });
+    const { queue, sentIds } = openQueue({ maxWaiting: 1 });
     void queue.delete(1n, deleteCall());
     await turn();
     void queue.delete(2n, deleteCall());
@@ -150,8 +150,8 @@ describe("the deletion queue", () => {
   });
 
   test.each([
-    { verb: "refuses", name: "the oldest has waited over a second", waitedMs: waitMsMax + 1, isRefused: true },
-    { verb: "accepts", name: "the oldest has waited a second", waitedMs: waitMsMax },
+    { verb: "refuses", name: "the oldest has waited over a second", waitedMs: maxWaitMs + 1, isRefused: true },
+    { verb: "accepts", name: "the oldest has waited a second", waitedMs: maxWaitMs },
     { verb: "accepts", name: "a failed batch took over a second", waitedMs: 9_000, fails: true },
   ])("$verb new deletions when $name at the end of a batch", async ({ waitedMs, isRefused = false, fails = false }) => {
     vi.useFakeTimers({ toFake: ["performance"] });
@@ -181,7 +181,7 @@ describe("the deletion queue", () => {
     await turn();
     const controller = new AbortController();
     const cancelled = queue.delete(2n, deleteCall({ signal: controller.signal }));
-    vi.advanceTimersByTime(waitMsMax + 1);
+    vi.advanceTimersByTime(maxWaitMs + 1);
     controller.abort(new Error("given up"));
     endBatch(0, [1]);
     await first;
@@ -289,7 +289,7 @@ describe("the deletion queue", () => {
   });
 
   test("closes only after an earlier large batch is settled", async () => {
-    const { queue, endBatch } = await openUsedQueue({ inFlightMax: 2 });
+    const { queue, endBatch } = await openUsedQueue({ maxInFlight: 2 });
     const remove = (id: bigint): Promise<boolean> => queue.delete(id, deleteCall());
     const first = remove(0n);
     await turn();
@@ -341,7 +341,7 @@ describe("the deletion queue under random steps", () => {
   test("sends each deletion at most once, in order, and settles it once", async () => {
     await assert(
       asyncProperty(array(step, { maxLength: 60 }), nat(2), async (steps, more) => {
-        const inFlightMax = 1 + more;
+        const maxInFlight = 1 + more;
         const batches: {
           readonly ids: readonly bigint[];
           readonly end: PromiseWithResolvers<BatchResult>;
@@ -352,10 +352,10 @@ describe("the deletion queue under random steps", () => {
           const batch = { ids: requested.map(({ id }) => id), end };
           batches.push(batch);
           open.add(batch);
-          expect(open.size).toBeLessThanOrEqual(inFlightMax);
+          expect(open.size).toBeLessThanOrEqual(maxInFlight);
           return batch.end.promise;
         };
-        const queue = openQueueOn(commit, { waitingMax: 20_000, inFlightMax });
+        const queue = openQueueOn(commit, { maxWaiting: 20_000, maxInFlight });
         const endOne = async (which: number, fails: boolean): Promise<void> => {
           const batch = [...open][which % Math.max(1, open.size)];
           if (batch === undefined) return void (await turn());

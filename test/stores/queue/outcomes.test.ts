@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import type { BatchResult, Outcome, Requested } from "../../../src/stores/contract/backend.ts";
-import { DeleteQueue, lockedMsMax } from "../../../src/stores/queue/delete-queue.ts";
+import { DeleteQueue, maxLockedMs } from "../../../src/stores/queue/delete-queue.ts";
 import { deleteCall } from "../../support/plants/delete-call.ts";
 import { fakeBackend } from "../../support/plants/fake-store.ts";
 import { openQueueOn, type QueueOnOptions } from "../../support/plants/open-queue.ts";
@@ -111,8 +111,8 @@ describe("a locked plant", () => {
     expect(new Set(attempts.map(({ ids }) => String(ids)))).toEqual(new Set(["7", "8"]));
   });
 
-  test("is refused with ERR_QUEUE_FULL when waitingMax others are locked", async () => {
-    const { queue } = openLocked((_, count) => count > 3, { waitingMax: 2 });
+  test("is refused with ERR_QUEUE_FULL when maxWaiting others are locked", async () => {
+    const { queue } = openLocked((_, count) => count > 3, { maxWaiting: 2 });
     const first = queue.delete(0n, deleteCall());
     await new Promise(setImmediate);
     const others = [1n, 2n].map((id) => queue.delete(id, deleteCall()));
@@ -122,13 +122,13 @@ describe("a locked plant", () => {
   });
 
   test.each([
-    { name: "is unavailable", doubts: 0, waitsMs: [lockedMsMax], errorCode: "ERR_STORE_UNAVAILABLE" },
-    { name: "is unknown with a doubt", doubts: 1, waitsMs: [lockedMsMax], errorCode: "ERR_OUTCOME_UNKNOWN" },
+    { name: "is unavailable", doubts: 0, waitsMs: [maxLockedMs], errorCode: "ERR_STORE_UNAVAILABLE" },
+    { name: "is unknown with a doubt", doubts: 1, waitsMs: [maxLockedMs], errorCode: "ERR_OUTCOME_UNKNOWN" },
     // A doubt that is added later starts the two seconds again.
     {
       name: "is unknown with a new doubt",
       doubts: 2,
-      waitsMs: [lockedMsMax - 1, lockedMsMax],
+      waitsMs: [maxLockedMs - 1, maxLockedMs],
       errorCode: "ERR_OUTCOME_UNKNOWN",
     },
   ])("$name after two seconds", async ({ doubts, waitsMs, errorCode }) => {

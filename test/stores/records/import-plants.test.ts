@@ -12,7 +12,7 @@ import { createTempFolder } from "../../../protoport/testing/src/process/temp-fo
 async function openInBatches(file: string): Promise<PlantDatabase> {
   const database = await openSqliteDatabase(file);
   const startImport = async (options?: ImportOptions): Promise<PlantImport> => {
-    return { ...(await database.startImport(options)), batchMax: 10_000 };
+    return { ...(await database.startImport(options)), maxBatch: 10_000 };
   };
   return { ...database, startImport };
 }

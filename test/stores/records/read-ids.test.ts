@@ -2,12 +2,12 @@ import { array, assert, asyncProperty, bigInt, integer, oneof, stringMatching } 
 import { describe, expect, test } from "vitest";
 import { readIds } from "../../../src/stores/records/import-plants.ts";
 
-const batchMax = 10_000;
+const maxBatch = 10_000;
 
 /** Reads the text in chunks of `size` bytes. */
 async function read(text: string, size = Number.POSITIVE_INFINITY): Promise<bigint[]> {
   const ids: bigint[] = [];
-  for await (const batch of readIds(chunksOf(Buffer.from(text), size), batchMax)) ids.push(...batch);
+  for await (const batch of readIds(chunksOf(Buffer.from(text), size), maxBatch)) ids.push(...batch);
   return ids;
 }
 
@@ -60,7 +60,7 @@ describe("readIds()", () => {
   });
 
   test("yields no empty batch", async () => {
-    await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1), batchMax).next()).resolves.toMatchObject({ done: true });
+    await expect(readIds(chunksOf(Buffer.from("\n\r\n"), 1), maxBatch).next()).resolves.toMatchObject({ done: true });
   });
 
   test("refuses a very long line before its end arrives", async () => {
@@ -70,7 +70,7 @@ describe("readIds()", () => {
       while (chunks++ < 1_000) yield Buffer.alloc(64, "7");
     }
     const reading = (async () => {
-      for await (const ids of readIds(endless(), batchMax)) expect(ids).toEqual([]);
+      for await (const ids of readIds(endless(), maxBatch)) expect(ids).toEqual([]);
     })();
     await expect(reading).rejects.toThrow(/^line 1 is not a plant id: "7{64}…"$/);
     expect(chunks).toBe(2);
@@ -80,7 +80,7 @@ describe("readIds()", () => {
     const text = `${"5\n".repeat(10_000)}${"6\n".repeat(10)}x\n`;
     const received: bigint[] = [];
     const reading = (async () => {
-      for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000), batchMax)) received.push(...ids);
+      for await (const ids of readIds(chunksOf(Buffer.from(text), 1_000), maxBatch)) received.push(...ids);
     })();
     await expect(reading).rejects.toThrow("line 10011 is not a plant id");
     expect(received).toEqual(Array<bigint>(10_000).fill(5n));

@@ -2,17 +2,17 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { prepareDeleteBatch, type Row } from "../../../src/stores/sqlite/delete-batch.ts";
+import { prepareDeleteBatch, type BatchRow } from "../../../src/stores/sqlite/delete-batch.ts";
 import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** Returns deletions without a key. The subjects are so long that a batch needs more pages than the database has. */
-function batchOf(...ids: bigint[]): Row[] {
+function batchOf(...ids: bigint[]): BatchRow[] {
   return ids.map((id) => [id, "s".repeat(2_000), "request", null]);
 }
 
 /** Gives each deletion of a batch its key. */
-function withKeys(rows: readonly Row[], ...keys: readonly (string | null)[]): Row[] {
+function withKeys(rows: readonly BatchRow[], ...keys: readonly (string | null)[]): BatchRow[] {
   return rows.map(([id, subject, requestId], i) => [id, subject, requestId, keys[i] ?? null]);
 }
 

@@ -1,13 +1,13 @@
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { assertUsable, migrate, type Migration, tablesSql } from "../../../src/stores/sqlite/migrate.ts";
+import { assertUsable, migrate, type SqliteMigration, tablesSql } from "../../../src/stores/sqlite/migrate.ts";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 const applicationId = 0x504c4e54;
 
 /** Steps that later releases could have. */
-const steps: readonly Migration[] = [
+const steps: readonly SqliteMigration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN note TEXT" },
   { sql: "CREATE TABLE receipts (seq INTEGER PRIMARY KEY) STRICT" },
 ];

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 import { backUp, restore } from "../../../src/stores/index.ts";
 import { openDatabase } from "../../../src/stores/sqlite/database.ts";
-import { prepareDeleteBatch, type Row } from "../../../src/stores/sqlite/delete-batch.ts";
+import { prepareDeleteBatch, type BatchRow } from "../../../src/stores/sqlite/delete-batch.ts";
 import { deleteCall } from "./delete-call.ts";
 import { type Interleaving, type Opened, upTo, withImport } from "./job-steps.ts";
 import { plantsIn, recordedIn } from "./sqlite-file.ts";
@@ -22,7 +22,7 @@ export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]
           // The first transaction, with 10,000 ids, ends before this returns.
           const adding = running.add(ids);
           const db = openDatabase({ file: fileOf(opened) });
-          const rows: Row[] = [1n, 10_002n].map((id) => [id, "", "", null]);
+          const rows: BatchRow[] = [1n, 10_002n].map((id) => [id, "", "", null]);
           expect(prepareDeleteBatch(db)(rows)).toEqual({ outcomes: ["deleted", "deleted"] });
           db.close();
           await expect(adding).resolves.toEqual({ added: 10_001, present: 0, deleted: 1 });

@@ -1,9 +1,9 @@
-import { type Migration, tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
+import { type PostgresMigration, tablesSql } from "../../../src/stores/postgres/schema/store-schema.ts";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
 import { type PostgresServer, runSql } from "./postgres-server.ts";
 
 /** Steps that later releases could have. */
-export const laterSteps: readonly Migration[] = [
+export const laterSteps: readonly PostgresMigration[] = [
   { sql: "ALTER TABLE deletions ADD COLUMN note text", table: "deletions" },
   { sql: "ALTER TABLE deletions ADD COLUMN receipt text", table: "deletions" },
 ];

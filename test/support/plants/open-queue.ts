@@ -5,14 +5,14 @@ import { fakeBackend } from "./fake-store.ts";
 /** Options for {@link openQueueOn}. */
 export interface QueueOnOptions extends QueueOptions {
   /** Maximum number of concurrent batches. Default 1. */
-  readonly inFlightMax?: number;
+  readonly maxInFlight?: number;
 }
 
 /** Commits a batch. */
 export type Commit = Backend["commit"];
 
 /** Opens a queue whose backend has one lane. */
-export function openQueueOn(commit: Commit, { inFlightMax = 1, ...options }: QueueOnOptions = {}): DeleteQueue {
-  const lanes = { of: () => 0, inFlightMax, isUsed: () => true };
+export function openQueueOn(commit: Commit, { maxInFlight = 1, ...options }: QueueOnOptions = {}): DeleteQueue {
+  const lanes = { of: () => 0, maxInFlight, isUsed: () => true };
   return new DeleteQueue(fakeBackend(commit, { lanes }), options);
 }

@@ -8,7 +8,7 @@ import { disableTransactionTimeout } from "../schema/migrate.ts";
 import { searchPathSql, type StoreSchema } from "../schema/store-schema.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { readServerUrl } from "../server/server-url.ts";
-import { retryTransientErrors, type Row, Session } from "../server/session.ts";
+import { retryTransientErrors, type TextRow, Session } from "../server/session.ts";
 import { TableLocation } from "../table-location.ts";
 import { fetchChunks, unlimitedTimeouts } from "./plant-database.ts";
 
@@ -47,7 +47,7 @@ function movableStore(
   name: string,
   fail: (fault: unknown) => never,
 ): MovableStore {
-  const query = (sql: string, values: readonly unknown[] = []): Promise<readonly Row[]> =>
+  const query = (sql: string, values: readonly unknown[] = []): Promise<readonly TextRow[]> =>
     session.query(sql, values).catch(fail);
   // The table lock has a timeout of 5 s. While waiting for running transactions, the lock blocks deletions.
   const settings = `${searchPathSql(schema)}; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = 0;
@@ -107,7 +107,7 @@ const recordColumns: readonly ((record: DeletionRecord) => string | bigint)[] = 
   ({ batch, deletedAtUs }) => batchUuidOf(batch, deletedAtUs),
 ];
 
-function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyKey]: Row): DeletionRecord {
+function toRecord([plantId, deletedAtUs, subject, requestId, batch, idempotencyKey]: TextRow): DeletionRecord {
   return {
     plantId: BigInt(plantId ?? ""),
     deletedAtUs: BigInt(deletedAtUs ?? ""),

@@ -4,7 +4,7 @@ import {
   type DeletionFilter,
   type ImportCounts,
   type PlantDatabase,
-  chunkRowsMax,
+  maxChunkRows,
   wrapErrors,
 } from "../../contract/plant-database.ts";
 import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
@@ -14,15 +14,15 @@ import { deleteTimeouts, emitMessageSql } from "../delete/single-server.ts";
 import { parseIdArray } from "../delete/store-tables.ts";
 import { asideProblemIn, assertNotAside, checkDatabase } from "../schema/check-database.ts";
 import { migrate, type OnWaiting } from "../schema/migrate.ts";
-import { findSchema, type Migration, migrations, type StoreSchema } from "../schema/store-schema.ts";
+import { findSchema, type PostgresMigration, migrations, type StoreSchema } from "../schema/store-schema.ts";
 import { sqlStateOf } from "../server/connect.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
-import { readServerUrl, type Server } from "../server/server-url.ts";
-import { namePrefix, retryTransientErrors, type Row, Session, type SessionTimeouts } from "../server/session.ts";
+import { readServerUrl, type PostgresServer } from "../server/server-url.ts";
+import { namePrefix, retryTransientErrors, type TextRow, Session, type SessionTimeouts } from "../server/session.ts";
 import { distribute, hasCitus, TableLocation } from "../table-location.ts";
 
 // Maximum number of ids per transaction. Large enough for a low commit cost, but small enough to hold locks briefly.
-const importBatchMax = 10_000;
+const maxImportBatch = 10_000;
 
 // How long a check is repeated while other transactions hold locks, in milliseconds. A migration holds locks for 0.1 s.
 // A server is not ready if other transactions hold locks for ten seconds.
@@ -54,7 +54,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
       await inSession((session) => checkDatabase(session, schema, "write"));
       const session = new Session(server);
       return {
-        batchMax: importBatchMax,
+        maxBatch: maxImportBatch,
         add: (ids) =>
           addPlants(session, schema, ids, restore).catch(async (fault: unknown) => {
             // A move may have set the store aside since the last batch. Then the table does not exist.
@@ -85,7 +85,7 @@ export async function openPostgresDatabase(url: string): Promise<PlantDatabase> 
 export async function migratePostgres(
   url: string,
   onWaiting?: OnWaiting,
-  steps: readonly Migration[] = migrations,
+  steps: readonly PostgresMigration[] = migrations,
 ): Promise<Versions> {
   return await withSession(readServerUrl(url), unlimitedTimeouts, async (session) => {
     const schema = await retryTransientErrors(session, () => findSchema(session));
@@ -123,7 +123,7 @@ export async function checkPostgresStore(url: string): Promise<readonly string[]
 
 /** Runs a command's work in a session, and closes the session. @throws StoreOpenError that names the server */
 async function withSession<Result>(
-  server: Server,
+  server: PostgresServer,
   timeouts: SessionTimeouts | undefined,
   work: (session: Session) => Promise<Result>,
 ): Promise<Result> {
@@ -202,7 +202,7 @@ function deletionsSql({ deletions }: StoreSchema, { since, plantId }: DeletionFi
     FROM ${deletions} WHERE deleted_at >= pg_catalog.to_timestamp(${sinceSeconds}) ${plantCondition} ORDER BY deleted_at, seq`;
 }
 
-function toDeletion([id, deletedAtMs, subject, requestId, batch]: Row): Deletion {
+function toDeletion([id, deletedAtMs, subject, requestId, batch]: TextRow): Deletion {
   return {
     plantId: BigInt(id ?? ""),
     deletedAt: new Date(Number(deletedAtMs)),
@@ -213,7 +213,7 @@ function toDeletion([id, deletedAtMs, subject, requestId, batch]: Row): Deletion
 }
 
 /** Reads the rows of a query in chunks, from one snapshot. Closes its session, even if the reader stops early. */
-async function* readAll<Item>(server: Server, query: string, toItem: (row: Row) => Item): Chunks<Item> {
+async function* readAll<Item>(server: PostgresServer, query: string, toItem: (row: TextRow) => Item): Chunks<Item> {
   const session = new Session(server);
   try {
     // A transaction reads one snapshot. PgBouncer keeps a transaction on one server connection.
@@ -228,13 +228,17 @@ async function* readAll<Item>(server: Server, query: string, toItem: (row: Row) 
 export type Chunks<Item> = AsyncGenerator<readonly Item[]>;
 
 /** Reads the rows of a query in chunks, in the session's transaction. */
-export async function* fetchChunks<Item>(session: Session, query: string, toItem: (row: Row) => Item): Chunks<Item> {
+export async function* fetchChunks<Item>(
+  session: Session,
+  query: string,
+  toItem: (row: TextRow) => Item,
+): Chunks<Item> {
   // The name is random, because another client of a pooler may have left a cursor (WITH HOLD) on the connection.
   const cursorName = `"${namePrefix}${randomUUID()}"`;
   await session.run(`DECLARE ${cursorName} NO SCROLL CURSOR FOR ${query}`);
   for (;;) {
-    const rows = await session.query(`FETCH ${chunkRowsMax} FROM ${cursorName}`);
+    const rows = await session.query(`FETCH ${maxChunkRows} FROM ${cursorName}`);
     if (rows.length > 0) yield rows.map(toItem);
-    if (rows.length < chunkRowsMax) return;
+    if (rows.length < maxChunkRows) return;
   }
 }

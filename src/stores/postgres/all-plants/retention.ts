@@ -7,11 +7,11 @@ import type { Session } from "../server/session.ts";
 
 // Maximum number of rows per transaction. A slice takes some ten milliseconds and writes up to 5 MB to the WAL, which
 // does not delay a standby. Smaller slices are slower, because each slice waits for the disk.
-const sliceMax = 20_000;
+const maxSlice = 20_000;
 
 // Maximum number of attempts to lock a table, and the interval between attempts in milliseconds. Deletions continue
 // between attempts. If all attempts fail, the store reports the problem, and tries again at the next interval.
-const lockAttemptsMax = 5;
+const maxLockAttempts = 5;
 const lockIntervalMs = 1_000;
 
 /** Options for {@link startRetention}. */
@@ -40,9 +40,9 @@ export function startRetention(session: Session, options: RetentionOptions): Ret
   const dropSlice = async (fromUs: number | undefined): Promise<Dropped> => {
     for (let attempts = 1; ; attempts++) {
       try {
-        return await (await tablesOn(session)).dropOldRecords(session, keptMs, { max: sliceMax, fromUs });
+        return await (await tablesOn(session)).dropOldRecords(session, keptMs, { max: maxSlice, fromUs });
       } catch (fault) {
-        if (sqlStateOf(fault) !== "55P03" || attempts === lockAttemptsMax) throw fault;
+        if (sqlStateOf(fault) !== "55P03" || attempts === maxLockAttempts) throw fault;
       }
       await pause(lockIntervalMs);
     }

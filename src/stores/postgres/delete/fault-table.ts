@@ -72,7 +72,7 @@ export function verdictOn(fault: unknown): Verdict {
  */
 export function problemOf(fault: unknown): StoreProblem {
   const mayBeBrief = !(fault instanceof StoreOpenError) && verdictOn(fault) !== "fail";
-  return { text: textOf(fault), isTemporary: true, mayBeBrief };
+  return { text: faultTextOf(fault), isTemporary: true, mayBeBrief };
 }
 
 /** Returns the error of a command that fails because of a server, for an operator. */
@@ -81,9 +81,9 @@ export function cannotUse(serverName: string, cause: unknown): StoreOpenError {
 }
 
 // Adds the reason to the server's message, which lacks the reason, and may be translated.
-function textOf(fault: unknown): string {
+function faultTextOf(fault: unknown): string {
   // If a host name has several addresses, each address has its own error, and there is no common message.
-  if (fault instanceof AggregateError) return fault.errors.map(textOf).join("; ");
+  if (fault instanceof AggregateError) return fault.errors.map(faultTextOf).join("; ");
   if (!(fault instanceof Error)) return String(fault);
   const state = sqlStateOf(fault);
   if (state === "55P03") return `another transaction holds a lock on a table or its rows: ${fault.message}`;

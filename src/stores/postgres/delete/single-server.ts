@@ -106,7 +106,7 @@ export function singleServer(schema: StoreSchema, isInherited = false): StoreTab
     VALUES (0, '', '', '00000000-0000-0000-0000-000000000000')`;
   return {
     // The store sends the next batch while one batch waits for the server's disk.
-    lanes: { of: () => onlyLane, inFlightMax: 2, isUsed: (lane) => lane === onlyLane },
+    lanes: { of: () => onlyLane, maxInFlight: 2, isUsed: (lane) => lane === onlyLane },
     isDistributed: false,
     verdictOn,
     deletePlants: async (session, calls, token) => {

@@ -2,7 +2,7 @@ import { type Lanes, type Requested, toStorableText } from "../../contract/backe
 import type { StoreSchema } from "../schema/store-schema.ts";
 import { sqlStateOf } from "../server/connect.ts";
 import { beginSql, briefTransaction, readCommitted } from "../server/pinned-settings.ts";
-import type { Row, Session } from "../server/session.ts";
+import type { TextRow, Session } from "../server/session.ts";
 import { type Verdict, verdictOn } from "./fault-table.ts";
 
 /** The statements that depend on the location of a store's tables: a single server, or Citus' workers. */
@@ -27,7 +27,7 @@ export interface StoreTables {
    * plant, key, subject and token: one with NULLs for each plant that exists, and one for each record with a key of the
    * calls, or with a token. If a plant is missing, its last record is visible, too.
    */
-  findWhy(session: Session, calls: readonly Requested[], tokens: string): Promise<readonly Row[]>;
+  findWhy(session: Session, calls: readonly Requested[], tokens: string): Promise<readonly TextRow[]>;
   /** Returns whether a plant exists, and no other transaction has locked it. */
   isFree(session: Session, id: bigint): Promise<boolean>;
   /** The pause after dropping a slice of records during deletions, as a multiple of the slice's duration. */

@@ -4,7 +4,7 @@ import { sqlStateOf } from "../server/connect.ts";
 import { briefTransaction } from "../server/pinned-settings.ts";
 import { retryTransientErrors, type Session } from "../server/session.ts";
 import { checkDatabase } from "./check-database.ts";
-import { type Migration, searchPathSql, type StoreSchema, tablesSql } from "./store-schema.ts";
+import { type PostgresMigration, searchPathSql, type StoreSchema, tablesSql } from "./store-schema.ts";
 
 // Timeout for a migration step's table lock, in milliseconds. While a step waits for the lock, deletions wait for the
 // step. Deletions have the same lock timeout, after which they are retried.
@@ -23,7 +23,7 @@ export type OnWaiting = (what: string) => void;
 interface Migrating {
   readonly session: Session;
   readonly schema: StoreSchema;
-  readonly steps: readonly Migration[];
+  readonly steps: readonly PostgresMigration[];
 }
 
 /**

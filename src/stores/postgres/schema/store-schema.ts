@@ -7,14 +7,14 @@ import { droppedSetting } from "../server/server-url.ts";
 import type { Session } from "../server/session.ts";
 
 /** One step to a newer schema. The previous release's servers delete plants during the step. */
-export interface Migration extends SchemaStep {
+export interface PostgresMigration extends SchemaStep {
   /** Runs in one transaction, with the store's schema in the `search_path`. May lock {@link table} briefly. */
   readonly sql: string;
   readonly table: string;
 }
 
 /** The steps from schema version 1. Step `i` leads to version `i + 2`. Add steps at the end, never edit old ones. */
-export const migrations: readonly Migration[] = [];
+export const migrations: readonly PostgresMigration[] = [];
 
 /** The schema version of this release. */
 export const ownSchema: SchemaVersion = schemaAfter(migrations);

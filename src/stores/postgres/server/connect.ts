@@ -1,6 +1,6 @@
 import { Client, Connection } from "pg";
 import { beginSql, readCommitted } from "./pinned-settings.ts";
-import { type ClientOptions, droppedSetting, type Server } from "./server-url.ts";
+import { type ClientOptions, droppedSetting, type PostgresServer } from "./server-url.ts";
 
 // node-postgres documents these properties, but its types lack the properties.
 declare module "pg" {
@@ -28,7 +28,7 @@ export const closeTimeoutMs = 500;
  * @param deadlineMs - on the `performance.now()` clock. The URL's timeout also applies
  */
 export async function connectTo(
-  server: Server,
+  server: PostgresServer,
   settings: Readonly<Record<string, string | number>>,
   deadlineMs: number,
 ): Promise<Client> {
@@ -157,10 +157,10 @@ async function assertTarget(client: Client, target: string, limitMs: number): Pr
 
 /** Returns an error's SQLSTATE. Returns `undefined` for an error that did not come from the server. */
 export function sqlStateOf(fault: unknown): string | undefined {
-  return fault instanceof Error && "severity" in fault ? codeOf(fault) : undefined;
+  return fault instanceof Error && "severity" in fault ? connectCodeOf(fault) : undefined;
 }
 
-function codeOf(fault: unknown): string | undefined {
+function connectCodeOf(fault: unknown): string | undefined {
   return fault instanceof Error && "code" in fault && typeof fault.code === "string" ? fault.code : undefined;
 }
 
@@ -178,7 +178,7 @@ function areSettingsRefused(fault: unknown): boolean {
 // pg_hba.conf has no entry for this kind of connection.
 function isTlsFailure(fault: unknown): boolean {
   if (sqlStateOf(fault) !== undefined) return sqlStateOf(fault) === "28000";
-  const isTlsFault = /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(codeOf(fault) ?? "");
+  const isTlsFault = /^(?:ERR_SSL|ERR_TLS|EPROTO)/.test(connectCodeOf(fault) ?? "");
   return isTlsFault || String(fault) === "Error: The server does not support SSL connections";
 }
 
@@ -187,14 +187,14 @@ function isTlsFailure(fault: unknown): boolean {
 const untrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF|GET_ISSUER)\w*)$/;
 
 /** Returns the error of the last attempt to connect, for an operator. */
-function explain(cause: unknown, { host, ssl }: ClientOptions, { certificates, settings }: Server): unknown {
+function explain(cause: unknown, { host, ssl }: ClientOptions, { certificates, settings }: PostgresServer): unknown {
   const [requested] = settings.keys();
   if (requested !== undefined && isRefusalOfPooler(cause)) return droppedSetting(requested);
   const message = cause instanceof Error ? cause.message : "";
   // node-postgres reports a connection timeout and a query timeout with these messages.
   if (/^(?:timeout expired|Query read timeout)$/.test(message))
     return new Error(`${host} did not respond in time`, { cause });
-  if (ssl === false || ssl.ca === undefined || !untrusted.test(codeOf(cause) ?? "")) return cause;
+  if (ssl === false || ssl.ca === undefined || !untrusted.test(connectCodeOf(cause) ?? "")) return cause;
   const [authorities, reason] = [certificates.paths[0], message.replace(/[;.].*/s, "")];
   return new Error(
     `no certificate in ${authorities} (sslrootcert in the database URL) has signed that of the server: ${reason}`,

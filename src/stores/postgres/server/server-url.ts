@@ -11,7 +11,7 @@ import {
 import { StoreOpenError } from "../../contract/store-open-error.ts";
 
 /** The server in a database URL. */
-export interface Server {
+export interface PostgresServer {
   /** The server's host, port and database, for operators. Contains neither user nor password. */
   readonly name: string;
   /**
@@ -20,7 +20,7 @@ export interface Server {
    */
   readonly attempts: readonly ClientOptions[];
   /** The certificate files that the URL names. Empty if no connection uses TLS. */
-  readonly certificates: CertificateFiles;
+  readonly certificates: DatabaseCertificateFiles;
   /** The condition for using a server (libpq's `target_session_attrs`): `any`, `read-write` or `primary`. */
   readonly target: string;
   /** The settings in the URL's `options`, by name. */
@@ -59,7 +59,7 @@ const form =
 
 // The accepted values, by parameter. The other parameters accept any text. Unknown parameters are refused, because
 // security may depend on them.
-const words = new Map([
+const booleanWords = new Map([
   ["channel_binding", ["disable", "prefer", "require"]],
   ["ssl", ["true"]],
   ["sslmode", ["disable", "prefer", "require", "verify-ca", "verify-full"]],
@@ -75,14 +75,14 @@ const otherParameters =
  * @param currentUrl - returns the current URL, for each connection. {@link assertSameDatabase} must accept the URL
  * @throws StoreOpenError that names the invalid part. The message never contains the password
  */
-export function readServerUrl(url: string, currentUrl: () => string = () => url): Server {
+export function readServerUrl(url: string, currentUrl: () => string = () => url): PostgresServer {
   const parameters = readParameters(url);
   const [{ host, port, options }, { paths }] = [clientOptionsOf(parameters), readTls(parameters)];
-  const certificates = new CertificateFiles(paths);
+  const certificates = new DatabaseCertificateFiles(paths);
   return {
-    name: `${host.includes(":") ? `[${host}]` : host}:${port}/${databaseOf(parameters)}`,
+    name: `${host.includes(":") ? `[${host}]` : host}:${port}/${databaseNameOf(parameters)}`,
     target: parameters.get("target_session_attrs") ?? "any",
-    settings: readSettings(options ?? ""),
+    settings: readServerSettings(options ?? ""),
     certificates,
     get attempts() {
       const current = readParameters(currentUrl());
@@ -127,9 +127,9 @@ function readParameters(text: string): Parameters {
 }
 
 function checkParameters(parameters: Parameters): void {
-  const unknown = [...parameters.keys()].filter((name) => !words.has(name) && !otherParameters.test(name));
+  const unknown = [...parameters.keys()].filter((name) => !booleanWords.has(name) && !otherParameters.test(name));
   if (unknown.length > 0) throw new StoreOpenError(`unsupported parameters in the database URL: ${unknown.join(", ")}`);
-  for (const [name, accepted] of words) {
+  for (const [name, accepted] of booleanWords) {
     const word = parameters.get(name);
     if (word === undefined || accepted.includes(word)) continue;
     const expected = accepted.length === 1 ? accepted.join() : `one of ${accepted.join(", ")}`;
@@ -149,7 +149,7 @@ function decode(text: string): string {
 
 // Returns the same database as pg would. Does not import pg, because loading pg would slow down the start of a server
 // with SQLite by 10 %.
-function databaseOf(parameters: Parameters): string {
+function databaseNameOf(parameters: Parameters): string {
   const { PGDATABASE, PGUSER, USER, USERNAME } = process.env;
   return parameters.get("dbname") || PGDATABASE || parameters.get("user") || PGUSER || USER || USERNAME || "";
 }
@@ -197,7 +197,7 @@ function integerIn(text: string, max: number): number | undefined {
  *
  * @throws StoreOpenError if a word is not a setting, a switch or Neon's `endpoint=`
  */
-function readSettings(options: string): ReadonlyMap<string, string> {
+function readServerSettings(options: string): ReadonlyMap<string, string> {
   const settings = new Map<string, string>();
   // Spaces separate words. A backslash escapes any character. The word after `-c` belongs to `-c`.
   for (const escaped of options.match(/(?:-c\s+)?(?:\\.|[^\s\\])+/gs) ?? []) {
@@ -274,7 +274,7 @@ function tlsAttemptsOf(host: string, mode: string, files: PemFiles): readonly (f
 }
 
 /** The certificate files in a database URL, read again for each connection, because certificates are rotated. */
-export class CertificateFiles {
+export class DatabaseCertificateFiles {
   readonly #paths: PemFiles;
   #files: PemFiles = {};
   #pair: KeyPair | undefined;
@@ -282,7 +282,7 @@ export class CertificateFiles {
   /** @throws StoreOpenError if a file cannot be read or is invalid, or if the key does not belong to the certificate */
   constructor(paths: PemFiles) {
     this.#paths = paths;
-    this.renew(this.paths.map(readPem));
+    this.renew(this.paths.map(readDatabasePem));
   }
 
   get paths(): readonly string[] {
@@ -292,7 +292,7 @@ export class CertificateFiles {
   /** The files' current contents, or the previous contents if the current contents are unusable. */
   get current(): PemFiles {
     try {
-      this.renew(this.paths.map(readPem));
+      this.renew(this.paths.map(readDatabasePem));
     } catch (fault) {
       if (!(fault instanceof StoreOpenError)) throw fault;
     }
@@ -317,7 +317,7 @@ export class CertificateFiles {
   }
 }
 
-function readPem(path: string): string {
+function readDatabasePem(path: string): string {
   return orRefuse([path], () => readRegularFileSync(path, maxPemBytes).toString("utf8"));
 }
 

@@ -12,7 +12,7 @@ import {
   unconfirmedBy,
 } from "./connect.ts";
 import { beginSql, briefTransaction, hiddenRows } from "./pinned-settings.ts";
-import type { Server } from "./server-url.ts";
+import type { PostgresServer } from "./server-url.ts";
 
 // Minimum time for an attempt, in milliseconds. A shorter attempt could be cancelled with an unknown outcome.
 const attemptMsMin = 500;
@@ -51,7 +51,7 @@ interface PreparedStatements {
 }
 
 /** A row's columns as text, in the statement's order. */
-export type Row = readonly (string | null)[];
+export type TextRow = readonly (string | null)[];
 
 type TextRows = QueryArrayResult<(string | null)[]>;
 
@@ -65,7 +65,7 @@ const cachedPlanSettings = { enable_seqscan: "off", jit: "off", plan_cache_mode:
 export class Session {
   /** The deadline for all work, on the `performance.now()` clock. Statements that exceed the deadline are cancelled. */
   deadlineMs: number = Number.POSITIVE_INFINITY;
-  readonly #server: Server;
+  readonly #server: PostgresServer;
   readonly #prepared: PreparedStatements | undefined;
   readonly #responseTimeoutMs: number;
   readonly #settings: Readonly<Record<string, string | number>>;
@@ -78,7 +78,7 @@ export class Session {
   #abortConnecting: (() => void) | undefined;
 
   /** @param prepared - whether to prepare named statements. By default, no statement is prepared */
-  constructor(server: Server, timeouts?: SessionTimeouts, prepared?: PreparedStatements) {
+  constructor(server: PostgresServer, timeouts?: SessionTimeouts, prepared?: PreparedStatements) {
     this.#server = server;
     this.#prepared = prepared;
     this.#responseTimeoutMs = timeouts?.responseTimeoutMs || Number.POSITIVE_INFINITY;
@@ -138,7 +138,7 @@ export class Session {
    * Runs a statement. Another client of a pooler may have left a setting on the connection. If the server may have
    * refused the statement because of a setting, runs the statement again in a separate transaction.
    */
-  async query(statement: string | Statement, values: readonly unknown[] = []): Promise<readonly Row[]> {
+  async query(statement: string | Statement, values: readonly unknown[] = []): Promise<readonly TextRow[]> {
     const { name, text } = typeof statement === "string" ? { text: statement } : statement;
     try {
       if (name !== undefined && this.#prepared?.areKept === true) {
@@ -174,7 +174,7 @@ export class Session {
   }
 
   /** Runs statements without parameters in a single message. Returns the rows of all statements. */
-  async run(script: string): Promise<readonly Row[]> {
+  async run(script: string): Promise<readonly TextRow[]> {
     const results = await this.#runOn((client) => client.query<(string | null)[]>({ text: script, ...rowsAsText }));
     return [results].flat().flatMap(({ rows }) => rows);
   }

@@ -13,7 +13,7 @@ test("hashOf returns the hash that the server uses for distributed tables", asyn
 });
 
 test("shardOf returns the shard that contains the hash", () => {
-  const hashes = [0n, 1n, 2n, 3n].map((id) => ({ id, hashMax: hashOf(id) })).toSorted((a, b) => a.hashMax - b.hashMax);
-  const shards = hashes.map(({ hashMax }) => ({ hashMax, worker: 0 }));
+  const hashes = [0n, 1n, 2n, 3n].map((id) => ({ id, maxHash: hashOf(id) })).toSorted((a, b) => a.maxHash - b.maxHash);
+  const shards = hashes.map(({ maxHash }) => ({ maxHash, worker: 0 }));
   expect(hashes.map(({ id }) => shardOf(shards, id))).toEqual([0, 1, 2, 3]);
 });

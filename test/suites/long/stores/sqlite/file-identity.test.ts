@@ -3,7 +3,11 @@ import { copyFileSync, existsSync, renameSync, rmSync, symlinkSync, writeFileSyn
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { prepareDeleteBatch, type Row, withIdentityChecks } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import {
+  prepareDeleteBatch,
+  type BatchRow,
+  withIdentityChecks,
+} from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { FileIdentity } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
 import { deleteCall } from "../../../../support/plants/delete-call.ts";
@@ -76,7 +80,7 @@ function createFile(file: string): void {
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } }).close();
 }
 
-function batchOf(id: bigint): Row[] {
+function batchOf(id: bigint): BatchRow[] {
   return [[id, "tester", "request-1", null]];
 }
 

@@ -18,7 +18,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { backUp } from "../../../../../src/stores/sqlite/backup.ts";
 import { openDatabase } from "../../../../../src/stores/sqlite/database.ts";
-import { prepareDeleteBatch, type Row, withIdentityChecks } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import {
+  prepareDeleteBatch,
+  type BatchRow,
+  withIdentityChecks,
+} from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { FileIdentity } from "../../../../../src/stores/sqlite/file-identity.ts";
 import { openSqliteDatabase } from "../../../../../src/stores/sqlite/plant-database.ts";
 import { openSqliteStore } from "../../../../../src/stores/sqlite/sqlite-store.ts";
@@ -63,7 +67,7 @@ function touch(file: string): void {
   for (const [i, end] of ["", "-wal", "-shm"].entries()) utimesSync(`${file}${end}`, 1 + i, 1_000_000 + i);
 }
 
-function batchOf(id: bigint): Row[] {
+function batchOf(id: bigint): BatchRow[] {
   return [[id, "tester", "request-1", null]];
 }
 

@@ -2,7 +2,7 @@ import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync, writeF
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
-import type { Row } from "../../../../../src/stores/sqlite/delete-batch.ts";
+import type { BatchRow } from "../../../../../src/stores/sqlite/delete-batch.ts";
 import { StorageThread } from "../../../../../src/stores/sqlite/storage-thread.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/store-options.ts";
 import { startNode } from "../../../../../protoport/testing/src/process/command-line.ts";
@@ -12,7 +12,7 @@ import { createTempFolder } from "../../../../../protoport/testing/src/process/t
 // This program creates a file with plants 1 to 1,000, and deletes the given number of plants.
 const program = fileURLToPath(new URL("../../../../support/plants/delete-one-by-one.ts", import.meta.url));
 
-function batchOf(id: bigint): Row[] {
+function batchOf(id: bigint): BatchRow[] {
   return [[id, "", "", null]];
 }
 
