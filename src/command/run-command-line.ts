@@ -2,10 +2,9 @@ import { type Program, runProgram } from "@protoport/command-line";
 import { explainSystemError } from "@protoport/auth/inputs";
 import { ConfigurationError } from "../server/index.ts";
 import { checkStoreCommand } from "./check.ts";
-import { type Command, exitCode, type PlantTerminal } from "./command.ts";
+import { type Command, exitCode, packageVersion, type PlantTerminal } from "./command.ts";
 import { moveCommand } from "./move.ts";
 import { openApiOfStoreCommand } from "./openapi.ts";
-import { packageVersion } from "./package-version.ts";
 import { serveStoreCommand } from "./serve.ts";
 import {
   backupCommand,

@@ -12,10 +12,9 @@ import {
   type StartOptions,
   trimmedSettings,
 } from "../server/index.ts";
-import { exitCode, type Command, type PlantTerminal } from "./command.ts";
+import { type Command, exitCode, packageVersion, type PlantTerminal } from "./command.ts";
 import { demoLines, demoPlants, demoSettings, firstPlants, prepareDemo } from "./demo.ts";
 import { followOrders, supervisorStop, workerVariable } from "./worker.ts";
-import { packageVersion } from "./package-version.ts";
 import { listedSettings, sourcesOf } from "./setting-flags.ts";
 
 /** Maximum time until the process exits after everything is closed, in milliseconds. */

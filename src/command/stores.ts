@@ -10,8 +10,7 @@ import {
 import { plantLocationOf, settings } from "../server/index.ts";
 import { type Flag, type ParsedFlags, readFlag, textOf, UsageError } from "@protoport/command-line";
 import { formatted } from "@protoport/command-line/settings";
-import { exitCode, type Command, type PlantTerminal } from "./command.ts";
-import { parseDurationMs } from "./duration.ts";
+import { type Command, exitCode, parseDurationMs, type PlantTerminal } from "./command.ts";
 import { formatInteger, showProgress, startClock } from "./import-progress.ts";
 import { reopenStores } from "./move.ts";
 

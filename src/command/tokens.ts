@@ -1,8 +1,7 @@
 import { listTokens, revokeToken } from "@protoport/auth";
 import { type Flag, type ParsedFlags, textOf, UsageError } from "@protoport/command-line";
 import { ConfigurationError, issuePlantToken, settings } from "../server/index.ts";
-import { exitCode, type Command, type PlantTerminal } from "./command.ts";
-import { parseDurationMs } from "./duration.ts";
+import { type Command, exitCode, parseDurationMs, type PlantTerminal } from "./command.ts";
 
 const { variable } = settings.tokenHashesFile;
 

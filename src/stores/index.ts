@@ -21,13 +21,12 @@ import type { PlantDatabase } from "./contract/plant-database.ts";
 import type { PlantStore } from "../service/index.ts";
 import type { DurableStoreOptions } from "./contract/store-options.ts";
 
-export { StoreOpenError } from "./contract/store-open-error.ts";
+export { type OnBatch, type OnUpkeep, StoreOpenError, type Upkeep } from "./contract/store-options.ts";
 export type { MovableStore, StoreCounts } from "./contract/movable-store.ts";
 export type { ImportCounts, PlantDatabase } from "./contract/plant-database.ts";
 export { importPlants, parseId } from "./records/import-plants.ts";
 export { movePlants, reopenPlants } from "./records/move-plants.ts";
 export { backUp, type IdRange, openMemoryStore, openSqliteStore, restore };
-export type { OnBatch, OnUpkeep, Upkeep } from "./contract/store-options.ts";
 export { assertSameDatabase, readServerUrl } from "./postgres/server/server-url.ts";
 
 /** The location of a store that outlives its server: an SQLite file or a PostgreSQL database. */

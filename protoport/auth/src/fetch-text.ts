@@ -1,4 +1,4 @@
-import { withProblems, parsed, type ParseResult } from "./inputs/index.ts";
+import { isLoopback, parsed, type ParseResult, withProblems } from "./inputs/index.ts";
 
 /** A request to an identity provider. */
 interface ProviderRequest {
@@ -68,4 +68,19 @@ function describeFailure(error: unknown): string {
   const { cause } = error;
   if (!(cause instanceof Error)) return error.message;
   return cause.message === "" && "code" in cause ? String(cause.code) : cause.message;
+}
+
+/**
+ * Parses an identity provider's URL, which must be `https`, because anyone who can modify a key set can forge tokens.
+ * Plain `http` is allowed for loopback addresses, such as for a sidecar or in a test. A user name or password is
+ * rejected, because URLs are logged.
+ */
+export function parseProviderUrl(text: string): ParseResult<URL> {
+  const url = URL.parse(text);
+  if (url === null) return withProblems(`${JSON.stringify(text)} is not a valid URL`);
+  if (url.username !== "" || url.password !== "")
+    return withProblems("a provider URL must not contain a user name or password");
+  const isSafe =
+    url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname.replaceAll(/[[\]]/g, "")));
+  return isSafe ? parsed(url) : withProblems(`${text} must use https, or http to a loopback address`);
 }

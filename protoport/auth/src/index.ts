@@ -18,7 +18,7 @@ export { parsePlainTokens, toStaticToken } from "./plain-tokens.ts";
 export { type Principal, principalKey, type TokenVerifier } from "./token-verifier.ts";
 export { createResourceMetadata, type ResourceMetadata } from "./protected-resource.ts";
 export { requiredScopesOf } from "./required-scopes.ts";
-export { parseProviderUrl } from "./provider-url.ts";
+export { parseProviderUrl } from "./fetch-text.ts";
 export { type CallRates, createRateLimit, limitRates, type RateLimit, type RateLimitOptions } from "./rate-limit.ts";
 export { listTokens, revokeToken } from "./token-hashes-file.ts";
 export type { StaticToken } from "./static-token.ts";

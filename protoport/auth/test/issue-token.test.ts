@@ -11,7 +11,7 @@ import {
 import { describe, expect, test } from "vitest";
 
 import { issueToken, type TokenRequest } from "../src/issue-token.ts";
-import type { ParseResult } from "../src/inputs/parse-result.ts";
+import type { ParseResult } from "../src/inputs/text-file.ts";
 import { parseTokenHashes } from "../src/token-hashes.ts";
 import { digestOf } from "../src/token-verifier.ts";
 import { createTempFolder } from "../../testing/src/process/temp-folder.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { parseProviderUrl } from "../src/provider-url.ts";
+import { parseProviderUrl } from "../src/fetch-text.ts";
 
 describe("parseProviderUrl", () => {
   test.each([

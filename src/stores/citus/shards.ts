@@ -1,4 +1,4 @@
-import { StoreOpenError } from "../contract/store-open-error.ts";
+import { StoreOpenError } from "../contract/store-options.ts";
 import { searchPathSql, type StoreSchema } from "../postgres/schema/store-schema.ts";
 import { readCommitted } from "../postgres/server/pinned-settings.ts";
 import type { Session } from "../postgres/server/session.ts";

@@ -1,4 +1,4 @@
-import { StoreOpenError } from "./store-open-error.ts";
+import { StoreOpenError } from "./store-options.ts";
 
 /** A deletion record. */
 export interface Deletion {

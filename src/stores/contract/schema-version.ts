@@ -1,4 +1,4 @@
-import { StoreOpenError } from "./store-open-error.ts";
+import { StoreOpenError } from "./store-options.ts";
 
 /** A store's schema version. */
 export interface SchemaVersion {

@@ -1,4 +1,4 @@
-import type { DeleteCall } from "../../service/index.ts";
+import type { DeleteCall, PlantErrorCode } from "../../service/index.ts";
 
 /**
  * Called when a batch is sent, for metrics and traces. Must not throw.
@@ -62,4 +62,11 @@ export function reportDropped(onUpkeep: OnUpkeep | undefined, count: number, beg
   const lastedMs = elapsedMsSince(begunMs);
   if (count > 0) onUpkeep?.({ kind: "records-dropped", count, lastedMs });
   if (problem !== undefined) onUpkeep?.({ kind: "retention-failed", problem, lastedMs });
+}
+
+/** A store cannot be opened or used. The message tells the operator why, with the file or server, but no password. */
+export class StoreOpenError extends Error {
+  override readonly name = "StoreOpenError";
+  /** The error code, as in Node.js. See docs/reference/errors.md. */
+  readonly code: PlantErrorCode = "ERR_STORE_OPEN";
 }

@@ -1,14 +1,14 @@
 import type { PlantStore, StoreConnections } from "../../service/index.ts";
 import { type Backend, type BatchResult, batchTimeoutMs, type Lanes, type Requested } from "../contract/backend.ts";
 import {
-  type DurableStoreOptions,
   checkDeletionsKept,
   deletionsKeptMsDefault,
+  type DurableStoreOptions,
   elapsedMsSince,
   type OnUpkeep,
+  StoreOpenError,
 } from "../contract/store-options.ts";
 import { queuedStore } from "../queue/delete-queue.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
 import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
 import { type Retention, startRetention } from "./all-plants/retention.ts";
 import { type BatchFailure, BatchRun } from "./delete/batch-run.ts";

@@ -8,7 +8,7 @@ import {
   type MoveMarks,
   movedMark,
 } from "../contract/movable-store.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
+import { StoreOpenError } from "../contract/store-options.ts";
 
 /** Called with the number of rows that were read so far. */
 type OnProgress = (what: "deletion records" | "plants", rows: number) => void;

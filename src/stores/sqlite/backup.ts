@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { StoreOpenError } from "../contract/store-open-error.ts";
+import { StoreOpenError } from "../contract/store-options.ts";
 import { openDatabase, readDatabaseFile, readOnlyUrl } from "./database.ts";
 import { assertSingleName, assertUsablePath, createPrivateFile } from "./file-names.ts";
 import { assertUsable, versionOf } from "./migrate.ts";

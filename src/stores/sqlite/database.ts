@@ -2,8 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { StoreOpenError } from "../contract/store-open-error.ts";
-import type { DurableStoreOptions } from "../contract/store-options.ts";
+import { type DurableStoreOptions, StoreOpenError } from "../contract/store-options.ts";
 import { inChunks } from "../contract/plant-database.ts";
 import {
   assertNotMoved,

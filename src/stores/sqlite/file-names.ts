@@ -14,8 +14,7 @@ import {
 import { basename, dirname, join, parse, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAdvice } from "../contract/schema-version.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
-import { elapsedMsSince, type OnUpkeep } from "../contract/store-options.ts";
+import { elapsedMsSince, type OnUpkeep, StoreOpenError } from "../contract/store-options.ts";
 import { isLocked } from "./problem.ts";
 import { retryWhileLocked } from "./transaction.ts";
 

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, realpathSync, writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { StoreOpenError } from "../contract/store-open-error.ts";
+import { StoreOpenError } from "../contract/store-options.ts";
 import { findDamage, repairAdvice } from "./problem.ts";
 import { runInTransaction, retryWhileLocked } from "./transaction.ts";
 import { prepareIndexReader } from "./file-identity.ts";

@@ -9,7 +9,7 @@ import {
   type SchemaVersion,
 } from "../contract/schema-version.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
+import { StoreOpenError } from "../contract/store-options.ts";
 import { runInTransaction } from "./transaction.ts";
 
 /** One step to a newer schema. During the step, the previous release's servers wait for the lock. */

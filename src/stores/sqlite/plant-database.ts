@@ -14,7 +14,7 @@ import {
   wrapErrors,
 } from "../contract/plant-database.ts";
 import type { Versions } from "../contract/schema-version.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
+import { StoreOpenError } from "../contract/store-options.ts";
 import { checkDatabaseFile, idsIn, openDatabase, toBigInt } from "./database.ts";
 import { claimFile, usesLog } from "./file-names.ts";
 import { asideProblemIn, schemaProblemOf, versionOf } from "./migrate.ts";

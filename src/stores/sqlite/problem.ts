@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { StoreProblem } from "../contract/store-health.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
+import { StoreOpenError } from "../contract/store-options.ts";
 
 /** Advice for an operator whose file may be damaged. Advises a restore last, because a restore undoes deletions. */
 export const repairAdvice: string =

@@ -2,9 +2,8 @@ import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gat
 import type { PlantStore, StoreFile } from "../../service/index.ts";
 import { type Backend, problemOf, type Requested, toStorableText } from "../contract/backend.ts";
 import { queuedStore } from "../queue/delete-queue.ts";
-import { type DurableStoreOptions, checkDeletionsKept } from "../contract/store-options.ts";
+import { checkDeletionsKept, type DurableStoreOptions, StoreOpenError } from "../contract/store-options.ts";
 import { StoreHealth, type StoreProblem } from "../contract/store-health.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
 import type { DatabaseOptions } from "./database.ts";
 import { failAll, type BatchRow } from "./delete-batch.ts";
 import { claimFile, isClaimed } from "./file-names.ts";

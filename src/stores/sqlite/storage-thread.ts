@@ -3,8 +3,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { StoreFile } from "../../service/index.ts";
 import type { StoreProblem } from "../contract/store-health.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
-import type { OnUpkeep, Upkeep } from "../contract/store-options.ts";
+import { type OnUpkeep, StoreOpenError, type Upkeep } from "../contract/store-options.ts";
 import type { DatabaseOptions } from "./database.ts";
 import type { FileResult, BatchRow } from "./delete-batch.ts";
 

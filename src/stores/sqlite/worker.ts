@@ -5,8 +5,13 @@
 import type { DatabaseSync } from "node:sqlite";
 import { parentPort } from "node:worker_threads";
 import type { StoreProblem } from "../contract/store-health.ts";
-import { StoreOpenError } from "../contract/store-open-error.ts";
-import { deletionsKeptMsDefault, elapsedMsSince, retentionIntervalMs, type Upkeep } from "../contract/store-options.ts";
+import {
+  deletionsKeptMsDefault,
+  elapsedMsSince,
+  retentionIntervalMs,
+  StoreOpenError,
+  type Upkeep,
+} from "../contract/store-options.ts";
 import { CheckpointWatch } from "./checkpoint-watch.ts";
 import { type DatabaseOptions, openDatabase } from "./database.ts";
 import { prepareDeleteBatch, withIdentityChecks } from "./delete-batch.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { assertUsableSchema, noSchema, schemaAfter } from "../../../src/stores/contract/schema-version.ts";
-import { StoreOpenError } from "../../../src/stores/contract/store-open-error.ts";
+import { StoreOpenError } from "../../../src/stores/contract/store-options.ts";
 
 describe("schemaAfter", () => {
   test.each([

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, statSync, wr
 import { constants, DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { schemaAfter } from "../../../src/stores/contract/schema-version.ts";
-import { StoreOpenError } from "../../../src/stores/contract/store-open-error.ts";
+import { StoreOpenError } from "../../../src/stores/contract/store-options.ts";
 import { backUp } from "../../../src/stores/sqlite/backup.ts";
 import { checkDatabaseFile, assertFixedWal, makeDurable, openDatabase } from "../../../src/stores/sqlite/database.ts";
 import { migrate, migrations, versionOf } from "../../../src/stores/sqlite/migrate.ts";

@@ -52,7 +52,7 @@ beforeAll(() => {
     index,
     read(index)
       .replace(" | PostgresLocation;", ' | PostgresLocation | { readonly kind: "herbarium"; readonly sheet: string };')
-      .replace("export { StoreOpenError }", 'import { StoreOpenError } from "./contract/store-open-error.ts";\n$&'),
+      .replace("export { StoreOpenError }", 'import { StoreOpenError } from "./contract/store-options.ts";\n$&'),
   );
 });
 afterAll(() => copy[Symbol.dispose]());

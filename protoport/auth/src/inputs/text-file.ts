@@ -1,5 +1,4 @@
 import { readRegularFile } from "@protoport/command-line";
-import { parsed, type ParseResult, withProblems } from "./parse-result.ts";
 
 /** Reads a regular file as UTF-8. `limitBytes` bounds memory if a wrong file is configured, such as a disk image. */
 export async function readTextFile(path: string, limitBytes: number): Promise<ParseResult<string>> {
@@ -36,4 +35,24 @@ export function explainSystemError(reason: unknown): string {
   const { code, path } = reason as NodeJS.ErrnoException;
   const explain = code !== undefined && Object.hasOwn(explanations, code) ? explanations[code] : undefined;
   return explain === undefined || path === undefined ? reason.message : explain(path);
+}
+
+/** A string's parsed value, or all its problems. A problem never quotes the string, which may be a misplaced token. */
+export type ParseResult<T> =
+  | { readonly kind: "value"; readonly value: T }
+  | { readonly kind: "problems"; readonly problems: readonly string[] };
+
+/** Returns the result for a valid string. */
+export function parsed<T>(value: T): ParseResult<T> {
+  return { kind: "value", value };
+}
+
+/** Returns the result for an invalid string. */
+export function withProblems(...problems: readonly string[]): ParseResult<never> {
+  return { kind: "problems", problems };
+}
+
+/** Returns the problems in several results. */
+export function problemsOf(results: readonly ParseResult<unknown>[]): readonly string[] {
+  return results.flatMap((result) => (result.kind === "problems" ? result.problems : []));
 }

@@ -4,8 +4,7 @@ import { stat } from "node:fs/promises";
 
 import { type OptionNames, refuseUnknownOptions, required } from "@protoport/gateway/options";
 import { type FileReload, type OperatorLog, ReloadRecord } from "./reload-record.ts";
-import { withProblems, parsed, type ParseResult } from "./parse-result.ts";
-import { readTextFile, toProblem } from "./text-file.ts";
+import { parsed, type ParseResult, readTextFile, toProblem, withProblems } from "./text-file.ts";
 
 /** Options for {@link watchFile}. */
 export interface FileToWatch {

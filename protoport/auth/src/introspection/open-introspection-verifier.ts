@@ -6,8 +6,7 @@ import {
   watchFile,
   withoutLineEnd,
 } from "../inputs/index.ts";
-import { withoutQuery } from "../fetch-text.ts";
-import { parseProviderUrl } from "../provider-url.ts";
+import { parseProviderUrl, withoutQuery } from "../fetch-text.ts";
 import type { TokenVerifier } from "../token-verifier.ts";
 import { createIntrospectionVerifier } from "./introspection-verifier.ts";
 

@@ -1,9 +1,8 @@
 import { createLocalJWKSet, decodeJwt, type JSONWebKeySet } from "jose";
-import { fetchText, providerResponseLimitBytes, withoutQuery } from "../fetch-text.ts";
+import { fetchText, parseProviderUrl, providerResponseLimitBytes, withoutQuery } from "../fetch-text.ts";
 import { type OperatorLog, parsed, type ParseResult, problemsOf, watchFile, withProblems } from "../inputs/index.ts";
 import { parseJsonObject } from "../json-object.ts";
 import { type ExpiringOutcome, OutcomeCache } from "../outcome-cache.ts";
-import { parseProviderUrl } from "../provider-url.ts";
 import type { PresentedToken, TokenOutcome, TokenVerifier } from "../token-verifier.ts";
 import { type FetchKeyDocument, type KeyTiming, openFetchedKeys } from "./fetched-keys.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";

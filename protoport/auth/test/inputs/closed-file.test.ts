@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterEach, expect, test, vi } from "vitest";
-import { parsed } from "../../src/inputs/parse-result.ts";
+import { parsed } from "../../src/inputs/text-file.ts";
 import { watchFile } from "../../src/inputs/watched-file.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 

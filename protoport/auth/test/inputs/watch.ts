@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { expect } from "vitest";
-import { withProblems, parsed } from "../../src/inputs/parse-result.ts";
+import { withProblems, parsed } from "../../src/inputs/text-file.ts";
 import { type FileToWatch, type WatchedFile, watchFile } from "../../src/inputs/watched-file.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import type { TempFolder } from "../../../testing/src/process/temp-folder.ts";

@@ -1,6 +1,6 @@
 import { unlinkSync, writeFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
-import { withProblems, parsed } from "../../src/inputs/parse-result.ts";
+import { withProblems, parsed } from "../../src/inputs/text-file.ts";
 import { fileOf, logged, watch } from "./watch.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 

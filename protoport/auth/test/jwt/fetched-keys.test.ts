@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import type { OperatorLog } from "../../src/inputs/reload-record.ts";
 import { openFetchedKeys } from "../../src/jwt/fetched-keys.ts";
-import { withProblems } from "../../src/inputs/parse-result.ts";
+import { withProblems } from "../../src/inputs/text-file.ts";
 import { digestOf, type TokenOutcome } from "../../src/token-verifier.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { createSigningKey, startIdentityProviderAt } from "../../../testing/src/auth/identity-provider.ts";

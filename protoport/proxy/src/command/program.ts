@@ -3,7 +3,7 @@ import { messageOf } from "@protoport/gateway/errors";
 import { checkCommand, InputError, openApiCommand, pluginCommand } from "../definitions/index.ts";
 import { proxyConfigurationSchema, SettingsProblem } from "../settings/index.ts";
 import { ConfigurationFile } from "./configuration-file.ts";
-import { proxyVersion } from "./package-version.ts";
+import { proxyVersion } from "./serving-parts.ts";
 import { readSettings, settingFlags } from "./read-settings.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -11,7 +11,6 @@ import type { openValidation } from "@protoport/gateway/validation";
 import type { ProxyGateway } from "../create-proxy.ts";
 import { createUpstream, TlsFilesError, type Upstream } from "../upstreams/index.ts";
 import { type AccessChecks, challengedPathsOf, mcpPath, openAccessChecks } from "./access-checks.ts";
-import { proxyVersion } from "./package-version.ts";
 import type { ProxySettings } from "./proxy-settings.ts";
 
 /** The objects that the settings define, such as upstreams. A configuration reload replaces the objects. */
@@ -223,4 +222,11 @@ export function createProxyDocs(
       current = create();
     },
   };
+}
+
+import manifest from "../../package.json" with { type: "json" };
+
+/** Returns this package's version, which the build inlines from package.json. */
+export function proxyVersion(): string {
+  return manifest.version;
 }

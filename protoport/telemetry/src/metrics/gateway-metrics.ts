@@ -1,7 +1,6 @@
 import type { GatewayLoad } from "@protoport/gateway";
 import type { Attributes } from "../conventions/index.ts";
-import type { NumberPoint } from "./metric-family.ts";
-import { type Metrics, singlePoint } from "./metrics.ts";
+import { type Metrics, type NumberPoint, singlePoint } from "./metrics.ts";
 
 /** The gateway properties that {@link measureGateway} reads. */
 export interface MeasuredGateway {

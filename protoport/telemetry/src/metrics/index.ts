@@ -25,8 +25,15 @@ export {
   type RequestMetricsOptions,
   rpcAttributes,
 } from "../conventions/index.ts";
-export type { HistogramPoint, MetricFamily, NumberPoint } from "./metric-family.ts";
+export {
+  type CounterSeries,
+  type HistogramPoint,
+  type HistogramSeries,
+  type MetricFamily,
+  Metrics,
+  type NumberPoint,
+  type SeriesTable,
+} from "./metrics.ts";
 export { createMetricProducer, type FamilyProducer, type ProducedMetric } from "./metric-producer.ts";
 export { createMetricsEndpoint, prometheusName } from "./metrics-endpoint.ts";
-export { type CounterSeries, type HistogramSeries, Metrics, type SeriesTable } from "./metrics.ts";
 export { measureProcess } from "./process-metrics.ts";

@@ -1,5 +1,5 @@
 import type { Attributes } from "../conventions/index.ts";
-import type { MetricFamily } from "./metric-family.ts";
+import type { MetricFamily } from "./metrics.ts";
 
 /** A time for OpenTelemetry: seconds since 1970, and nanoseconds. */
 type HrTime = [seconds: number, nanoseconds: number];

@@ -1,6 +1,6 @@
 import { type Endpoint, readAccept } from "@protoport/gateway";
 import type { Attributes } from "../conventions/index.ts";
-import type { HistogramPoint, MetricFamily } from "./metric-family.ts";
+import type { HistogramPoint, MetricFamily } from "./metrics.ts";
 
 /**
  * Creates the endpoint `/metrics`. The response is in OpenMetrics or in the Prometheus text format, as `Accept`

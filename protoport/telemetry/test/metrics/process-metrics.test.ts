@@ -1,8 +1,7 @@
 import { createHistogram } from "node:perf_hooks";
 import { expect, test, vi } from "vitest";
 import { durationBounds } from "../../src/conventions/index.ts";
-import { Metrics } from "../../src/metrics/metrics.ts";
-import type { MetricFamily } from "../../src/metrics/metric-family.ts";
+import { type MetricFamily, Metrics } from "../../src/metrics/metrics.ts";
 import { measureProcess, readDelays } from "../../src/metrics/process-metrics.ts";
 import { collectGarbage } from "../../../testing/src/http/retained-bytes.ts";
 

@@ -151,7 +151,7 @@ test("conformance imports only its own files and Node.js modules", () => {
 
 /** The most lines, files and exports per 1,000 lines. A commit that raises a limit gives the reason in its body. */
 const limits = [
-  { name: "auth", lines: 3425, files: 38, exports: 34 },
+  { name: "auth", lines: 3430, files: 36, exports: 34 },
   { name: "command-line", lines: 870, files: 13, exports: 68 },
   { name: "docs-page", lines: 2185, files: 25, exports: 34 },
   { name: "frameworks", lines: 1165, files: 8, exports: 34 },
@@ -159,7 +159,7 @@ const limits = [
   { name: "grpc-handlers", lines: 2675, files: 23, exports: 20 },
   { name: "proxy", lines: 12445, files: 100, exports: 26 },
   { name: "rest-client", lines: 1890, files: 15, exports: 20 },
-  { name: "telemetry", lines: 2250, files: 26, exports: 39 },
+  { name: "telemetry", lines: 2255, files: 25, exports: 39 },
 ];
 
 test.each(limits)("the sources of $name stay within $lines lines, $files files and $exports exports", (limit) => {

@@ -1,5 +1,5 @@
 import { type DeletionRecord, type MovableStore, batchUuidOf } from "../../contract/movable-store.ts";
-import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-options.ts";
 import { rethrowing } from "../../contract/plant-database.ts";
 import { cannotUse } from "../delete/fault-table.ts";
 import { toArrayLiteral } from "../delete/store-tables.ts";

@@ -8,7 +8,7 @@ import {
   wrapErrors,
 } from "../../contract/plant-database.ts";
 import { schemaAfter, type Versions } from "../../contract/schema-version.ts";
-import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-options.ts";
 import { cannotUse, problemOf, verdictOn } from "../delete/fault-table.ts";
 import { deleteTimeouts, emitMessageSql } from "../delete/single-server.ts";
 import { parseIdArray } from "../delete/store-tables.ts";

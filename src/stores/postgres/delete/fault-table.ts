@@ -1,5 +1,5 @@
 import type { StoreProblem } from "../../contract/store-health.ts";
-import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-options.ts";
 import { sqlStateOf } from "../server/connect.ts";
 
 /**

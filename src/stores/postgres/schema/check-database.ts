@@ -1,6 +1,6 @@
 import { asideProblemOf } from "../../contract/movable-store.ts";
 import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../contract/schema-version.ts";
-import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-options.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import type { TextRow, Session } from "../server/session.ts";
 import { ownSchema, type StoreSchema } from "./store-schema.ts";

@@ -1,6 +1,6 @@
 import { escapeIdentifier } from "pg";
 import { type SchemaVersion, schemaAfter, type SchemaStep } from "../../contract/schema-version.ts";
-import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-options.ts";
 import { sqlStateOf } from "../server/connect.ts";
 import { readCommitted } from "../server/pinned-settings.ts";
 import { droppedSetting } from "../server/server-url.ts";

@@ -8,7 +8,7 @@ import {
   readRegularFileSync,
   validityProblem,
 } from "@protoport/command-line";
-import { StoreOpenError } from "../../contract/store-open-error.ts";
+import { StoreOpenError } from "../../contract/store-options.ts";
 
 /** The server in a database URL. */
 export interface PostgresServer {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { problemOf } from "../../../../src/stores/postgres/delete/fault-table.ts";
-import { StoreOpenError } from "../../../../src/stores/contract/store-open-error.ts";
+import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
 
 /** Returns a server error. */
 function refusal(sqlState: string): Error {

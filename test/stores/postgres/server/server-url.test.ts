@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { Client, type ClientConfig } from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { StoreOpenError } from "../../../../src/stores/contract/store-open-error.ts";
+import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
 import { readServerUrl } from "../../../../src/stores/postgres/server/server-url.ts";
 import { createCertificate } from "../../../../protoport/testing/src/http/certificate.ts";
 import { createTempFolder } from "../../../../protoport/testing/src/process/temp-folder.ts";

@@ -7,7 +7,7 @@ import {
   openPlantStore,
   type PlantLocation,
 } from "../../../../src/stores/index.ts";
-import { StoreOpenError } from "../../../../src/stores/contract/store-open-error.ts";
+import { StoreOpenError } from "../../../../src/stores/contract/store-options.ts";
 import { collect } from "../../../../protoport/testing/src/collect.ts";
 import { deleteCall } from "../../../support/plants/delete-call.ts";
 import { type PostgresServer, startPostgres } from "../../../support/plants/postgres-server.ts";

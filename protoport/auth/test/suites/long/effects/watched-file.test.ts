@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { compareValues, Differs, type EffectsOf } from "../../../../../testing/src/comparison.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";
-import { withProblems, parsed } from "../../../../src/inputs/parse-result.ts";
+import { withProblems, parsed } from "../../../../src/inputs/text-file.ts";
 import { type FileToWatch, watchFile } from "../../../../src/inputs/watched-file.ts";
 
 // Watches a file with two values for each option, and compares what is applied and logged.

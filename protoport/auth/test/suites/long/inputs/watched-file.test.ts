@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, statSync, symlinkSync, unlinkSync, utimesSy
 import { open } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 
-import { withProblems, parsed } from "../../../../src/inputs/parse-result.ts";
+import { withProblems, parsed } from "../../../../src/inputs/text-file.ts";
 import type { FileToWatch } from "../../../../src/inputs/watched-file.ts";
 import { fileOf, logged, watch, type Watching } from "../../../inputs/watch.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";

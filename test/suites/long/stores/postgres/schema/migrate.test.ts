@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
+import { StoreOpenError } from "../../../../../../src/stores/contract/store-options.ts";
 import {
   checkPostgresStore,
   migratePostgres,

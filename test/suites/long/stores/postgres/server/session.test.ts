@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { briefTransaction, readCommitted } from "../../../../../../src/stores/postgres/server/pinned-settings.ts";
 import { assertSameDatabase, readServerUrl } from "../../../../../../src/stores/postgres/server/server-url.ts";
 import { Session } from "../../../../../../src/stores/postgres/server/session.ts";
-import { StoreOpenError } from "../../../../../../src/stores/contract/store-open-error.ts";
+import { StoreOpenError } from "../../../../../../src/stores/contract/store-options.ts";
 import { createCertificate } from "../../../../../../protoport/testing/src/http/certificate.ts";
 import { within } from "../../../../../../protoport/testing/src/deadline.ts";
 import { startCuttingProxy } from "../../../../../support/plants/cutting-proxy.ts";
