@@ -125,23 +125,18 @@ export class DeleteQueue {
     return this.#closing.promise;
   }
 
-  get #canSend(): boolean {
-    return this.#waiting.length > 0 && this.#inFlight < this.#maxInFlight;
-  }
-
   #sendSoon(): void {
     if (this.#isSending) return;
     this.#isSending = true;
     setImmediate(() => {
       this.#isSending = false;
-      // Does not check for cancellation, because reading `signal` would create a signal for each call.
-      while (this.#canSend) void this.#send(this.#waiting.splice(0, this.#maxBatch));
+      this.#sendNext();
     });
   }
 
   // Invariant: no deletion waits for longer than a turn while fewer than `maxInFlight` batches are in flight.
   #sendNext(): void {
-    while (this.#canSend) {
+    while (this.#waiting.length > 0 && this.#inFlight < this.#maxInFlight) {
       const batch = this.#waiting.splice(0, this.#maxBatch).filter((one) => !this.#rejectCancelled(one));
       if (batch.length > 0) void this.#send(batch);
     }

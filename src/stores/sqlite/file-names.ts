@@ -102,10 +102,13 @@ export function prepareNameCheck(file: string, onUpkeep: OnUpkeep): () => boolea
   };
 }
 
-/** Returns the mounts of this process, or an empty string on systems where a file cannot be a mount point. */
+/** Returns the mounts of this process, or an empty string if they cannot be read, as on other systems than Linux. */
 function readMountInfo(): string {
-  const path = "/proc/self/mountinfo";
-  return existsSync(path) ? readFileSync(path, "utf8") : "";
+  try {
+    return readFileSync("/proc/self/mountinfo", "utf8");
+  } catch {
+    return "";
+  }
 }
 
 /** Returns the mount point for a path without symbolic links, from /proc/self/mountinfo (proc_pid_mountinfo(5)). */

@@ -231,17 +231,14 @@ describe("the deletion queue", () => {
     expect(sentIds()).toEqual([[1n]]);
   });
 
-  test("does not read the signal of a call that is sent in its event-loop turn", async () => {
-    const { queue, endBatch } = openQueue();
-    const context = {
-      get signal(): AbortSignal {
-        throw new Error("the signal was read");
-      },
-    };
-    const sent = queue.delete(1n, { ...deleteCall(), context });
-    await turn();
-    endBatch(0, [1]);
-    await expect(sent).resolves.toBe(true);
+  test("never sends a call that is cancelled in its event-loop turn", async () => {
+    const { queue, sentIds } = openQueue();
+    const controllers = [1n, 2n].map(() => new AbortController());
+    const failures = controllers.map(({ signal }, i) => queue.delete(BigInt(i), deleteCall({ signal })));
+    void queue.delete(2n, deleteCall());
+    for (const controller of controllers) controller.abort(new Error("given up"));
+    for (const failure of failures) await expect(failure).rejects.toThrow("given up");
+    expect(sentIds()).toEqual([[2n]]);
   });
 
   test("resolves a sent call with its outcome even if it is cancelled", async () => {

@@ -180,8 +180,10 @@ export async function addPlants(
       await session.commit();
     } catch (fault) {
       // Does not retry. If the batch was committed, a retry would restore plants that were deleted after the commit.
-      if (restore && verdictOn(fault) === "unknown") {
-        const text = "it is unknown whether the last batch was restored; check which of its plants exist";
+      if (verdictOn(fault) === "unknown") {
+        const text = restore
+          ? "it is unknown whether the last batch was restored; check which of its plants exist"
+          : "it is unknown whether the last batch was imported; run the same import again";
         throw new StoreOpenError(`${problemOf(fault).text}: ${text}`, { cause: fault });
       }
       throw fault;

@@ -1,7 +1,7 @@
 import { asideProblemOf } from "../../contract/movable-store.ts";
 import { assertUsableSchema, noSchema, preReleaseStore, type SchemaVersion } from "../../contract/schema-version.ts";
 import { StoreOpenError } from "../../contract/store-options.ts";
-import { readCommitted } from "../server/pinned-settings.ts";
+import { briefTransaction } from "../server/pinned-settings.ts";
 import type { TextRow, Session } from "../server/session.ts";
 import { ownSchema, type StoreSchema } from "./store-schema.ts";
 
@@ -55,7 +55,7 @@ const readOnlySql = `
 export async function checkDatabase(session: Session, schema: StoreSchema, access: Access): Promise<SchemaVersion> {
   const version = await versionOf(session, schema);
   const find = async (sql: string): Promise<TextRow> =>
-    (await session.transact(readCommitted, () => session.query(sql, [schema.name])))[0] ?? [];
+    (await session.transact(briefTransaction, () => session.query(sql, [schema.name])))[0] ?? [];
   const [readOnly, encoding, fsync, unlogged, hidden, rule] = await find(checkSql);
   if (access !== "read") {
     // Not a StoreOpenError, because a failover may be in progress, and the error may be temporary.

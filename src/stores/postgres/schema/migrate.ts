@@ -50,15 +50,15 @@ export async function migrate(migrating: Migrating, onWaiting?: OnWaiting): Prom
     if (failure === undefined || to.version !== version) continue;
     if (sqlStateOf(failure.fault) !== "55P03") throw failure.fault;
     if (attempts++ % attemptsPerReport === 0)
-      onWaiting?.(`a transaction that uses the table ${steps[version - 1]?.table}`);
+      onWaiting?.(`a transaction that uses the table ${steps[version - 1]?.table ?? schema.versionTable}`);
     await sleep(lockRetryIntervalMs);
   }
   assertUsableSchema(to, schemaAfter(steps).version);
   return { from: from.version, to: to.version };
 }
 
-// Creates the tables, or runs the step from this version. Does nothing if another process has already run the step. No
-// lock is possible before the tables exist. If several processes create the tables, only one succeeds.
+// Creates the tables, or runs the step from this version. Does nothing if another process has already run the step. If
+// several processes create the tables, the others wait for the first, and only one succeeds.
 async function runStep({ session, schema, steps }: Migrating, version: number): Promise<void> {
   const begin = `${briefTransaction}; ${searchPathSql(schema)}; SET LOCAL lock_timeout = ${tableLockMs};
     ${disableTransactionTimeout}`;

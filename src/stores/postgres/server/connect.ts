@@ -99,8 +99,8 @@ type Notice = { readonly [Field in "routine" | "code" | "message"]?: string | un
 /**
  * Returns the problem if a server's notice means that a commit may be missing on a standby. A statement that is cancelled
  * while it waits for standbys succeeds with a warning. The warning's text is translated, so the function compares
- * `routine`. Citus forwards only the SQLSTATE and text of a worker's
- * warning, so any warning may mean that. 57P01 means that the waiting process was terminated.
+ * `routine`. Citus forwards only the SQLSTATE and text of a worker's warning, so any warning may mean that. 57P01 means
+ * that the waiting process was terminated.
  */
 export function unconfirmedBy({ routine, code = "", message = "" }: Notice): string | undefined {
   if (routine === "SyncRepWaitForLSN") return "committed, but not confirmed by its synchronous standbys";

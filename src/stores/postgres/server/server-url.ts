@@ -53,9 +53,9 @@ const keepAliveMs = 10_000;
 
 // Matches a connection URI (postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS). A database name with
 // an unencoded @ or / is refused, because @ and / are probably a part of an unencoded password. A host with a comma is
-// a list of hosts, which is refused later.
+// a list of hosts, which is refused later. An @ before the first / ends a user name or password, never a parameter.
 const form =
-  /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@)?(?:\[([^[\]/?@]+)\]|([^[\]:/?@]*|[^[\]/?@]*,[^/?@]*))(?::(\d*))?(?:\/([^/?@]*))?(?:\?(.*))?$/s;
+  /^postgres(?:ql)?:\/\/(?:([^/@:]*)(?::([^/@]*))?@|(?![^/]*@))(?:\[([^[\]/?@]+)\]|([^[\]:/?@]*|[^[\]/?@]*,[^/?@]*))(?::(\d*))?(?:\/([^/?@]*))?(?:\?(.*))?$/s;
 
 // The accepted values, by parameter. The other parameters accept any text. Unknown parameters are refused, because
 // security may depend on them.
@@ -121,8 +121,10 @@ function readParameters(text: string): Parameters {
     parameters.set(key, decode(part.slice(equals + 1)));
   }
   checkParameters(parameters);
-  for (const [key, value = ""] of Object.entries({ user, password, host: address ?? name, port, dbname }))
-    if (!parameters.has(key)) parameters.set(key, decode(value));
+  for (const [key, value = ""] of Object.entries({ user, password, host: address ?? name, port, dbname })) {
+    const decoded = decode(value);
+    if (!parameters.has(key)) parameters.set(key, decoded);
+  }
   return parameters;
 }
 

@@ -86,6 +86,11 @@ describe("readServerUrl", () => {
         message: misspelt,
       }),
     ),
+    // With a misspelt host, the password must not be read as a parameter of another host.
+    ...["u:5432?application_name=secret@h:54x2", "u:?sslmode=secret@h:x/db", "u:5432?secret=1@[::1/db"].map((rest) => ({
+      url: `postgres://${rest}`,
+      message: misspelt,
+    })),
     ...["port=6&port=7", "sslmode=require&sslmode=prefer", "user=a&port=1&us%65r=b"].map((parameters) => ({
       url: `postgres://ann:secret@db/p?${parameters}`,
       message: `the database URL sets ${parameters.startsWith("user") ? "user" : parameters.split("=", 1)[0]} twice`,
@@ -106,7 +111,10 @@ describe("readServerUrl", () => {
       url: `postgres://ann:secret@db/p?${parameter}`,
       message: "each parameter in the database URL must be name=value",
     })),
-    { url: "postgres://ann:secret%zz@db/p", message: "the database URL has an invalid percent escape" },
+    ...["ann:secret%zz@db/p", "%zz@db/p?user=ann"].map((rest) => ({
+      url: `postgres://${rest}`,
+      message: "the database URL has an invalid percent escape",
+    })),
     { url: "postgres://ann:secret@db/p?sslmod=require", message: "unsupported parameters in the database URL: sslmod" },
     {
       url: "postgres://ann:secret@db/p?sslmod=require&x=1",
