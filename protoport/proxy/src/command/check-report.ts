@@ -65,11 +65,11 @@ function methodTimeoutsOf(
   });
 }
 
-function timeoutsOf({ timeoutMs, timeoutMaxMs }: ProxiedUpstreamOptions): {
+function timeoutsOf({ timeoutMs, maxTimeoutMs }: ProxiedUpstreamOptions): {
   readonly restMs: number | undefined;
   readonly otherMs: number | undefined;
 } {
-  const otherMs = timeoutMs ? Math.min(timeoutMs, timeoutMaxMs ?? timeoutMs) : timeoutMaxMs;
+  const otherMs = timeoutMs ? Math.min(timeoutMs, maxTimeoutMs ?? timeoutMs) : maxTimeoutMs;
   return { restMs: timeoutMs === undefined ? (otherMs ?? defaultRestTimeoutMs) : otherMs, otherMs };
 }
 

@@ -49,7 +49,7 @@ export function toUpstreamOptions(
       ...(upstream.responseHeader && { responseHeader: toForwardRules(upstream.responseHeader, []) }),
       services,
       ...(timeoutMs !== undefined && { timeoutMs }),
-      ...(timeoutMaxMs !== undefined && { timeoutMaxMs }),
+      ...(timeoutMaxMs !== undefined && { maxTimeoutMs: timeoutMaxMs }),
     };
   });
 }
@@ -158,7 +158,7 @@ function toMethodSettings(items: readonly MethodConfigSection[]): (method: DescM
 function toSettings({ timeout, retryPolicy }: MethodConfigSection): MethodSettings {
   return {
     timeoutMs: timeout,
-    timeoutMaxMs: timeout,
+    maxTimeoutMs: timeout,
     ...(retryPolicy && {
       retry: {
         maxAttempts: retryPolicy.maxAttempts,

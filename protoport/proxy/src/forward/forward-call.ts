@@ -45,7 +45,7 @@ export interface ForwardTarget {
   /** Timeout in milliseconds for unary calls without a deadline. 0 means no timeout, and `undefined` the default. */
   readonly timeoutMs: number | undefined;
   /** Maximum timeout in milliseconds, or `undefined` for no maximum. Also the default timeout for unary calls. */
-  readonly timeoutMaxMs: number | undefined;
+  readonly maxTimeoutMs: number | undefined;
   /** Observer that is called when a call starts. */
   readonly observe: UpstreamCallObserver | undefined;
 }
@@ -180,15 +180,15 @@ const defaultTimeoutsMs: Readonly<Record<ProtocolName, number>> = {
 };
 
 function timeoutOf(
-  { timeoutMs, timeoutMaxMs }: ForwardTarget,
+  { timeoutMs, maxTimeoutMs }: ForwardTarget,
   caller: Caller,
   { methodKind }: DescMethod,
 ): number | undefined {
-  const defaultMs = timeoutMs ?? timeoutMaxMs ?? defaultTimeoutsMs[caller.request.protocol];
-  const requestedMs = caller.timeoutMs() ?? (methodKind === "unary" ? defaultMs || timeoutMaxMs : undefined);
+  const defaultMs = timeoutMs ?? maxTimeoutMs ?? defaultTimeoutsMs[caller.request.protocol];
+  const requestedMs = caller.timeoutMs() ?? (methodKind === "unary" ? defaultMs || maxTimeoutMs : undefined);
   if (requestedMs === undefined) return undefined;
   // At least 1 ms, so that the call itself reports a deadline that has just passed.
-  return Math.max(1, Math.min(requestedMs, timeoutMaxMs ?? requestedMs));
+  return Math.max(1, Math.min(requestedMs, maxTimeoutMs ?? requestedMs));
 }
 
 class ForwardedUnary extends OutgoingUnary<ForwardedMessage> {

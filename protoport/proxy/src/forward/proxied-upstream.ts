@@ -69,11 +69,11 @@ export interface ProxiedUpstreamOptions {
   readonly readMaxBytes?: number;
   /**
    * Timeout in milliseconds for unary calls without a deadline, or 0 for no timeout. The default is
-   * {@link timeoutMaxMs}. If neither option is set, the timeout is 15 s for REST, and other protocols have no timeout.
+   * {@link maxTimeoutMs}. If neither option is set, the timeout is 15 s for REST, and other protocols have no timeout.
    */
   readonly timeoutMs?: number;
   /** Maximum timeout in milliseconds that callers can set. Streams without a deadline are not limited. */
-  readonly timeoutMaxMs?: number;
+  readonly maxTimeoutMs?: number;
   /**
    * Which failed calls are retried. `"transparent"`, the default, retries a call once if it was certainly not
    * processed. `"off"` retries no calls. A policy (gRFC A6) also retries calls that may have been processed, so that a
@@ -89,7 +89,7 @@ export interface MethodSettings {
   /** Timeout in milliseconds for unary calls without a deadline. */
   readonly timeoutMs?: number | undefined;
   /** Maximum timeout in milliseconds that callers can set. */
-  readonly timeoutMaxMs?: number | undefined;
+  readonly maxTimeoutMs?: number | undefined;
   /** The retry option, as in {@link ProxiedUpstreamOptions}. Methods with the same policy object share one budget. */
   readonly retry?: ProxiedUpstreamOptions["retry"];
 }
@@ -106,14 +106,14 @@ export const proxiedUpstreamOptionNames: OptionNames<ProxiedUpstreamOptions> = {
   responseHeader: forwardRulesNames,
   readMaxBytes: true,
   timeoutMs: true,
-  timeoutMaxMs: true,
+  maxTimeoutMs: true,
   retry: stringOr(retryPolicyNames),
   methodSettings: true,
 };
 
 const methodSettingsNames: OptionNames<MethodSettings> = {
   timeoutMs: true,
-  timeoutMaxMs: true,
+  maxTimeoutMs: true,
   retry: stringOr(retryPolicyNames),
 };
 
@@ -171,7 +171,7 @@ export class ProxiedUpstream {
     const { readMaxBytes = defaultReadMaxBytes, writeMaxBytes = maxMessageBytes } = call;
     if (options.readMaxBytes !== undefined) requireRange("readMaxBytes", options.readMaxBytes, 1, maxMessageBytes);
     requireTimeout("timeoutMs", options.timeoutMs, 0);
-    requireTimeout("timeoutMaxMs", options.timeoutMaxMs, 1);
+    requireTimeout("maxTimeoutMs", options.maxTimeoutMs, 1);
     // `new Headers()` is not used, because its errors contain the values, which may be secrets.
     for (const [name, value] of Object.entries(options.reflectionHeader ?? {})) requireField(name, value);
     this.options = options;
@@ -316,7 +316,7 @@ export class ProxiedUpstream {
     const own = this.options.methodSettings?.(method) ?? {};
     refuseUnknownOptions(own, methodSettingsNames, "methodSettings of createProxy");
     requireTimeout("timeoutMs of methodSettings", own.timeoutMs, 0);
-    requireTimeout("timeoutMaxMs of methodSettings", own.timeoutMaxMs, 1);
+    requireTimeout("maxTimeoutMs of methodSettings", own.maxTimeoutMs, 1);
     const { observe } = this.#call;
     return new UpstreamForwarder({
       upstream: this.connections,
@@ -327,7 +327,7 @@ export class ProxiedUpstream {
       requestFields: this.#requestFields,
       responseFields: this.#responseFields,
       timeoutMs: own.timeoutMs ?? this.options.timeoutMs,
-      timeoutMaxMs: own.timeoutMaxMs ?? this.options.timeoutMaxMs,
+      maxTimeoutMs: own.maxTimeoutMs ?? this.options.maxTimeoutMs,
       observe,
     });
   }

@@ -79,10 +79,10 @@ test("the most specific item of methodConfig applies to an RPC", async () => {
   const settingsOf = (await read(text)).upstreams[0]?.methodSettings;
   const { waterBed, getReading } = GreenhouseService.method;
   const other: DescMethod = Object.assign(Object.create(waterBed), { parent: { typeName: "a.B" } });
-  expect(settingsOf?.(waterBed)).toEqual({ timeoutMs: 3_000, timeoutMaxMs: 3_000 });
+  expect(settingsOf?.(waterBed)).toEqual({ timeoutMs: 3_000, maxTimeoutMs: 3_000 });
   expect(settingsOf?.(getReading)).toEqual({
     timeoutMs: 2_000,
-    timeoutMaxMs: 2_000,
+    maxTimeoutMs: 2_000,
     retry: {
       maxAttempts: 2,
       initialBackoffMs: 1_000,
@@ -91,7 +91,7 @@ test("the most specific item of methodConfig applies to an RPC", async () => {
       retryableCodes: [Code.Unavailable],
     },
   });
-  expect(settingsOf?.(other)).toEqual({ timeoutMs: 1_000, timeoutMaxMs: 1_000 });
+  expect(settingsOf?.(other)).toEqual({ timeoutMs: 1_000, maxTimeoutMs: 1_000 });
 });
 
 test.each([

@@ -34,7 +34,7 @@ test.each<{ setting: string; others?: string; option: object }>([
   { setting: "tls: {}", option: { upstream: { tls: {} } } },
   { setting: "tls: { servername: b }", option: { upstream: { tls: { servername: "b" } } } },
   { setting: "timeoutMs: 0", option: { timeoutMs: 0 } },
-  { setting: "timeoutMaxMs: 7", option: { timeoutMaxMs: 7 } },
+  { setting: "timeoutMaxMs: 7", option: { maxTimeoutMs: 7 } },
   { setting: 'retry: "off"', option: { retry: "off" } },
   { setting: "services: [a.*]", option: { services: ["a.*"] } },
   { setting: "reflectionHeader: { x-a: b }", option: { reflectionHeader: { "x-a": "b" } } },

@@ -77,16 +77,16 @@ beforeAll(async () => {
 });
 afterAll(() => upstream[Symbol.asyncDispose]());
 
-type TimeoutOptions = Pick<ProxiedUpstreamOptions, "timeoutMs" | "timeoutMaxMs" | "methodSettings">;
+type TimeoutOptions = Pick<ProxiedUpstreamOptions, "timeoutMs" | "maxTimeoutMs" | "methodSettings">;
 
 test.each<[name: string, wantMs: number, options: TimeoutOptions]>([
   ["no timeoutMs", 15_000, {}],
-  ["timeoutMaxMs", 60_000, { timeoutMaxMs: 60_000 }],
+  ["maxTimeoutMs", 60_000, { maxTimeoutMs: 60_000 }],
   ["timeoutMs of methodSettings", 40_000, { timeoutMs: 8_000, methodSettings: () => ({ timeoutMs: 40_000 }) }],
-  ["timeoutMaxMs of methodSettings", 40_000, { timeoutMaxMs: 8_000, methodSettings: () => ({ timeoutMaxMs: 40_000 }) }],
+  ["maxTimeoutMs of methodSettings", 40_000, { maxTimeoutMs: 8_000, methodSettings: () => ({ maxTimeoutMs: 40_000 }) }],
   ["timeoutMs", 8_000, { timeoutMs: 8_000 }],
   ["timeoutMs 0", Infinity, { timeoutMs: 0 }],
-  ["timeoutMs 0 and timeoutMaxMs", 60_000, { timeoutMs: 0, timeoutMaxMs: 60_000 }],
+  ["timeoutMs 0 and maxTimeoutMs", 60_000, { timeoutMs: 0, maxTimeoutMs: 60_000 }],
 ])("with $0, a REST call without a deadline has a timeout of $1 ms", async (_name, wantMs, options) => {
   const address = `http://127.0.0.1:${upstream.address.port}`;
   await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, ...options }] });
@@ -105,10 +105,10 @@ const connectCalls = [
 ];
 
 test.each(connectCalls)(
-  "timeoutMaxMs limits the caller's deadline for a $kind call",
+  "maxTimeoutMs limits the caller's deadline for a $kind call",
   async ({ rpc, contentType, body }) => {
     const address = `http://127.0.0.1:${upstream.address.port}`;
-    await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, timeoutMaxMs: 60_000 }] });
+    await using proxy = await openProxy({ upstreams: [{ upstream: address, descriptors, maxTimeoutMs: 60_000 }] });
     timeoutMs = undefined;
     const header = [
       ["content-type", contentType],

@@ -206,7 +206,7 @@ const upstreamEffects: EffectsOf<ProxiedUpstreamOptions> = {
   responseHeader: () => compareUpstreams({}, { responseHeader: { deny: ["x-internal"] } }, get(reading)),
   readMaxBytes: () => compareUpstreams({}, { readMaxBytes: 1_000 }, get(`/sensors/${"x".repeat(2_000)}/reading`)),
   timeoutMs: () => compareUpstreams({}, { timeoutMs: 5_000 }, timeoutOf()),
-  timeoutMaxMs: () => compareUpstreams({}, { timeoutMaxMs: 5_000 }, timeoutOf({ "x-server-timeout": "30" })),
+  maxTimeoutMs: () => compareUpstreams({}, { maxTimeoutMs: 5_000 }, timeoutOf({ "x-server-timeout": "30" })),
   retry: () => compareUpstreams({}, { retry }, attempts),
   methodSettings: () => compareMethod({ timeoutMs: 5_000 }, timeoutOf()),
 };
@@ -220,7 +220,7 @@ function compareMethod(settings: MethodSettings, observe: Observe): Promise<Diff
 
 const methodEffects: EffectsOf<MethodSettings> = {
   timeoutMs: () => compareMethod({ timeoutMs: 5_000 }, timeoutOf()),
-  timeoutMaxMs: () => compareMethod({ timeoutMaxMs: 5_000 }, timeoutOf({ "x-server-timeout": "30" })),
+  maxTimeoutMs: () => compareMethod({ maxTimeoutMs: 5_000 }, timeoutOf({ "x-server-timeout": "30" })),
   retry: () => compareMethod({ retry }, attempts),
 };
 

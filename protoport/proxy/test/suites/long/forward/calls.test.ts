@@ -260,19 +260,19 @@ describe("the deadline of a proxied call", () => {
     [
       { name: "is forwarded as the remaining timeout", path: waterBed, header: [["grpc-timeout", "20S"]], least: 10_000,
         most: 20_000 },
-      { name: "is at most timeoutMaxMs", path: waterBed, header: [["grpc-timeout", "20S"]], timeoutMaxMs: 9_000,
+      { name: "is at most maxTimeoutMs", path: waterBed, header: [["grpc-timeout", "20S"]], maxTimeoutMs: 9_000,
         least: 1_000, most: 9_000 },
-      { name: "is timeoutMs if the caller sets none", path: waterBed, header: [], timeoutMs: 8_000, timeoutMaxMs: 9_000,
+      { name: "is timeoutMs if the caller sets none", path: waterBed, header: [], timeoutMs: 8_000, maxTimeoutMs: 9_000,
         least: 1_000, most: 8_000 },
-      { name: "is timeoutMaxMs if neither the caller nor timeoutMs sets one", path: waterBed, header: [],
-        timeoutMaxMs: 9_000, least: 1_000, most: 9_000 },
-      { name: "is at most timeoutMaxMs for streams too", path: watchReadings, header: [["grpc-timeout", "20S"]],
-        timeoutMaxMs: 9_000, least: 1_000, most: 9_000 },
+      { name: "is maxTimeoutMs if neither the caller nor timeoutMs sets one", path: waterBed, header: [],
+        maxTimeoutMs: 9_000, least: 1_000, most: 9_000 },
+      { name: "is at most maxTimeoutMs for streams too", path: watchReadings, header: [["grpc-timeout", "20S"]],
+        maxTimeoutMs: 9_000, least: 1_000, most: 9_000 },
     ] as const,
   )("$name", async ({ path, header, least, most, ...options }) => {
     const upstreamOptions = {
       ...("timeoutMs" in options && { timeoutMs: options.timeoutMs }),
-      ...("timeoutMaxMs" in options && { timeoutMaxMs: options.timeoutMaxMs }),
+      ...("maxTimeoutMs" in options && { maxTimeoutMs: options.maxTimeoutMs }),
     };
     const [, digits = "", unit = ""] =
       /^(\d+)([mS])$/.exec((await timeouts({ upstreamOptions }, path, header)) ?? "") ?? [];
@@ -282,13 +282,13 @@ describe("the deadline of a proxied call", () => {
   });
 
   test("is not sent for a stream without a caller's deadline", async () => {
-    const upstreamOptions = { timeoutMs: 8_000, timeoutMaxMs: 9_000 };
+    const upstreamOptions = { timeoutMs: 8_000, maxTimeoutMs: 9_000 };
     expect(await timeouts({ upstreamOptions }, watchReadings, [])).toBeUndefined();
   });
 
   test.each([
     { name: "the caller's deadline", header: [["connect-timeout-ms", "60"]], upstreamOptions: {} },
-    { name: "the proxy's deadline", header: [], upstreamOptions: { timeoutMaxMs: 60 } },
+    { name: "the proxy's deadline", header: [], upstreamOptions: { maxTimeoutMs: 60 } },
   ] as const)(
     "fails a call without a response after $name, and resets its stream",
     async ({ header, upstreamOptions }) => {

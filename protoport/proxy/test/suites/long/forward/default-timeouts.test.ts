@@ -25,14 +25,14 @@ const protocols = {
   grpc: { ...post, path: procedure, ...grpc },
 };
 
-type Options = Pick<ProxiedUpstreamOptions, "methodSettings" | "timeoutMaxMs" | "timeoutMs">;
+type Options = Pick<ProxiedUpstreamOptions, "methodSettings" | "maxTimeoutMs" | "timeoutMs">;
 
 test.each([
   { protocol: "rest", options: {}, wantMs: 15_000 },
   { protocol: "rest", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
-  { protocol: "rest", options: { timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  { protocol: "rest", options: { maxTimeoutMs: 60_000 }, wantMs: 60_000 },
   { protocol: "rest", options: { timeoutMs: 0 }, wantMs: undefined },
-  { protocol: "rest", options: { timeoutMs: 0, timeoutMaxMs: 60_000 }, wantMs: 60_000 },
+  { protocol: "rest", options: { timeoutMs: 0, maxTimeoutMs: 60_000 }, wantMs: 60_000 },
   { protocol: "connect", options: {}, wantMs: undefined },
   { protocol: "grpc", options: {}, wantMs: undefined },
   { protocol: "grpc", options: { timeoutMs: 8_000 }, wantMs: 8_000 },
@@ -47,9 +47,9 @@ test.each([
 test.each<[name: string, options: Options, own: MethodSettings, wantMs: number]>([
   ["a shorter timeout", { timeoutMs: 40_000 }, { timeoutMs: 8_000 }, 8_000],
   ["a longer timeout", { timeoutMs: 8_000 }, { timeoutMs: 40_000 }, 40_000],
-  ["a shorter maximum", { timeoutMaxMs: 60_000 }, { timeoutMaxMs: 20_000 }, 20_000],
-  ["a longer maximum", { timeoutMaxMs: 20_000 }, { timeoutMaxMs: 60_000 }, 60_000],
-  ["a timeout above the upstream's maximum", { timeoutMaxMs: 20_000 }, { timeoutMs: 60_000 }, 20_000],
+  ["a shorter maximum", { maxTimeoutMs: 60_000 }, { maxTimeoutMs: 20_000 }, 20_000],
+  ["a longer maximum", { maxTimeoutMs: 20_000 }, { maxTimeoutMs: 60_000 }, 60_000],
+  ["a timeout above the upstream's maximum", { maxTimeoutMs: 20_000 }, { timeoutMs: 60_000 }, 20_000],
 ])("methodSettings with %s override the upstream's options", async (_name, options, own, wantMs) => {
   for (const protocol of ["rest", "grpc"] as const)
     await expectTimeout(protocol, { ...options, methodSettings: () => own }, wantMs);

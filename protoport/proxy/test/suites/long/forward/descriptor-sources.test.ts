@@ -181,7 +181,7 @@ test("an https: descriptor URL and timeouts out of range are rejected", async ()
   await expect(create({ descriptors: new URL("https://a/b") })).rejects.toThrow("The URL must be of scheme file");
   for (const [name, least] of [
     ["timeoutMs", 0],
-    ["timeoutMaxMs", 1],
+    ["maxTimeoutMs", 1],
   ] as const) {
     for (const value of [least - 1, Number.NaN, Number.POSITIVE_INFINITY]) {
       await expect(create({ descriptors: new Uint8Array(), [name]: value })).rejects.toThrow(
