@@ -28,11 +28,11 @@ const packages = Array.from({ length: serviceCount }, (_, at) => `things${at}.v1
 const files = packages.map((name) => {
   const thing = { ...text, type: FieldDescriptorProto_Type.MESSAGE, typeName: `.${name}.Thing` };
   const field = [
-    { name: "name", number: 1, ...text },
-    { name: "thing", number: 2, ...thing },
+    { name: "name", jsonName: "name", number: 1, ...text },
+    { name: "thing", jsonName: "thing", number: 2, ...thing },
   ];
   const messages = rpcs.map((rpc) => ({ name: `${rpc}Request`, field }));
-  const ofThing = fieldsOfThing.map((member, at) => ({ name: member, number: at + 1, ...text }));
+  const ofThing = fieldsOfThing.map((member, at) => ({ name: member, jsonName: member, number: at + 1, ...text }));
   const method = rpcs.map((rpc) => ({ name: rpc, inputType: `.${name}.${rpc}Request`, outputType: `.${name}.Thing` }));
   return {
     name: `${name}.proto`,
