@@ -1,4 +1,4 @@
-import { type CommandOf, type Program, runProgram, textOf } from "@protoport/command-line";
+import { type CommandOf, type Program, runProgram, textOf, UsageError } from "@protoport/command-line";
 import { messageOf } from "@protoport/gateway/errors";
 import { checkCommand, InputError, openApiCommand, pluginCommand } from "../definitions/index.ts";
 import { proxyConfigurationSchema, SettingsProblem } from "../settings/index.ts";
@@ -24,6 +24,8 @@ const serveCommand: CommandOf<Terminal> = {
     "closed, and running calls have --drain-timeout-ms. A second signal stops the process immediately.",
   ],
   run: async (flags, _operands, terminal) => {
+    if (flags["openapi"] === true && (flags["check"] === true || flags["json"] === true))
+      throw new UsageError("--openapi cannot be combined with --check or --json");
     // The server is loaded here, because other commands do not need it.
     const { serveProxy } = await import("./proxy-server.ts");
     const path = textOf(flags["config"]);

@@ -49,6 +49,13 @@ test("--openapi prints the document that a proxy with the same settings serves",
   });
 });
 
+test.each(["--check", "--json"])("--openapi is refused with %s", async (flag) => {
+  const config = folder.write("served.yaml", JSON.stringify(served));
+  const refused = new ProxyCommand(["--config", config, "--openapi", flag]);
+  expect([await refused.done, refused.printed]).toEqual([2, []]);
+  expect(refused.errors.join("\n")).toContain("--openapi cannot be combined with --check or --json");
+});
+
 test("--openapi is refused without docs", async () => {
   const config = folder.write("no-docs.yaml", JSON.stringify({ ...served, docs: false }));
   const refused = new ProxyCommand(["--config", config, "--openapi"]);
