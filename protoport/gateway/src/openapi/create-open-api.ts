@@ -307,7 +307,12 @@ const placeholderSchemas: Readonly<Record<ErrorPlaceholder, OpenApiSchema>> = {
 function schemaOfTemplate(value: JsonValue): OpenApiSchema {
   const placeholder = placeholderOf(value);
   if (placeholder !== undefined) return placeholderSchemas[placeholder];
-  if (Array.isArray(value)) return { type: "array", items: { anyOf: value.map(schemaOfTemplate) } };
+  if (Array.isArray(value)) {
+    const schemas = new Map(value.map(schemaOfTemplate).map((schema) => [JSON.stringify(schema), schema]));
+    // An empty `anyOf` is not a valid schema.
+    const items = schemas.size === 0 ? {} : { anyOf: [...schemas.values()] };
+    return { type: "array", items, maxItems: value.length };
+  }
   if (typeof value !== "object" || value === null) return { const: value };
   const properties = Object.fromEntries(Object.entries(value).map(([name, each]) => [name, schemaOfTemplate(each)]));
   return { type: "object", properties, required: Object.keys(value) };

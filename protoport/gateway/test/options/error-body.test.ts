@@ -1,4 +1,4 @@
-import type { JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
@@ -57,6 +57,11 @@ test.each<{ name: string; errorBody: JsonObject; want: object }>(
   expect([status, type, JSON.parse(String(text))]).toEqual([404, "application/json", want]);
 });
 
+const cyclic: JsonObject = {};
+cyclic["a"] = cyclic;
+let deep: JsonObject = {};
+for (let level = 0; level < 20_000; level++) deep = { a: deep };
+
 const errorBody: JsonObject = { error: { code: "{httpStatus}", text: "{message}" } };
 
 test("errorBody is the body for an unknown path, next to a gateway with another template", async () => {
@@ -98,6 +103,8 @@ test.each<[name: string, rest: object, problem: string]>(
     ["a placeholder as a name", { errorBody: { "{code}": 1 } }, 'names without braces, got "{code}"'],
     ["a string", { errorBody: "{message}" }, "rest.errorBody must be an object"],
     ["an array", { errorBody: ["{message}"] }, "rest.errorBody must be an object"],
+    ["a cycle", { errorBody: cyclic }, "rest.errorBody.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a must be in at most 16"],
+    ["too many levels", { errorBody: deep }, "rest.errorBody.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a must be in at most 16"],
     ["a Date", { errorBody: { at: new Date(0) } }, "rest.errorBody.at must be JSON"],
     ["Infinity", { errorBody: { at: Infinity } }, "rest.errorBody.at must be JSON"],
     ["a function", { errorBody: { at: () => 1 } }, "rest.errorBody.at must be JSON"],
@@ -132,6 +139,19 @@ describe("the OpenAPI document with errorBody", () => {
         items: { type: "array", items: { anyOf: [{ type: "object", required: ["text"] }] } },
       },
       examples: [{ ok: false, error: { name: "NOT_FOUND", code: 5 }, items: [{ text: "not found" }] }],
+    });
+  });
+
+  test.each<{ name: string; items: JsonValue[]; want: object }>([
+    { name: "an empty array", items: [], want: { type: "array", items: {}, maxItems: 0 } },
+    {
+      name: "equal members",
+      items: ["{message}", "{message}", "none", "none"],
+      want: { type: "array", items: { anyOf: [{ type: "string" }, { const: "none" }] }, maxItems: 4 },
+    },
+  ])("has a valid schema for $name", ({ items, want }) => {
+    expect(describeErrors({ errorBody: { items, nested: [{ items }] } })).toMatchObject({
+      properties: { items: want, nested: { items: { anyOf: [{ properties: { items: want } }] } } },
     });
   });
 

@@ -21,6 +21,9 @@ export type ErrorPlaceholder = keyof typeof valueOf;
  */
 export type ErrorBody = Readonly<Record<string, JsonValue>>;
 
+/** Limit of the objects and arrays around a template's value. Error formats of other gateways have at most 4. */
+const maxDepth = 16;
+
 /** Returns the name of the placeholder that a template's value is, or `undefined` for other values. */
 export function placeholderOf(value: unknown): ErrorPlaceholder | undefined {
   const name = typeof value === "string" ? /^\{(.*)\}$/s.exec(value)?.[1] : undefined;
@@ -44,13 +47,14 @@ export function fillErrorBody(template: ErrorBody, parts: ErrorParts): JsonObjec
   return fillMembers(template);
 }
 
-/** Finds the values of a template that are not JSON or have unknown placeholders, each with its path and the remedy. */
+/** Finds the values of a template that are too deep, not JSON or have unknown placeholders, each with its path. */
 export function* errorBodyProblems(
   value: unknown,
   path: readonly string[] = [],
 ): Generator<{ readonly path: readonly string[]; readonly problem: string }> {
   const problem = isJsonObject(value) ? undefined : path.length === 0 ? "must be an object" : problemOfItem(value);
   if (problem !== undefined) yield { path, problem };
+  else if (path.length > maxDepth) yield { path, problem: `must be in at most ${maxDepth} objects and arrays` };
   else if (typeof value === "object" && value !== null)
     for (const [name, member] of Object.entries(value)) {
       if (/[{}]/.test(name)) yield { path, problem: `must have names without braces, got ${JSON.stringify(name)}` };
