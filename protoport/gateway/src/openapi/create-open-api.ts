@@ -75,7 +75,7 @@ export interface OpenApiOptions extends SecurityOptions {
   readonly validation?: FieldRules;
   /** The option `mcp` of the gateway that serves the interface. Adds tool names to `x-rpc`. */
   readonly mcp?: ToolNames;
-  /** The names in operation ids. Two RPCs with the same id are refused, except with `"full"`. Default `"service"`. */
+  /** The names in operation ids. Two RPCs with the same id are refused. Default `"service"`. */
   readonly operationIds?: OperationIds;
   /** The error responses. By default, 4XX and 5XX have the error format that `rest.errors` selects. */
   readonly errors?: readonly OpenApiError[];
@@ -215,10 +215,7 @@ function* describeServices(
 /** Returns a function that returns an operation's id. @throws TypeError if two RPCs have equal ids */
 function nameOperations(bindings: readonly RestBinding[], names?: OperationIds): (binding: RestBinding) => string {
   const idOf = createOperationIds(names);
-  const clash = findOperationIdClash(
-    bindings.map(({ method }) => method),
-    names,
-  );
+  const clash = findOperationIdClash(bindings, names);
   if (clash !== undefined) throw withCode(new TypeError(clash), "ERR_OPTIONS");
   return ({ method }) => idOf(method);
 }

@@ -1,7 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { requireName } from "../http/index.ts";
-import { selectorOf } from "../protocols/index.ts";
+import { type RestBinding, selectorOf } from "../protocols/index.ts";
 import { openApiOptionsOf } from "./openapi-options.ts";
+import { maxOperationsOf } from "./paths.ts";
 
 /**
  * The names in operation ids. An id depends only on the names of its own RPC, so that new RPCs rename no operation.
@@ -9,54 +10,63 @@ import { openApiOptionsOf } from "./openapi-options.ts";
  * - `"service"`: the package's version, the service and the RPC, such as `v1_OrderService_deleteOrder`
  * - `"rpc"`: the RPC, such as `deleteOrder`
  * - `"full"`: the package, the service and the RPC, such as `orders_v1_OrderService_deleteOrder`
+ *
+ * An `operation_id` in `openapiv2_operation` replaces the first two.
  */
 export type OperationIds = "service" | "rpc" | "full";
 
 /** The id of an RPC's first operation, by the names in it. */
 const idOf: Readonly<Record<OperationIds, (method: DescMethod) => string>> = {
-  service: ({ parent, localName }) =>
-    [packageVersionOf(parent.file.proto.package), parent.name, localName].filter((name) => name !== "").join("_"),
-  rpc: ({ localName }) => localName,
-  full: ({ parent, localName }) => `${parent.typeName.replaceAll(".", "_")}_${localName}`,
+  service: (method) =>
+    operationIdOf(method) ||
+    [packageVersionOf(method.parent.file.proto.package), method.parent.name, camelCaseOf(method)]
+      .filter((name) => name !== "")
+      .join("_"),
+  rpc: (method) => operationIdOf(method) || camelCaseOf(method),
+  full: (method) => `${method.parent.typeName.replaceAll(".", "_")}_${camelCaseOf(method)}`,
 };
+
+function operationIdOf(method: DescMethod): string | undefined {
+  return openApiOptionsOf(method).operationId;
+}
+
+/** Returns an RPC's name in lowerCamelCase. Its `localName` may end in `$`, which protobuf-es adds in JavaScript. */
+function camelCaseOf({ name }: DescMethod): string {
+  return name.charAt(0).toLowerCase() + name.slice(1);
+}
 
 /** Returns the version at the end of a package's name, such as `v1` or `v2beta1`, or an empty string. */
 function packageVersionOf(packageName: string): string {
   return /(?:^|\.)(v\d+\w*)$/.exec(packageName)?.[1] ?? "";
 }
 
-/** Returns the id in the option `openapiv2_operation`, or the id from the RPC's names. */
-function idOfRpc(method: DescMethod, names: OperationIds): string {
-  return openApiOptionsOf(method).operationId || idOf[names](method);
-}
-
 /**
- * Returns a function that returns an RPC's next operation id. An RPC's further operations get a number, and with `"full"`
- * also those of other RPCs with the same id.
+ * Returns a function that returns an RPC's next operation id. An RPC's further operations get a number.
  *
  * @throws TypeError for unknown `names`
  */
 export function createOperationIds(names: OperationIds = "service"): (method: DescMethod) => string {
   requireName(idOf, names, "operationIds");
-  const taken = new Set<string>();
+  const counts = new Map<DescMethod, number>();
   return (method) => {
-    const first = idOfRpc(method, names);
-    let id = first;
-    for (let count = 2; taken.has(id); count++) id = `${first}_${count}`;
-    taken.add(id);
-    return id;
+    const count = (counts.get(method) ?? 0) + 1;
+    counts.set(method, count);
+    return count === 1 ? idOf[names](method) : `${idOf[names](method)}_${count}`;
   };
 }
 
-/** Returns why RPCs with operations have equal ids, with the remedy, or `undefined` if their ids differ. */
+/** Returns why RPCs have equal operation ids, with the remedy, or `undefined` if their ids differ. */
 export function findOperationIdClash(
-  methods: Iterable<DescMethod>,
+  bindings: readonly RestBinding[],
   names: OperationIds = "service",
 ): string | undefined {
-  if (names === "full") return undefined;
-  const byId = Map.groupBy(new Set(methods), (method) => idOfRpc(method, names));
-  const [clash] = [...byId].filter(([, sharing]) => sharing.length > 1);
+  const nextId = createOperationIds(names);
+  const methods = bindings.flatMap((binding) => Array.from({ length: maxOperationsOf(binding) }, () => binding.method));
+  const clash = [...Map.groupBy(methods, nextId)].find(([, sharing]) => sharing.length > 1);
   if (clash === undefined) return undefined;
   const [id, sharing] = clash;
-  return `the operation id ${id} names ${sharing.map(selectorOf).join(" and ")}; set operationIds: full`;
+  const otherRemedy = names === "full" ? "rename one of them" : "set operation_id in openapiv2_operation of one";
+  const isUnique = names !== "full" && findOperationIdClash(bindings, "full") === undefined;
+  const remedy = isUnique ? "set operationIds: full" : otherRemedy;
+  return `the operation id ${id} names ${sharing.map(selectorOf).join(" and ")}; ${remedy}`;
 }

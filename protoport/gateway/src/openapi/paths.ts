@@ -47,8 +47,10 @@ export function* describePaths(
       ...parameter,
       name: named[at]?.name ?? parameter.name,
     }));
-    for (const method of free) {
-      operations.set(method, describeOperation(binding, namesOf(binding), parameters, options));
+    for (const method of methods) {
+      // Names omitted operations too, so that the numbers in ids do not depend on other RPCs.
+      const names = namesOf(binding);
+      if (free.includes(method)) operations.set(method, describeOperation(binding, names, parameters, options));
     }
   }
   return Object.fromEntries([...paths].map(([path, operations]) => [path, toPathItem(operations, members)]));
@@ -76,6 +78,11 @@ const openApiMethods: Readonly<Record<OpenApiVersion, PathMembers>> = {
   "3.1.0": methods31,
   "3.2.0": new Map([...methods31, ["QUERY", "query"]]),
 };
+
+/** Returns the maximum number of a binding's operations in any version of OpenAPI. */
+export function maxOperationsOf(binding: RestBinding): number {
+  return isOfAny(binding) ? methodsOfAny(binding, openApiMethods["3.2.0"]).length : 1;
+}
 
 /** The methods for requests without a body (RFC 9110 §9.3.1, §9.3.2, §9.3.8). */
 const withoutBody: ReadonlySet<string> = new Set(["GET", "HEAD", "TRACE"]);

@@ -128,7 +128,11 @@ describe("openapiv2_operation", () => {
       "the operation id send names shop.Shop.Send1 and shop.Shop.Send2; set operationIds: full",
     );
     const { operations } = describeShop(shop, { operationIds: "full" });
-    expect(operations.map((operation) => operation?.operationId)).toEqual(["shop_Shop_send0", "send", "send_2"]);
+    expect(operations.map((operation) => operation?.operationId)).toEqual([
+      "shop_Shop_send0",
+      "shop_Shop_send1",
+      "shop_Shop_send2",
+    ]);
   });
 });
 

@@ -52,9 +52,43 @@ test("an RPC without a route does not clash", () => {
   ]);
 });
 
-test("full ids that are equal get a number", () => {
-  const services = { "a.b_c.Admin": { Get: ["GET /one"] }, "a_b.c.Admin": { Get: ["GET /two"] } };
-  expect(idsOf(services, "full")).toEqual(["a_b_c_Admin_get", "a_b_c_Admin_get_2"]);
+test.each<{ name: string; services: Readonly<Record<string, RouteTexts>>; operationIds?: OperationIds; want: string }>([
+  {
+    name: "a numbered id and an RPC's name",
+    services: { "shop.v1.Shop": { Get: ["GET /one", "GET /two"], Get_2: ["GET /three"] } },
+    want: "v1_Shop_get_2 names shop.v1.Shop.Get and shop.v1.Shop.Get_2; set operation_id in openapiv2_operation of one",
+  },
+  {
+    name: "a numbered id of a rule for any method and an RPC's name",
+    services: { "shop.v1.Shop": { Get: ["* /one"], Get_2: ["GET /two"] } },
+    want: "v1_Shop_get_2 names shop.v1.Shop.Get and shop.v1.Shop.Get_2; set operation_id in openapiv2_operation of one",
+  },
+  {
+    name: "two packages with underscores",
+    services: { "a.b_c.Admin": { Get: ["GET /one"] }, "a_b.c.Admin": { Get: ["GET /two"] } },
+    operationIds: "full",
+    want: "a_b_c_Admin_get names a.b_c.Admin.Get and a_b.c.Admin.Get; rename one of them",
+  },
+  {
+    name: "two packages with a version within",
+    services: { "a.v1.admin.Shop": { Get: ["GET /one"] }, "a.v2.admin.Shop": { Get: ["GET /two"] } },
+    want: "Shop_get names a.v1.admin.Shop.Get and a.v2.admin.Shop.Get; set operationIds: full",
+  },
+])("equal operation ids of $name are refused with a remedy", ({ services, operationIds, want }) => {
+  expect(() => idsOf(services, operationIds)).toThrow(`the operation id ${want}`);
+});
+
+test("an operation that another RPC has taken renames no other operation", () => {
+  const any = { "shop.v1.Any": { Call: ["* /shop"] } };
+  const others = idsOf(any).filter((id) => id !== "v1_Any_call");
+  expect(idsOf({ "shop.v1.Shop": { Get: ["GET /shop"] }, ...any })).toEqual(["v1_Shop_get", ...others]);
+});
+
+test("ids have the names of RPCs that JavaScript reserves", () => {
+  expect(idsOf({ "shop.v1.Shop": { Constructor: ["GET /one"], ToString: ["GET /two"] } }, "rpc")).toEqual([
+    "constructor",
+    "toString",
+  ]);
 });
 
 test("unknown names in operationIds are refused", () => {

@@ -36,7 +36,7 @@ async function requireOperationIds(
   const methods = services.flatMap((service) => service.methods);
   // The start reports rules of files that are not valid.
   const routes = await runInTurns(compileInSteps(methods, rest)).catch(() => undefined);
-  const clash = findOperationIdClash(routes?.bindings.map(({ method }) => method) ?? [], operationIds);
+  const clash = findOperationIdClash(routes?.bindings ?? [], operationIds);
   if (clash !== undefined) throw problemAt("openapi.operationIds", `is ${operationIds}, but ${clash}`);
 }
 

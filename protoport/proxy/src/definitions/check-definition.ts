@@ -41,8 +41,7 @@ export async function checkDefinition(
   const { bindings } = checkRestRoutes(methods, rest).routes;
   const unsupportedOptions = unsupportedOpenApiOptions(services);
   const tools = selectors.length === 0 ? undefined : await checkTools(selectors, methods);
-  const described = bindings.map(({ method }) => method);
-  const clash = findOperationIdClash(described, operationIds);
+  const clash = findOperationIdClash(bindings, operationIds);
   const problems = [...(await ruleProblemsOf(services, rest)), ...(clash === undefined ? [] : [clash])];
   return { bindings, problems, unsupportedOptions, tools };
 }

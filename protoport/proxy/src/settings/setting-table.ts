@@ -277,7 +277,7 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
         type: operationIdsType,
         fallback: "service",
         about:
-          "Names in operation ids: `service` such as `v1_Shop_getOrder`, `rpc` such as `getOrder`, or `full` with the package. Equal ids are refused, except with `full`.",
+          "Names in operation ids: `service` such as `v1_Shop_getOrder`, `rpc` such as `getOrder`, or `full` with the package. Equal ids are refused.",
       },
     }),
     implied: true,
