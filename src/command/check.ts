@@ -19,8 +19,9 @@ export const checkStoreCommand: Command = {
     for (const source of trimmedSettings(sources)) terminal.err(`removed the line break at the end of ${source}`);
     const readiness = await fetchServerReadiness(configuration.adminAddress);
     if (readiness.isRequested) terminal.err(readiness.text);
-    const { tokensProblem, telemetryProblems, warnings } = await checkConfiguration(configuration);
-    for (const warning of warnings) terminal.err(`warning: ${warning}`);
+    // Prints each warning immediately, because a later check may fail.
+    const warn = (warning: string): void => terminal.err(`warning: ${warning}`);
+    const { tokensProblem, telemetryProblems } = await checkConfiguration(configuration, warn);
     for (const problem of telemetryProblems) terminal.err(`OpenTelemetry: ${problem}`);
     if (tokensProblem !== undefined) throw new Error(`tokens cannot be verified: ${tokensProblem}`);
     terminal.err(

@@ -1,5 +1,4 @@
 import { accessSync, constants, statSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname } from "node:path";
 import { explainSystemError, type OperatorLog } from "@protoport/auth/inputs";
 import { validityProblem } from "@protoport/command-line";
@@ -9,7 +8,7 @@ import { ConfigurationError } from "./configuration-error.ts";
 import { withDatabaseSetting } from "./database-url.ts";
 import { requestedSignals } from "./opentelemetry-variables.ts";
 import { openVerifier } from "./plant-tokens.ts";
-import { describePortUser } from "./port-user.ts";
+import { describePortUser, listenBriefly } from "./port-user.ts";
 import { socketPathOf } from "./setting-types.ts";
 import type { Configuration } from "./settings.ts";
 
@@ -19,8 +18,6 @@ interface CheckedConfiguration {
   readonly tokensProblem: string | undefined;
   /** The OpenTelemetry SDK's messages about invalid `OTEL_…` variables. The SDK uses defaults for invalid values. */
   readonly telemetryProblems: readonly string[];
-  /** Warnings that the server would log, for example for an empty token hash file, and about its port. */
-  readonly warnings: readonly string[];
 }
 
 /**
@@ -28,26 +25,29 @@ interface CheckedConfiguration {
  * certificate, the store and the OpenTelemetry SDK. The check changes nothing, and a server may use the store during
  * the check.
  *
+ * @param warn - receives warnings that the server would log, for example for an empty token hash file, and about its port
  * @throws ConfigurationError if an address, file or certificate is unusable, or a required SDK is not installed
  * @throws StoreOpenError if the store cannot be used
  */
-export async function checkConfiguration(configuration: Configuration): Promise<CheckedConfiguration> {
-  const warnings: string[] = [];
+export async function checkConfiguration(
+  configuration: Configuration,
+  warn: (text: string) => void,
+): Promise<CheckedConfiguration> {
   const log: OperatorLog = {
     info: () => undefined,
-    warn: (fields, message) => void warnings.push(`${message} ${JSON.stringify(fields)}`),
+    warn: (fields, message) => warn(`${message} ${JSON.stringify(fields)}`),
   };
   await checkAddresses(configuration);
   const portUser = await describePortUser(configuration);
-  if (portUser !== undefined) warnings.push(portUser);
+  if (portUser !== undefined) warn(portUser);
   await checkCertificate(configuration, log);
   const verifier = await openVerifier(configuration, log);
   const tokensProblem = verifier?.problem;
   verifier?.close?.();
   const { database } = configuration;
-  if (isDurable(database)) warnings.push(...(await withDatabaseSetting(database, checkPlantStore(database))));
+  if (isDurable(database)) (await withDatabaseSetting(database, checkPlantStore(database))).forEach(warn);
   // Checks the SDK last, because the SDK would export telemetry during other checks.
-  return { tokensProblem, telemetryProblems: await problemsOfSdk(), warnings };
+  return { tokensProblem, telemetryProblems: await problemsOfSdk() };
 }
 
 async function problemsOfSdk(): Promise<readonly string[]> {
@@ -87,13 +87,9 @@ async function problemOfAddress(variable: string, host: string): Promise<string 
   return path === undefined ? await problemOfHost(variable, host) : problemOfSocket(variable, path);
 }
 
-/** Checks a host. Listens briefly on a port that the system chooses. */
 async function problemOfHost(variable: string, host: string): Promise<string | undefined> {
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const server = createServer();
-  server.once("error", (reason) => resolve(`cannot listen on ${variable}: ${reason.message}`));
-  server.listen({ host, port: 0 }, () => server.close(() => resolve(undefined)));
-  return await promise;
+  const problem = await listenBriefly(host, 0);
+  return problem && `cannot listen on ${variable}: ${problem.message}`;
 }
 
 /** Checks a socket path. A file at the path must be a socket, which a running server may be using. */

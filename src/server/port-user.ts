@@ -1,49 +1,53 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { connect, createServer } from "node:net";
 import type { Configuration } from "./settings.ts";
 import { socketPathOf, toConnectHost } from "./setting-types.ts";
 
-/** Milliseconds for a response. A program on the same machine that needs longer is not asked further. */
-const responseTimeoutMs = 1_000;
+/** Milliseconds for a response. A plant store under load may need seconds, and other programs may never respond. */
+const responseTimeoutMs = 3_000;
 
-/** Characters of a response that are read. A plant store's probes and errors have fewer. */
-const maxResponseLength = 1_024;
+/** The challenge in a plant store's response to a request without a credential. */
+const ownChallenge = /^Bearer realm="plantstore"/;
 
-/**
- * Returns a warning if another program serves HTTP on the port of a configuration. Asks over HTTP and HTTPS, because a
- * running plant store may have other settings. Returns `undefined` if the port is free, a plant store responds, or the
- * program cannot be known, for example because it speaks no HTTP or expects the PROXY protocol.
- */
+/** The starts of connections. A running plant store may have other settings for TLS and the PROXY protocol. */
+const connectionStarts = ["", "PROXY UNKNOWN\r\n"].flatMap((header) => [false, true].map((tls) => ({ header, tls })));
+
+/** Returns a warning if the port of a configuration is in use, and no plant store responds there. */
 export async function describePortUser({
   host,
   port,
-  proxyProtocol,
-}: Pick<Configuration, "host" | "port" | "proxyProtocol">): Promise<string | undefined> {
-  if (socketPathOf(host) !== undefined || port === 0 || proxyProtocol === "on") return undefined;
-  // Imports the clients on demand, because `serve` does not need them.
-  const clients = await Promise.all([import("node:http"), import("node:https")]);
-  const users = await Promise.all(
-    clients.map(async ({ get }) => {
-      const signal = AbortSignal.timeout(responseTimeoutMs);
-      const target = { host: toConnectHost(host), port, path: "/livez", agent: false, rejectUnauthorized: false };
-      const responses = once(get({ ...target, signal }), "response", { signal });
-      return await responses.then(identify).catch(() => "unknown");
-    }),
-  );
-  if (!users.includes("other") || users.includes("own")) return undefined;
-  return `another program uses port ${port}; stop it, or choose another PORT`;
+}: Pick<Configuration, "host" | "port">): Promise<string | undefined> {
+  if (socketPathOf(host) !== undefined || port === 0) return undefined;
+  const problem = await listenBriefly(host, port);
+  if (problem?.code !== "EADDRINUSE" || (await isPlantStore(host, port))) return undefined;
+  return `port ${port} is in use, and no plant store responds; stop the program that uses it, or choose another PORT`;
 }
 
-/** Returns which program sent a response: a plant store, another one, or an unknown one. */
-async function identify([response]: IncomingMessage[]): Promise<"own" | "other" | "unknown"> {
-  let text = "";
-  for await (const chunk of response?.setEncoding("utf8") ?? []) {
-    text += String(chunk);
-    if (text.length > maxResponseLength) break;
-  }
-  // A probe or, with another path prefix, an error record.
-  if (/^\{"(?:status":"|error":\d)/.test(text)) return "own";
-  // Any server may be overloaded, or refuse a request that it does not expect, such as HTTP on a port with TLS.
-  const { statusCode = 0 } = response ?? {};
-  return statusCode !== 400 && statusCode < 408 ? "other" : "unknown";
+/** Listens on a port, or on a free port for 0, and stops immediately. Returns the error if listening fails. */
+export async function listenBriefly(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+  const server = createServer();
+  server.once("error", resolve);
+  server.listen({ host, port }, () => server.close(() => resolve(undefined)));
+  return await promise;
+}
+
+async function isPlantStore(host: string, port: number): Promise<boolean> {
+  // Imports the clients on demand, because `serve` does not need them.
+  const [{ get }, { connect: connectTls }] = await Promise.all([import("node:http"), import("node:tls")]);
+  const done = new AbortController();
+  const signal = AbortSignal.any([done.signal, AbortSignal.timeout(responseTimeoutMs)]);
+  const requests = connectionStarts.map(async ({ header, tls }) => {
+    const socket = connect({ host: toConnectHost(host), port, signal }).on("error", () => undefined);
+    socket.write(header);
+    const createConnection = () => (tls ? connectTls({ socket, rejectUnauthorized: false }) : socket);
+    const request = get({ path: "/plants", createConnection, signal }).on("error", () => undefined);
+    const [response]: IncomingMessage[] = await once(request, "response");
+    if (!ownChallenge.test(response?.headers["www-authenticate"] ?? "")) throw new Error("another challenge");
+    return true;
+  });
+  return await Promise.any(requests)
+    .catch(() => false)
+    .finally(() => done.abort());
 }

@@ -35,15 +35,21 @@ export async function fetchServerReadiness(at: AdminAddress | undefined): Promis
         socketPath,
       }),
     );
-    if (typeof problems !== "object" || problems === null) throw new Error("it is another program");
+    if (typeof problems !== "object" || problems === null) throw new SyntaxError("not a JSON object");
     const texts = Object.entries(problems).map(([part, problem]) => `${part}: ${String(problem)}`);
     const hasProblems = texts.length > 0;
     const state = hasProblems ? `is not ready: ${texts.join("; ")}` : "reports no problem";
     return { text: `the server at ${address} ${state}`, isRequested: true, hasProblems };
   } catch (reason) {
-    const message = signal.aborted ? "the response timed out" : explainSystemError(reason);
+    const message = signal.aborted ? "the response timed out" : explainResponseError(reason);
     return { text: `no running server responds at ${address}: ${message}`, isRequested: true, hasProblems: false };
   }
+}
+
+function explainResponseError(reason: unknown): string {
+  // The HTTP parser's errors have codes such as HPE_INVALID_CONSTANT.
+  const isMalformed = reason instanceof Error && "code" in reason && String(reason.code).startsWith("HPE_");
+  return isMalformed || reason instanceof SyntaxError ? "another program responds" : explainSystemError(reason);
 }
 
 /** Requests a URL. Returns the body if the status is 200. Uses node:http, because fetch refuses some ports. */

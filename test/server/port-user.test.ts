@@ -13,9 +13,9 @@ import { startConfigured } from "../support/server/start-configured.ts";
 
 const certificate = createCertificate("another program");
 
-/** Returns the warning for a port of 127.0.0.1. */
-function describePort(port: number, other: Partial<Parameters<typeof describePortUser>[0]> = {}) {
-  return describePortUser({ host: "127.0.0.1", port, proxyProtocol: "off", ...other });
+/** Returns the warning for a port, by default of 127.0.0.1. */
+function describePort(port: number, host = "127.0.0.1") {
+  return describePortUser({ host, port });
 }
 
 const answerWith =
@@ -23,23 +23,23 @@ const answerWith =
   (_, response) =>
     void response.writeHead(status).end(body);
 
-test.each<{ name: string; server: () => Server; isWarned: boolean }>([
-  { name: "a web page", server: () => createServer(answerWith(200, "<h1>Hello</h1>")), isWarned: true },
-  { name: "404", server: () => createServer(answerWith(404)), isWarned: true },
-  { name: "a redirect", server: () => createServer(answerWith(308)), isWarned: true },
-  { name: "an endless body", server: () => createServer((_, response) => sendEndlessly(response)), isWarned: true },
-  { name: "404 over TLS", server: () => createTlsServer(certificate, answerWith(404)), isWarned: true },
-  { name: "400", server: () => createServer(answerWith(400)), isWarned: false },
-  { name: "503", server: () => createServer(answerWith(503)), isWarned: false },
-  { name: "no response", server: () => createServer(() => undefined), isWarned: false },
-  { name: "another protocol", server: () => createTcpServer((socket) => socket.end("SSH-2.0-x\r\n")), isWarned: false },
-])("a program that sends $name on the port is named if it is another one", async ({ server, isWarned }) => {
-  await using other = await startOnLoopback(server());
+test.each<[name: string, server: Server]>([
+  ["a web page", createServer(answerWith(200, "<h1>Hello</h1>"))],
+  ["the status of another program", createServer(answerWith(200, '{"status":"UP"}'))],
+  ["an endless body", createServer((_, response) => sendEndlessly(response))],
+  ["404 over TLS", createTlsServer(certificate, answerWith(404))],
+  ["500", createServer(answerWith(500))],
+  ["another challenge", createServer((_, response) => response.writeHead(401, { "www-authenticate": "Basic" }).end())],
+  ["another protocol", createTcpServer((socket) => socket.end("-ERR unknown command\r\n"))],
+  ["nothing", createTcpServer()],
+])("a program that sends %s on the port is reported", async (_name, server) => {
+  await using other = await startOnLoopback(server);
   const { port } = other.address;
-  const warning = `another program uses port ${port}; stop it, or choose another PORT`;
-  expect(await describePort(port)).toBe(isWarned ? warning : undefined);
-  expect(await describePort(port, { proxyProtocol: "on" })).toBeUndefined();
-  expect(await describePort(port, { host: "unix:/run/plants.sock" })).toBeUndefined();
+  const warning = `port ${port} is in use, and no plant store responds; stop the program that uses it, or choose another PORT`;
+  expect(
+    await Promise.all(["127.0.0.1", "0.0.0.0", "::", "localhost"].map((host) => describePort(port, host))),
+  ).toEqual(Array.from({ length: 4 }, () => warning));
+  expect(await describePort(port, "unix:/run/plants.sock")).toBeUndefined();
 });
 
 /** Sends spaces until the client disconnects. */
@@ -58,12 +58,16 @@ const tls = {
   TLS_CERT_FILE: folder.write("cert.pem", certificate.cert),
   TLS_KEY_FILE: folder.write("key.pem", certificate.key),
 };
+const proxied = { PLANTSTORE_PROXY_PROTOCOL: "on", PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" };
 
 test.each<[name: string, environment: Readonly<Record<string, string>>]>([
   ["without other settings", {}],
   ["with TLS", tls],
   ["with a path prefix", { PLANTSTORE_PUBLIC_URL: "https://plants.example/api" }],
-  ["that expects the PROXY protocol", { PLANTSTORE_PROXY_PROTOCOL: "on", PLANTSTORE_TRUSTED_PROXIES: "127.0.0.0/8" }],
+  ["with a credential", { PLANTSTORE_TOKENS: "a-token-of-the-plant-store" }],
+  ["that expects the PROXY protocol", proxied],
+  ["that expects the PROXY protocol before TLS", { ...proxied, ...tls }],
+  ["that expects the PROXY protocol from others", { ...proxied, PLANTSTORE_TRUSTED_PROXIES: "10.0.0.0/8" }],
   ["whose documents need a credential", { PLANTSTORE_DOCS: "closed" }],
 ])("a running plant store %s is not another program", async (_name, environment) => {
   await using server = await startConfigured(environment);

@@ -125,6 +125,9 @@ test.each([
 
 test.each<[name: string, server: Server, host: string, problem: string]>([
   ["does not respond", createTcpServer(), "", "the response timed out"],
+  ["speaks another protocol", createTcpServer((socket) => socket.end("SSH-2.0-x\r\n")), "", "another program responds"],
+  ["responds with HTML", createServer((_, response) => response.end("<p>Hi</p>")), "", "another program responds"],
+  ["responds with a JSON string", createServer((_, response) => response.end('"x"')), "", "another program responds"],
   ["responds with 404", createServer((_, response) => response.writeHead(404).end()), "0.0.0.0:", "HTTP status 404"],
 ])("check passes when another program at the admin address %s", async (_name, server, host, problem) => {
   await using other = await startOnLoopback(server);
@@ -137,14 +140,26 @@ test.each<[name: string, server: Server, host: string, problem: string]>([
   });
 });
 
-test("check warns if another program uses the port, next to a running server", async () => {
+test.each([
+  { name: "next to a running server", other: {}, exitCode: 0, last: "the configuration is valid" },
+  {
+    name: "even if the store cannot be opened",
+    other: { DATABASE_URL: "sqlite:none.db" },
+    exitCode: 1,
+    last: expect.stringContaining("none.db"),
+  },
+])("check warns if another program uses the port, $name", async ({ other: changed, exitCode, last }) => {
   using folder = createTempFolder();
   createStore(folder.file("plants.db"));
   await using served = await serve(folder);
   await using other = await startOnLoopback(createServer((_, response) => response.writeHead(404).end()));
   const { port } = other.address;
-  expect(await runCommand(["check"], { ...served.environment, PORT: String(port) })).toMatchObject({
-    exitCode: 0,
-    err: expect.arrayContaining([`warning: another program uses port ${port}; stop it, or choose another PORT`]),
+  const result = await runCommand(["check"], { ...served.environment, PORT: String(port), ...changed });
+  expect({ exitCode: result.exitCode, err: result.err.slice(-2) }).toEqual({
+    exitCode,
+    err: [
+      `warning: port ${port} is in use, and no plant store responds; stop the program that uses it, or choose another PORT`,
+      last,
+    ],
   });
 });
