@@ -179,7 +179,7 @@ interface ProxyDocs {
  * Creates a proxy's description.
  *
  * @param getServed - returns the served services. Called at the first request
- * @param warn - called if operation ids have other names than in the options
+ * @param warn - called if operation ids have other names than in the options, or the document has no operations
  */
 export function createProxyDocs(
   getServed: () => { readonly services: readonly DescService[]; readonly rest: RestOptions } | undefined,
@@ -204,11 +204,16 @@ export function createProxyDocs(
           rest,
           ...further,
         };
-        return createOpenApiAsync(services, options).catch((error: unknown) => {
-          // Descriptors that an upstream sent after the start may have equal operation ids.
-          warn(`the document at /openapi.json has operationIds: full, because ${messageOf(error)}`);
-          return createOpenApiAsync(services, { ...options, operationIds: "full" });
-        });
+        // Descriptors that an upstream sent after the start may have equal operation ids.
+        return createOpenApiAsync(services, options)
+          .catch((error: unknown) => {
+            warn(`the document at /openapi.json has operationIds: full, because ${messageOf(error)}`);
+            return createOpenApiAsync(services, { ...options, operationIds: "full" });
+          })
+          .catch((error: unknown) => {
+            warn(`the document at /openapi.json has no operations, because ${messageOf(error)}`);
+            return createOpenApiAsync([], { ...options, rest: {} });
+          });
       },
       open: true,
     });

@@ -78,7 +78,7 @@ test("a proxy refuses equal operation ids at start, unless operationIds is full"
   expect(await command.waitForLine(/^cannot reload the configuration: .*operationIds is rpc/)).toBeDefined();
 });
 
-test("a proxy describes reloaded descriptors with equal operation ids by full ids, and reports them", async () => {
+test("a proxy describes reloaded descriptors with equal operation ids by full ids, or without operations, and reports them", async () => {
   const descriptors = folder.write("reloaded.binpb", setOf(orders));
   // oxfmt-ignore
   const flags = [
@@ -96,4 +96,8 @@ test("a proxy describes reloaded descriptors with equal operation ids by full id
     expect.stringMatching(/"operationId":"orders_v1_Admin_get".*"operationId":"stock_v1_Admin_get"/),
   ]);
   expect(command.errors).toContain(`the document at /openapi.json has operationIds: full, because ${clash}`);
+  folder.write("reloaded.binpb", setOf({ "a.b_c.Admin": { Get: ["GET /a"] }, "a_b.c.Admin": { Get: ["GET /b"] } }));
+  command.hangUp();
+  await expect.poll(async () => (await fetch(url)).text()).toContain('"paths":{}');
+  expect(command.errors.at(-1)).toContain("the document at /openapi.json has no operations, because the operation id");
 });
