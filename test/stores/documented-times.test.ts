@@ -14,22 +14,18 @@ const pages = ["explanation/storage.md", "reference/postgresql.md"]
   .replaceAll(/\s+/g, " ");
 
 test.each([
-  { sentence: "another process holds the lock for 5 s", documentedMs: 5_000, actualMs: lockTimeoutMsDefault },
-  { sentence: "until a write succeeds, tried every 1 s", documentedMs: 1_000, actualMs: retryIntervalMs },
-  { sentence: "A statement waits at most 0.1 s for a lock", documentedMs: 100, actualMs: deleteTimeouts.lockTimeoutMs },
-  { sentence: "lock and runs at most 5 s", documentedMs: 5_000, actualMs: deleteTimeouts.statementTimeoutMs },
-  { sentence: "its caller gets `Unavailable` after two seconds", documentedMs: 2_000, actualMs: maxLockedMs },
-  { sentence: "for up to ten seconds from when it is first sent", documentedMs: 10_000, actualMs: batchTimeoutMs },
-  { sentence: "its callers get `Unavailable`", documentedMs: 10_000, actualMs: batchTimeoutMs },
-  { sentence: "is not ready and retries every second", documentedMs: 1_000, actualMs: retryIntervalMs },
-  { sentence: "checked every five seconds during normal operation", documentedMs: 5_000, actualMs: watchIntervalMs },
-  { sentence: "turns readiness off within ten seconds", documentedMs: 10_000, actualMs: batchTimeoutMs },
-  {
-    sentence: "at the start and every 10 s, by a write past the end",
-    documentedMs: 10_000,
-    actualMs: fileWatchIntervalMs,
-  },
-])('the time in "$sentence" in the pages about storage matches the source', ({ sentence, documentedMs, actualMs }) => {
+  ["another process holds the lock for 5 s", 5_000, lockTimeoutMsDefault],
+  ["until a write succeeds, tried every 1 s", 1_000, retryIntervalMs],
+  ["A statement waits at most 0.1 s for a lock", 100, deleteTimeouts.lockTimeoutMs],
+  ["lock and runs at most 5 s", 5_000, deleteTimeouts.statementTimeoutMs],
+  ["its caller gets `Unavailable` after two seconds", 2_000, maxLockedMs],
+  ["for up to ten seconds from when it is first sent", 10_000, batchTimeoutMs],
+  ["its callers get `Unavailable`", 10_000, batchTimeoutMs],
+  ["is not ready and retries every second", 1_000, retryIntervalMs],
+  ["checked every five seconds during normal operation", 5_000, watchIntervalMs],
+  ["turns readiness off within ten seconds", 10_000, batchTimeoutMs],
+  ["at the start and every 10 s, by a write past the end", 10_000, fileWatchIntervalMs],
+])('the time in "%s" in the pages about storage matches the source', (sentence, documentedMs, actualMs) => {
   expect(pages).toContain(sentence);
   expect(actualMs).toBe(documentedMs);
 });

@@ -18,9 +18,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   citus: ["contract", "postgres"],
 };
 
-function folderOf(file: string): string {
-  return file.split("/")[0] ?? "";
-}
+const folderOf = (file: string): string => file.split("/")[0] ?? "";
 
 /** Returns a file's imports from other store folders. */
 function importsOf(file: string): string[] {

@@ -339,10 +339,7 @@ describe("the deletion queue under random steps", () => {
     await assert(
       asyncProperty(array(step, { maxLength: 60 }), nat(2), async (steps, more) => {
         const maxInFlight = 1 + more;
-        const batches: {
-          readonly ids: readonly bigint[];
-          readonly end: PromiseWithResolvers<BatchResult>;
-        }[] = [];
+        const batches: { readonly ids: readonly bigint[]; readonly end: PromiseWithResolvers<BatchResult> }[] = [];
         const open = new Set<(typeof batches)[number]>();
         const commit: Commit = (requested) => {
           const end = Promise.withResolvers<BatchResult>();

@@ -122,16 +122,11 @@ describe("a locked plant", () => {
   });
 
   test.each([
-    { name: "is unavailable", doubts: 0, waitsMs: [maxLockedMs], errorCode: "ERR_STORE_UNAVAILABLE" },
-    { name: "is unknown with a doubt", doubts: 1, waitsMs: [maxLockedMs], errorCode: "ERR_OUTCOME_UNKNOWN" },
+    ["is unavailable", 0, [maxLockedMs], "ERR_STORE_UNAVAILABLE"],
+    ["is unknown with a doubt", 1, [maxLockedMs], "ERR_OUTCOME_UNKNOWN"],
     // A doubt that is added later starts the two seconds again.
-    {
-      name: "is unknown with a new doubt",
-      doubts: 2,
-      waitsMs: [maxLockedMs - 1, maxLockedMs],
-      errorCode: "ERR_OUTCOME_UNKNOWN",
-    },
-  ])("$name after two seconds", async ({ doubts, waitsMs, errorCode }) => {
+    ["is unknown with a new doubt", 2, [maxLockedMs - 1, maxLockedMs], "ERR_OUTCOME_UNKNOWN"],
+  ])("%s after two seconds", async (_name, doubts, waitsMs, errorCode) => {
     vi.useFakeTimers({ toFake: ["performance"] });
     const { queue, attempts } = openLocked((one, count) => {
       if (count <= doubts) one.doubts.push(`token ${count}`);

@@ -17,44 +17,36 @@ async function* chunksOf(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
 
 describe("readIds()", () => {
   test.each([
-    { name: "lines with one id each", text: "1\n-2\n0\n", want: [1n, -2n, 0n] },
-    { name: "a last line without a line feed", text: "1\n2", want: [1n, 2n] },
-    { name: "CRLF line ends", text: "1\r\n2\r\n", want: [1n, 2n] },
-    { name: "empty lines", text: "\n1\n\r\n\n2\n\n", want: [1n, 2n] },
-    { name: "an empty file", text: "", want: [] },
-    {
-      name: "the limits of int64",
-      text: "-9223372036854775808\n9223372036854775807\n",
-      want: [-(2n ** 63n), 2n ** 63n - 1n],
-    },
-  ])("accepts $name as input", async ({ text, want }) => {
+    ["lines with one id each", "1\n-2\n0\n", [1n, -2n, 0n]],
+    ["a last line without a line feed", "1\n2", [1n, 2n]],
+    ["CRLF line ends", "1\r\n2\r\n", [1n, 2n]],
+    ["empty lines", "\n1\n\r\n\n2\n\n", [1n, 2n]],
+    ["an empty file", "", []],
+    ["the limits of int64", "-9223372036854775808\n9223372036854775807\n", [-(2n ** 63n), 2n ** 63n - 1n]],
+  ])("accepts %s as input", async (_name, text, want) => {
     await expect(read(text)).resolves.toEqual(want);
   });
 
   test.each([
-    { name: "a word", text: "1\n2\nrose\n", message: 'line 3 is not a plant id: "rose"' },
-    { name: "a letter after digits", text: "12a\n", message: 'line 1 is not a plant id: "12a"' },
-    { name: "a sign after digits", text: "12/\n", message: 'line 1 is not a plant id: "12/"' },
-    { name: "a leading zero", text: "01\n", message: 'line 1 is not a plant id: "01"' },
-    { name: "minus zero", text: "-0\n", message: 'line 1 is not a plant id: "-0"' },
-    { name: "a plus sign", text: "+1\n", message: 'line 1 is not a plant id: "+1"' },
-    { name: "a space before the id", text: " 1\n", message: 'line 1 is not a plant id: " 1"' },
-    { name: "a minus sign alone", text: "-\n", message: 'line 1 is not a plant id: "-"' },
-    { name: "a leading zero in a negative id", text: "-01\n", message: 'line 1 is not a plant id: "-01"' },
-    { name: "two minus signs", text: "--1\n", message: 'line 1 is not a plant id: "--1"' },
-    { name: "two ids on one line", text: "1,2\n", message: 'line 1 is not a plant id: "1,2"' },
-    { name: "a fraction", text: "1.0\n", message: 'line 1 is not a plant id: "1.0"' },
-    { name: "an id above int64", text: "9223372036854775808\n", message: /^line 1 .*"9223372036854775808"$/ },
-    { name: "an id below int64", text: "-9223372036854775809\n", message: /^line 1 .*"-9223372036854775809"$/ },
-    { name: "digits of another script", text: "٧\n", message: /^line 1 is not/ },
-    {
-      name: "a byte order mark",
-      text: "\uFEFF1\n",
-      message: /^line 1 starts with a byte order mark; save the file as UTF-8 without one$/,
-    },
-    { name: "64 digits", text: `${"7".repeat(64)}\n`, message: /^line 1 is not a plant id: "7{64}"$/ },
-    { name: "a very long line", text: `1\n${"7".repeat(100_000)}`, message: /^line 2 is not a plant id: "7{64}…"$/ },
-  ])("refuses $name, and reports the line number", async ({ text, message }) => {
+    ["a word", "1\n2\nrose\n", 'line 3 is not a plant id: "rose"'],
+    ["a letter after digits", "12a\n", 'line 1 is not a plant id: "12a"'],
+    ["a sign after digits", "12/\n", 'line 1 is not a plant id: "12/"'],
+    ["a leading zero", "01\n", 'line 1 is not a plant id: "01"'],
+    ["minus zero", "-0\n", 'line 1 is not a plant id: "-0"'],
+    ["a plus sign", "+1\n", 'line 1 is not a plant id: "+1"'],
+    ["a space before the id", " 1\n", 'line 1 is not a plant id: " 1"'],
+    ["a minus sign alone", "-\n", 'line 1 is not a plant id: "-"'],
+    ["a leading zero in a negative id", "-01\n", 'line 1 is not a plant id: "-01"'],
+    ["two minus signs", "--1\n", 'line 1 is not a plant id: "--1"'],
+    ["two ids on one line", "1,2\n", 'line 1 is not a plant id: "1,2"'],
+    ["a fraction", "1.0\n", 'line 1 is not a plant id: "1.0"'],
+    ["an id above int64", "9223372036854775808\n", /^line 1 .*"9223372036854775808"$/],
+    ["an id below int64", "-9223372036854775809\n", /^line 1 .*"-9223372036854775809"$/],
+    ["digits of another script", "٧\n", /^line 1 is not/],
+    ["a byte order mark", "\uFEFF1\n", /^line 1 starts with a byte order mark; save the file as UTF-8 without one$/],
+    ["64 digits", `${"7".repeat(64)}\n`, /^line 1 is not a plant id: "7{64}"$/],
+    ["a very long line", `1\n${"7".repeat(100_000)}`, /^line 2 is not a plant id: "7{64}…"$/],
+  ])("refuses %s, and reports the line number", async (_name, text, message) => {
     await expect(read(text)).rejects.toThrow(message);
     await expect(read(text, 1)).rejects.toThrow(message);
   });

@@ -7,27 +7,21 @@ import { lockTimeoutMsDefault } from "../../../src/stores/sqlite/transaction.ts"
 import { createTempFolder } from "../../../protoport/testing/src/process/temp-folder.ts";
 
 /** Returns deletions without a key. The subjects are so long that a batch needs more pages than the database has. */
-function batchOf(...ids: bigint[]): BatchRow[] {
-  return ids.map((id) => [id, "s".repeat(2_000), "request", null]);
-}
+const batchOf = (...ids: bigint[]): BatchRow[] => ids.map((id) => [id, "s".repeat(2_000), "request", null]);
 
 /** Gives each deletion of a batch its key. */
 function withKeys(rows: readonly BatchRow[], ...keys: readonly (string | null)[]): BatchRow[] {
   return rows.map(([id, subject, requestId], i) => [id, subject, requestId, keys[i] ?? null]);
 }
 
-function countOf(db: DatabaseSync, table: string): unknown {
-  return db.prepare(`SELECT count(*) AS rows FROM ${table}`).get();
-}
+const countOf = (db: DatabaseSync, table: string): unknown => db.prepare(`SELECT count(*) AS rows FROM ${table}`).get();
 
 describe("committing a batch", () => {
   test("reports a deletion only to the first of two callers", () => {
     using folder = createTempFolder();
     const db = openDatabase({ file: folder.file("plants.db"), plantsWhenCreated: { first: 1n, last: 3n } });
     const deleteBatch = prepareDeleteBatch(db);
-    expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({
-      outcomes: ["deleted", "absent", "absent", "deleted"],
-    });
+    expect(deleteBatch(batchOf(2n, 2n, 9n, 3n))).toEqual({ outcomes: ["deleted", "absent", "absent", "deleted"] });
     db.close();
   });
 
@@ -91,10 +85,7 @@ describe("committing a batch", () => {
   });
 
   test.each([
-    {
-      name: "a dropped record",
-      sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)",
-    },
+    { name: "a dropped record", sql: "INSERT INTO idempotency_keys VALUES ('used', 7, 5)" },
     {
       name: "a dropped record whose number was reused",
       sql: `INSERT INTO deletions VALUES (7, 1, 6, '', '', 1); INSERT INTO idempotency_keys VALUES ('used', 7, 5)`,
@@ -258,9 +249,7 @@ describe("a batch with protected plants", () => {
     expect(idsIn(db, "SELECT plant_id AS id FROM deletions ORDER BY seq")).toEqual([1n, 2n, 4n, 5n, 7n, 8n]);
     // The deletions of protected plants fail in a batch of one and in a batch of two.
     expect(deleteBatch(batchOf(3n))).toEqual({ outcomes: ["protected"] });
-    expect(deleteBatch(batchOf(6n, 3n))).toEqual({
-      outcomes: ["protected", "protected"],
-    });
+    expect(deleteBatch(batchOf(6n, 3n))).toEqual({ outcomes: ["protected", "protected"] });
     expect(idsIn(db, "SELECT id FROM plants ORDER BY id")).toEqual([3n, 6n]);
     expect(countOf(db, "deletions")).toEqual({ rows: 6n });
     db.close();
@@ -293,9 +282,7 @@ describe("a batch with protected plants", () => {
     });
     db.exec(`CREATE TRIGGER keep BEFORE DELETE ON plants WHEN count_and_keep() BEGIN SELECT RAISE(ABORT, 'no'); END`);
     const ids = Array.from({ length: 1_000 }, (_, i) => BigInt(i + 1));
-    expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({
-      outcomes: ids.map(() => "protected"),
-    });
+    expect(prepareDeleteBatch(db)(batchOf(...ids))).toEqual({ outcomes: ids.map(() => "protected") });
     expect(requested).toBeLessThanOrEqual(3 * ids.length);
     expect([countOf(db, "plants"), countOf(db, "deletions")]).toEqual([{ rows: 1_000n }, { rows: 0n }]);
     db.close();
@@ -320,9 +307,8 @@ test("a batch whose commit fails for one plant is split in half", () => {
   db.close();
 });
 
-function idsIn(db: DatabaseSync, sql: string): unknown[] {
-  return db
+const idsIn = (db: DatabaseSync, sql: string): unknown[] =>
+  db
     .prepare(sql)
     .all()
     .map(({ id }) => id);
-}

@@ -38,23 +38,18 @@ function addUnusedPage(file: string): void {
 const open = "another process has the file open; stop the server first";
 
 describe("restoring a backup", () => {
+  // oxfmt-ignore
   const olds: readonly { name: string; leave: (folder: TempFolder, file: string) => void }[] = [
     { name: "no store exists", leave: () => undefined },
     { name: "another store exists", leave: (_folder, file) => openDatabase({ file, migrates: true }).close() },
-    {
-      name: "a crash has left a log",
-      leave: (folder, file) => {
+    { name: "a crash has left a log", leave: (folder, file) => {
         using db = openDatabase({ file: folder.file("crashing.db"), plantsWhenCreated: { first: 1n, last: 900n } });
         db.exec("DELETE FROM plants WHERE id > 5");
         for (const end of ["", "-wal", "-shm"]) copyFileSync(`${folder.file("crashing.db")}${end}`, `${file}${end}`);
-      },
-    },
-    {
-      name: "a log and a journal exist without a database file",
-      leave: (_folder, file) => {
+      } },
+    { name: "a log and a journal exist without a database file", leave: (_folder, file) => {
         for (const end of ["-wal", "-shm", "-journal"]) writeFileSync(`${file}${end}`, "left");
-      },
-    },
+      } },
     { name: "the file is damaged", leave: (_folder, file) => writeFileSync(file, "not a database ".repeat(1_000)) },
   ];
 
@@ -102,24 +97,12 @@ describe("restoring a backup", () => {
   });
 
   test.each([
-    { name: "no store exists", leave: () => undefined, removed: [] },
-    {
-      name: "another store exists",
-      leave: (file: string) => openDatabase({ file, migrates: true }).close(),
-      removed: [],
-    },
-    {
-      name: "a log exists without a database file",
-      leave: (file: string) => writeFileSync(`${file}-wal`, "left"),
-      removed: ["plants.db-wal"],
-    },
+    ["no store exists", () => undefined, []],
+    ["another store exists", (file: string) => openDatabase({ file, migrates: true }).close(), []],
+    ["a log exists without a database file", (file: string) => writeFileSync(`${file}-wal`, "left"), ["plants.db-wal"]],
     // A start from the file without its log would restore a deleted plant.
-    {
-      name: "the file is damaged and has a log",
-      leave: leaveTruncatedFile,
-      removed: ["plants.db", "plants.db-wal", "plants.db-shm"],
-    },
-  ])("if $name, syncs the copy and the removals before the rename", ({ leave, removed }) => {
+    ["the file is damaged and has a log", leaveTruncatedFile, ["plants.db", "plants.db-wal", "plants.db-shm"]],
+  ])("if %s, syncs the copy and the removals before the rename", (_name, leave, removed) => {
     using folder = createTempFolder();
     using recorded = recordFileSteps();
     const backup = makeBackup(folder);
@@ -171,28 +154,18 @@ describe("restoring a backup", () => {
     expect(plantsIn(file)).toEqual([7n, 9n]);
   });
 
+  // oxfmt-ignore
   const places: readonly { name: string; make: (folder: TempFolder) => string; problem: string }[] = [
-    {
-      name: "a folder that does not exist",
-      make: (folder) => folder.file("nowhere/plants.db"),
-      problem: "the directory FOLDER/nowhere does not exist",
-    },
-    {
-      name: "a path that is a folder",
-      make: (folder) => {
+    { name: "a folder that does not exist", make: (folder) => folder.file("nowhere/plants.db"),
+      problem: "the directory FOLDER/nowhere does not exist" },
+    { name: "a path that is a folder", make: (folder) => {
         mkdirSync(folder.file("plants.db"));
         return folder.file("plants.db");
-      },
-      problem: "the path is a directory",
-    },
-    {
-      name: "a broken symbolic link",
-      make: (folder) => {
+      }, problem: "the path is a directory" },
+    { name: "a broken symbolic link", make: (folder) => {
         symlinkSync("volume.db", folder.file("plants.db"));
         return folder.file("plants.db");
-      },
-      problem: "the path is a symbolic link to volume.db, which does not exist",
-    },
+      }, problem: "the path is a symbolic link to volume.db, which does not exist" },
   ];
 
   test.each(places)("refuses $name as the target", ({ make, problem }) => {
@@ -204,49 +177,30 @@ describe("restoring a backup", () => {
     expect(readdirSync(folder.path, { recursive: true })).toEqual(before);
   });
 
-  test.each([
-    { name: "is missing", spoil: undefined, problem: /^cannot open .*none\.db: file not found$/ },
-    {
-      name: "is damaged",
-      spoil: (backup: string) => truncateSync(backup, 4_096 * 3),
-      problem: /^cannot open .*backup\.db: the file is damaged$/,
-    },
-    {
-      name: "is empty",
-      spoil: (backup: string) => truncateSync(backup),
-      problem: /^cannot open .*backup\.db: it is not a plant store; use another backup$/,
-    },
-    {
-      name: "is a database without tables",
-      spoil: (backup: string) => {
-        truncateSync(backup);
-        using db = new DatabaseSync(backup);
-        db.exec("PRAGMA user_version = 1");
-      },
-      problem: /^cannot open .*backup\.db: it is not a plant store; use another backup$/,
-    },
-    {
-      name: "has a newer release's schema",
-      spoil: (backup: string) => {
-        using db = new DatabaseSync(backup);
-        db.exec("PRAGMA user_version = 99");
-      },
-      problem: /^cannot open .*backup\.db: its schema has version 99, /,
-    },
-    {
-      name: "has an unused page",
-      spoil: addUnusedPage,
-      problem: /^cannot open .*backup\.db: the file is damaged \(Page \d+: never used\)$/,
-    },
-    {
-      name: "belongs to another program",
-      spoil: (backup: string) => {
-        using db = new DatabaseSync(backup);
-        db.exec("PRAGMA application_id = 7");
-      },
-      problem: /^cannot open .*backup\.db: the file is an SQLite database of another program$/,
-    },
-  ])("that $name does not change the store", ({ spoil, problem }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["is missing", undefined, /^cannot open .*none\.db: file not found$/],
+      ["is damaged", (backup: string) => truncateSync(backup, 4_096 * 3),
+        /^cannot open .*backup\.db: the file is damaged$/],
+      ["is empty", (backup: string) => truncateSync(backup),
+        /^cannot open .*backup\.db: it is not a plant store; use another backup$/],
+      ["is a database without tables", (backup: string) => {
+          truncateSync(backup);
+          using db = new DatabaseSync(backup);
+          db.exec("PRAGMA user_version = 1");
+        }, /^cannot open .*backup\.db: it is not a plant store; use another backup$/],
+      ["has a newer release's schema", (backup: string) => {
+          using db = new DatabaseSync(backup);
+          db.exec("PRAGMA user_version = 99");
+        }, /^cannot open .*backup\.db: its schema has version 99, /],
+      ["has an unused page", addUnusedPage, /^cannot open .*backup\.db: the file is damaged \(Page \d+: never used\)$/],
+      ["belongs to another program", (backup: string) => {
+          using db = new DatabaseSync(backup);
+          db.exec("PRAGMA application_id = 7");
+        }, /^cannot open .*backup\.db: the file is an SQLite database of another program$/],
+    ],
+  )("that %s does not change the store", (_name, spoil, problem) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const backup = spoil === undefined ? folder.file("none.db") : makeBackup(folder);

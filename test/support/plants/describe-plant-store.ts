@@ -36,9 +36,7 @@ const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: 
 };
 
 /** A call to each method that queries the store. A method without a call does not compile. */
-const askingCalls: Calls = {
-  delete: (store) => store.delete(3n, deleteCall()),
-};
+const askingCalls: Calls = { delete: (store) => store.delete(3n, deleteCall()) };
 
 /** Describes what holds for every {@link PlantStore}. */
 export function describePlantStore(open: OpenStore, { keyHoldsFor = "the store", lacks = [] }: Exceptions = {}): void {

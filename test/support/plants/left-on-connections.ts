@@ -27,11 +27,7 @@ export const leftOnConnections: readonly LeftOnConnections[] = [
     settings: ["cursors"],
     sql: `CLOSE ALL; DECLARE rows CURSOR WITH HOLD FOR SELECT 1; DECLARE plants CURSOR WITH HOLD FOR SELECT 1`,
   },
-  {
-    name: "commits that do not wait",
-    settings: ["synchronous_commit"],
-    sql: "SET synchronous_commit = off",
-  },
+  { name: "commits that do not wait", settings: ["synchronous_commit"], sql: "SET synchronous_commit = off" },
   { name: "hidden warnings", settings: ["client_min_messages"], sql: "SET client_min_messages = error" },
   { name: "no triggers", settings: ["session_replication_role"], sql: "SET session_replication_role = replica" },
   {

@@ -72,9 +72,7 @@ export function move(from: PlantLocation, to: PlantLocation): Promise<StoreCount
 }
 
 /** Undoes an interrupted move. */
-export function reopen(from: PlantLocation, to: PlantLocation): Promise<void> {
-  return withMovable(from, to, reopenPlants);
-}
+export const reopen = (from: PlantLocation, to: PlantLocation): Promise<void> => withMovable(from, to, reopenPlants);
 
 /** Interrupts a move in the copy, after both stores were set aside. */
 export async function interruptMove(from: PlantLocation, to: PlantLocation): Promise<void> {

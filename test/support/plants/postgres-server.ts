@@ -132,10 +132,7 @@ export function configOf(url: string): ClientConfig {
 }
 
 /** A TLS server's certificate and TCP port. */
-export interface PostgresTls {
-  readonly certificate: Certificate;
-  readonly port: number;
-}
+export type PostgresTls = { readonly certificate: Certificate; readonly port: number };
 
 /** Options for {@link startPostgres} in addition to settings. */
 export interface PostgresOptions {

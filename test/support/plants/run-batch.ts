@@ -81,9 +81,7 @@ export function sentDeletion(
 }
 
 /** Returns deletions that ignore their outcomes. */
-export function callersOf(...ids: readonly bigint[]): SentDeletion[] {
-  return ids.map((id) => sentDeletion(id));
-}
+export const callersOf = (...ids: readonly bigint[]): SentDeletion[] => ids.map((id) => sentDeletion(id));
 
 /** Returns a deletion with an idempotency key that ignores its outcome. */
 export function callerWith(id: bigint, idempotencyKey: string): SentDeletion {

@@ -11,9 +11,7 @@ export function messageOf(type: "E" | "N", fields: string): Buffer {
 }
 
 /** Returns an ErrorResponse with these fields. */
-export function errorMessage(fields: string): Buffer {
-  return messageOf("E", fields);
-}
+export const errorMessage = (fields: string): Buffer => messageOf("E", fields);
 
 /** The ReadyForQuery that follows a response outside a transaction. */
 export const readyForQuery: Buffer = Buffer.from("Z\0\0\0\x05I");

@@ -31,9 +31,7 @@ export function runSqlite(file: string, sql: string): void {
 }
 
 /** The plants in a file, in ascending order. */
-export function plantsIn(file: string): bigint[] {
-  return readIds(file, "SELECT id FROM plants ORDER BY id");
-}
+export const plantsIn = (file: string): bigint[] => readIds(file, "SELECT id FROM plants ORDER BY id");
 
 /** The plants of the deletion records in a file, in the order of the deletions. */
 export function recordedIn(file: string): bigint[] {

@@ -2,14 +2,10 @@ import { describe, expect, test } from "vitest";
 import { faultTable, verdictOn } from "../../../../src/stores/postgres/delete/fault-table.ts";
 
 /** Returns a server error. */
-function refusal(sqlState: string): Error {
-  return Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
-}
+const refusal = (sqlState: string): Error => Object.assign(new Error("refused"), { code: sqlState, severity: "ERROR" });
 
 /** Returns an error, by default a missing privilege, with a context as the server sends it, the innermost first. */
-function within(where: string, sqlState = "42501"): Error {
-  return Object.assign(refusal(sqlState), { where });
-}
+const within = (where: string, sqlState = "42501"): Error => Object.assign(refusal(sqlState), { where });
 
 const trigger = `SQL statement "WITH dropped AS (SELECT OLD.id)
   INSERT INTO audit.log SELECT id FROM dropped"
@@ -28,54 +24,35 @@ describe("verdictOn", () => {
     },
   );
 
-  test.each([
-    { name: "uses a code's verdict instead of its class's verdict", fault: refusal("25006"), verdict: "retry" },
-    {
-      name: "returns retry after a conflict on the idempotency key index",
-      fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }),
-      verdict: "retry",
-    },
-    ...["deletions_by_keyword", "old_deletions_by_key"].map((constraint) => ({
-      name: `returns refused after a conflict on the index ${constraint}`,
-      fault: Object.assign(refusal("23505"), { constraint }),
-      verdict: "refused",
-    })),
-    {
-      name: "returns broken for a trigger's unknown code",
-      fault: within(trigger, "2F003"),
-      verdict: "broken",
-    },
-    { name: "returns broken for a trigger without a privilege", fault: within(trigger), verdict: "broken" },
-    {
-      name: "returns refused for a trigger's invented SQLSTATE",
-      fault: within(trigger, "PLANT"),
-      verdict: "refused",
-    },
-    {
-      name: "returns retry for a serialization failure in a trigger",
-      fault: within(trigger, "40001"),
-      verdict: "retry",
-    },
-    {
-      name: "returns broken for a trigger on Citus without a privilege",
-      fault: within(`${trigger}\nwhile executing command on db-1:5432`),
-      verdict: "broken",
-    },
-    {
-      name: "returns fail for our statement on Citus without a privilege",
-      fault: within("while executing command on db-1:5432"),
-      verdict: "fail",
-    },
-    { name: "uses the class's verdict for a code without a verdict", fault: refusal("08P01"), verdict: "unknown" },
-    { name: "returns unknown for an internal error", fault: refusal("XX000"), verdict: "unknown" },
-    {
-      name: "returns unknown for a network error",
-      fault: Object.assign(new Error("reset"), { code: "ECONNRESET" }),
-      verdict: "unknown",
-    },
-    { name: "returns unknown for an error without a code", fault: new Error("timeout"), verdict: "unknown" },
-    { name: "returns unknown for a value that is not an error", fault: "gone", verdict: "unknown" },
-  ])("$name", ({ fault, verdict }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "uses a code's verdict instead of its class's verdict", fault: refusal("25006"), verdict: "retry" },
+      { name: "returns retry after a conflict on the idempotency key index",
+        fault: Object.assign(refusal("23505"), { constraint: "deletions_by_key" }), verdict: "retry" },
+      ...["deletions_by_keyword", "old_deletions_by_key"].map((constraint) => ({
+        name: `returns refused after a conflict on the index ${constraint}`,
+        fault: Object.assign(refusal("23505"), { constraint }),
+        verdict: "refused",
+      })),
+      { name: "returns broken for a trigger's unknown code", fault: within(trigger, "2F003"), verdict: "broken" },
+      { name: "returns broken for a trigger without a privilege", fault: within(trigger), verdict: "broken" },
+      { name: "returns refused for a trigger's invented SQLSTATE", fault: within(trigger, "PLANT"),
+        verdict: "refused" },
+      { name: "returns retry for a serialization failure in a trigger", fault: within(trigger, "40001"),
+        verdict: "retry" },
+      { name: "returns broken for a trigger on Citus without a privilege",
+        fault: within(`${trigger}\nwhile executing command on db-1:5432`), verdict: "broken" },
+      { name: "returns fail for our statement on Citus without a privilege",
+        fault: within("while executing command on db-1:5432"), verdict: "fail" },
+      { name: "uses the class's verdict for a code without a verdict", fault: refusal("08P01"), verdict: "unknown" },
+      { name: "returns unknown for an internal error", fault: refusal("XX000"), verdict: "unknown" },
+      { name: "returns unknown for a network error", fault: Object.assign(new Error("reset"), { code: "ECONNRESET" }),
+        verdict: "unknown" },
+      { name: "returns unknown for an error without a code", fault: new Error("timeout"), verdict: "unknown" },
+      { name: "returns unknown for a value that is not an error", fault: "gone", verdict: "unknown" },
+    ],
+  )("$name", ({ fault, verdict }) => {
     expect(verdictOn(fault)).toBe(verdict);
   });
 });

@@ -13,64 +13,43 @@ const misspelt =
   "the database URL must be postgres://user:password@host:port/database, with %40 for @, %2F for / and %23 for # in a password, and without a space at the end";
 
 describe("readServerUrl", () => {
-  test.each([
-    {
-      url: "postgres://ann:s%40cret@db.example:6543/plants",
-      name: "db.example:6543/plants",
-      options: { host: "db.example", port: 6543, user: "ann", password: "s@cret", database: "plants" },
-    },
-    { url: "postgresql://db/plants", name: "db:5432/plants", options: { host: "db", port: 5432, database: "plants" } },
-    { url: "postgres://[::1]:1/p", name: "[::1]:1/p", options: { host: "::1", port: 1 } },
-    {
-      url: "postgres:///p?host=/run/pg&port=7&user=u&password=w",
-      name: "/run/pg:7/p",
-      options: { host: "/run/pg", port: 7, user: "u", password: "w" },
-    },
-    { url: "postgres://ann@/p?host=/run/pg", name: "/run/pg:5432/p", options: { host: "/run/pg", user: "ann" } },
-    { url: "postgres://%2Frun%2Fpg/p", name: "/run/pg:5432/p", options: { host: "/run/pg" } },
-    { url: "postgres://:7/p", name: "localhost:7/p", options: { host: "localhost", port: 7 } },
-    { url: "postgres://db:65535/p", name: "db:65535/p", options: { port: 65_535 } },
-    { url: "postgres://ann:a+b%2B?@db", name: "db:5432/ann", options: { user: "ann", password: "a+b+?" } },
-    { url: "postgres://db:6/p?dbname=q&port=7", name: "db:7/q", options: { database: "q", port: 7 } },
-    { url: "postgres://db/p?channel_binding=prefer", name: "db:5432/p", options: { enableChannelBinding: true } },
-    {
-      url: "postgres://db/p?channel_binding=require",
-      name: "db:5432/p",
-      options: { enableChannelBinding: true, requiresChannelBinding: true },
-    },
-    { url: "postgres://db/p?channel_binding=disable", name: "db:5432/p", options: { enableChannelBinding: false } },
-    {
-      url: "postgres://db/p?application_name=a&options=-c%20x=1",
-      name: "db:5432/p",
-      options: { application_name: "a", options: "-c x=1" },
-    },
-    // An unreachable server is detected sooner than after the system's default of two hours.
-    { url: "postgres://db/p", name: "db:5432/p", options: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 } },
-    { url: "postgres://ann:secret@db/p", name: "db:5432/p", options: { enableChannelBinding: false } },
-  ])("reads $url as libpq does", ({ url, name, options }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["postgres://ann:s%40cret@db.example:6543/plants", "db.example:6543/plants",
+        { host: "db.example", port: 6543, user: "ann", password: "s@cret", database: "plants" }],
+      ["postgresql://db/plants", "db:5432/plants", { host: "db", port: 5432, database: "plants" }],
+      ["postgres://[::1]:1/p", "[::1]:1/p", { host: "::1", port: 1 }],
+      ["postgres:///p?host=/run/pg&port=7&user=u&password=w", "/run/pg:7/p",
+        { host: "/run/pg", port: 7, user: "u", password: "w" }],
+      ["postgres://ann@/p?host=/run/pg", "/run/pg:5432/p", { host: "/run/pg", user: "ann" }],
+      ["postgres://%2Frun%2Fpg/p", "/run/pg:5432/p", { host: "/run/pg" }],
+      ["postgres://:7/p", "localhost:7/p", { host: "localhost", port: 7 }],
+      ["postgres://db:65535/p", "db:65535/p", { port: 65_535 }],
+      ["postgres://ann:a+b%2B?@db", "db:5432/ann", { user: "ann", password: "a+b+?" }],
+      ["postgres://db:6/p?dbname=q&port=7", "db:7/q", { database: "q", port: 7 }],
+      ["postgres://db/p?channel_binding=prefer", "db:5432/p", { enableChannelBinding: true }],
+      ["postgres://db/p?channel_binding=require", "db:5432/p",
+        { enableChannelBinding: true, requiresChannelBinding: true }],
+      ["postgres://db/p?channel_binding=disable", "db:5432/p", { enableChannelBinding: false }],
+      ["postgres://db/p?application_name=a&options=-c%20x=1", "db:5432/p",
+        { application_name: "a", options: "-c x=1" }],
+      // An unreachable server is detected sooner than after the system's default of two hours.
+      ["postgres://db/p", "db:5432/p", { keepAlive: true, keepAliveInitialDelayMillis: 10_000 }],
+      ["postgres://ann:secret@db/p", "db:5432/p", { enableChannelBinding: false }],
+    ],
+  )("reads %s as libpq does", (url, name, options) => {
     const server = readServerUrl(url);
     expect(server.name).toBe(name);
     expect(server.attempts[0]).toMatchObject(options);
   });
 
   test.each([
-    ...["mysql://db/p", "a postgres://db/p"].map((url) => ({
-      url,
-      message: misspelt,
-    })),
+    ...["mysql://db/p", "a postgres://db/p"].map((url) => ({ url, message: misspelt })),
     { url: "db/p", message: misspelt },
-    {
-      url: "postgres://ann:secret@db@b/p",
-      message: misspelt,
-    },
-    {
-      url: "postgres://ann:sec/ret@db/p",
-      message: misspelt,
-    },
-    {
-      url: "postgres://ann:1/secret@db",
-      message: misspelt,
-    },
+    { url: "postgres://ann:secret@db@b/p", message: misspelt },
+    { url: "postgres://ann:sec/ret@db/p", message: misspelt },
+    { url: "postgres://ann:1/secret@db", message: misspelt },
     ...["db:99999/p", "db:65536/p", "db:0/p", "db/p?port=abc", "db/p?port=1,2", "db/p?port=%207"].map((rest) => ({
       url: `postgres://ann:secret@${rest}`,
       message: "the port in the database URL must be between 1 and 65535",
@@ -81,10 +60,7 @@ describe("readServerUrl", () => {
         "the database URL must have one host: give one address, such as the service's name, HAProxy or PgBouncer",
     })),
     ...["db:1e3/p", "db:abc/p", "db:%35432/p", "db/p#", "db/p?sslmode=require#", "db/p ", "db/p?port=7\n"].map(
-      (rest) => ({
-        url: `postgres://ann:secret@${rest}`,
-        message: misspelt,
-      }),
+      (rest) => ({ url: `postgres://ann:secret@${rest}`, message: misspelt }),
     ),
     // With a misspelt host, the password must not be read as a parameter of another host.
     ...["u:5432?application_name=secret@h:54x2", "u:?sslmode=secret@h:x/db", "u:5432?secret=1@[::1/db"].map((rest) => ({
@@ -289,9 +265,7 @@ describe("readServerUrl", () => {
 });
 
 /** Returns the options of each attempt to connect to a URL's host. */
-function attemptsOf(url: string): readonly ClientConfig[] {
-  return readServerUrl(url).attempts;
-}
+const attemptsOf = (url: string): readonly ClientConfig[] => readServerUrl(url).attempts;
 
 function tlsWords(ssl: unknown): string {
   if (ssl === false) return "cleartext";

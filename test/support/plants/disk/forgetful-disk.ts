@@ -28,10 +28,7 @@ export function canForget(): boolean {
 }
 
 /** A file, with a number that it keeps when it is renamed. */
-interface NamedFile {
-  readonly inode: string;
-  readonly name: string;
-}
+type NamedFile = { readonly inode: string; readonly name: string };
 
 /** A folder whose disk loses unsynced data, see disk.c. Dispose it with `using`. Its initial content is synced. */
 export class ForgetfulDisk {

@@ -49,135 +49,63 @@ async function asClerk(url: string, sqlFor: (role: string) => string): Promise<s
 
 const readOnly = "default_transaction_read_only";
 
+// oxfmt-ignore
 const states: readonly State[] = [
   { name: "nothing is wrong", enter: async () => undefined, isReady: true },
   { name: "a role has only the privileges of a server", enter: (url) => asClerk(url, () => ""), isReady: true },
-  {
-    name: "a trigger protects all plants",
-    enter: (url) => failAlways(url, "DELETE ON plants", "P0001"),
-    isReady: true,
-  },
-  {
-    name: "the table plants is locked",
-    enter: (url) => lockTable(url, "plants"),
-    isReady: false,
-    words: "another transaction holds a lock on a table",
-  },
-  {
-    name: "the table deletions is locked",
-    enter: (url) => lockTable(url, "deletions"),
-    isReady: false,
-    words: "another transaction holds a lock on a table",
-  },
-  {
-    name: "the disk is full",
-    enter: (url) => failAlways(url, "INSERT ON deletions", "53100"),
-    isReady: false,
-    words: ": no",
-  },
-  {
-    name: "ALTER ROLE makes sessions read-only",
-    enter: (url) => asClerk(url, (role) => `ALTER ROLE ${role} SET ${readOnly} = on`),
-    isReady: false,
-    words: `the server is read-only: ${readOnly} is set by ALTER ROLE`,
-  },
-  {
-    name: "the URL makes sessions read-only",
-    enter: async (url) => `${url}%20-c${readOnly}%3Don`,
-    isReady: false,
-    words: `the server is read-only: ${readOnly} is set by the options of the database URL`,
-  },
-  {
-    name: "the role may not delete",
-    enter: (url) => asClerk(url, (role) => `REVOKE DELETE ON plants FROM ${role}`),
-    isReady: false,
-    words: "the user lacks privileges: DELETE on plants",
-  },
-  {
-    name: "the role may not record deletions",
-    enter: (url) => asClerk(url, (role) => `REVOKE INSERT, UPDATE ON deletions FROM ${role}`),
-    isReady: false,
-    words: "the user lacks privileges: INSERT on deletions, UPDATE on deletions",
-  },
-  {
-    name: "the role may not log in",
-    enter: (url) => asClerk(url, (role) => `ALTER ROLE ${role} NOLOGIN`),
-    isReady: false,
-    words: '" is not permitted to log in',
-  },
-  {
-    name: "the role may not connect",
-    enter: (url) => asClerk(url, (role) => `ALTER ROLE ${role} CONNECTION LIMIT 0`),
-    isReady: false,
-    words: 'too many connections for role "clerk_',
-  },
-  {
-    name: "row security may hide plants",
-    enter: (url) =>
+  { name: "a trigger protects all plants", enter: (url) => failAlways(url, "DELETE ON plants", "P0001"),
+    isReady: true },
+  { name: "the table plants is locked", enter: (url) => lockTable(url, "plants"), isReady: false,
+    words: "another transaction holds a lock on a table" },
+  { name: "the table deletions is locked", enter: (url) => lockTable(url, "deletions"), isReady: false,
+    words: "another transaction holds a lock on a table" },
+  { name: "the disk is full", enter: (url) => failAlways(url, "INSERT ON deletions", "53100"), isReady: false,
+    words: ": no" },
+  { name: "ALTER ROLE makes sessions read-only",
+    enter: (url) => asClerk(url, (role) => `ALTER ROLE ${role} SET ${readOnly} = on`), isReady: false,
+    words: `the server is read-only: ${readOnly} is set by ALTER ROLE` },
+  { name: "the URL makes sessions read-only", enter: async (url) => `${url}%20-c${readOnly}%3Don`, isReady: false,
+    words: `the server is read-only: ${readOnly} is set by the options of the database URL` },
+  { name: "the role may not delete", enter: (url) => asClerk(url, (role) => `REVOKE DELETE ON plants FROM ${role}`),
+    isReady: false, words: "the user lacks privileges: DELETE on plants" },
+  { name: "the role may not record deletions",
+    enter: (url) => asClerk(url, (role) => `REVOKE INSERT, UPDATE ON deletions FROM ${role}`), isReady: false,
+    words: "the user lacks privileges: INSERT on deletions, UPDATE on deletions" },
+  { name: "the role may not log in", enter: (url) => asClerk(url, (role) => `ALTER ROLE ${role} NOLOGIN`),
+    isReady: false, words: '" is not permitted to log in' },
+  { name: "the role may not connect", enter: (url) => asClerk(url, (role) => `ALTER ROLE ${role} CONNECTION LIMIT 0`),
+    isReady: false, words: 'too many connections for role "clerk_' },
+  { name: "row security may hide plants", enter: (url) =>
       asClerk(url, () => `ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY mine ON plants USING (true)`),
-    isReady: false,
-    words: "row security may hide rows of the table plants",
-  },
-  {
-    name: "a rule keeps all plants",
+    isReady: false, words: "row security may hide rows of the table plants" },
+  { name: "a rule keeps all plants",
     enter: async (url) => void (await runSql(url, "CREATE RULE keep AS ON DELETE TO plants DO INSTEAD NOTHING")),
-    isReady: false,
-    words: "rule",
-  },
-  {
-    name: "a rule drops all records",
+    isReady: false, words: "rule" },
+  { name: "a rule drops all records",
     enter: async (url) => void (await runSql(url, "CREATE RULE lose AS ON INSERT TO deletions DO INSTEAD NOTHING")),
-    isReady: false,
-    words: "rule",
-  },
-  {
-    name: "the table plants is unlogged",
-    enter: async (url) => void (await runSql(url, "ALTER TABLE plants SET UNLOGGED")),
-    isReady: false,
-    words: "the table plants is unlogged",
-  },
-  {
-    name: "a table that inherits from plants is unlogged",
+    isReady: false, words: "rule" },
+  { name: "the table plants is unlogged",
+    enter: async (url) => void (await runSql(url, "ALTER TABLE plants SET UNLOGGED")), isReady: false,
+    words: "the table plants is unlogged" },
+  { name: "a table that inherits from plants is unlogged",
     enter: async (url) => void (await runSql(url, "CREATE UNLOGGED TABLE seedlings () INHERITS (plants)")),
-    isReady: false,
-    words: "the table seedlings is unlogged",
-  },
-  {
-    name: "the schema is newer",
+    isReady: false, words: "the table seedlings is unlogged" },
+  { name: "the schema is newer",
     enter: async (url) => void (await runSql(url, "UPDATE plantstore_schema SET version = 99, oldest_server = 98")),
-    isReady: false,
-    words: "its schema has version 99",
-  },
-  {
-    name: "the schema version's table is missing",
-    enter: async (url) => void (await runSql(url, "DROP TABLE plantstore_schema")),
-    isReady: false,
-    words: "it does not contain a plant store yet: only if this is a new store",
-  },
-  {
-    name: "the table deletions is missing",
-    enter: async (url) => void (await runSql(url, "DROP TABLE deletions CASCADE")),
-    isReady: false,
-    words: 'deletions" does not exist',
-  },
-  {
-    name: "the search_path has no schema",
-    enter: async (url) => url.replace(/search_path%3D\w+/, "search_path%3Dnowhere"),
-    isReady: false,
-    words: "search_path contains no schema that the user can use",
-  },
-  {
-    name: "the database does not exist",
-    enter: async (url) => url.replace("/postgres?", "/nowhere?"),
-    isReady: false,
-    words: 'database "nowhere" does not exist',
-  },
-  {
-    name: "no server listens",
-    enter: async (url) => url.replace("port=5432", "port=5433"),
-    isReady: false,
-    words: "ENOENT",
-  },
+    isReady: false, words: "its schema has version 99" },
+  { name: "the schema version's table is missing",
+    enter: async (url) => void (await runSql(url, "DROP TABLE plantstore_schema")), isReady: false,
+    words: "it does not contain a plant store yet: only if this is a new store" },
+  { name: "the table deletions is missing",
+    enter: async (url) => void (await runSql(url, "DROP TABLE deletions CASCADE")), isReady: false,
+    words: 'deletions" does not exist' },
+  { name: "the search_path has no schema",
+    enter: async (url) => url.replace(/search_path%3D\w+/, "search_path%3Dnowhere"), isReady: false,
+    words: "search_path contains no schema that the user can use" },
+  { name: "the database does not exist", enter: async (url) => url.replace("/postgres?", "/nowhere?"), isReady: false,
+    words: 'database "nowhere" does not exist' },
+  { name: "no server listens", enter: async (url) => url.replace("port=5432", "port=5433"), isReady: false,
+    words: "ENOENT" },
 ];
 
 /** Returns whether a server would be ready, which requires that its store opens and can delete. */
@@ -213,19 +141,9 @@ describe("check", () => {
   });
 
   test.each([
-    {
-      name: "ALTER SYSTEM",
-      set: "ALTER SYSTEM SET",
-      reset: "ALTER SYSTEM RESET",
-      by: "the configuration of the server",
-    },
-    {
-      name: "ALTER DATABASE",
-      set: "ALTER DATABASE postgres SET",
-      reset: "ALTER DATABASE postgres RESET",
-      by: "ALTER DATABASE",
-    },
-  ])("reports $name if it makes sessions read-only", async ({ set, reset, by }) => {
+    ["ALTER SYSTEM", "ALTER SYSTEM SET", "ALTER SYSTEM RESET", "the configuration of the server"],
+    ["ALTER DATABASE", "ALTER DATABASE postgres SET", "ALTER DATABASE postgres RESET", "ALTER DATABASE"],
+  ])("reports %s if it makes sessions read-only", async (_name, set, reset, by) => {
     const url = await server.createPlants([1n]);
     await runSql(url, `${set} ${readOnly} = on`);
     await runSql(url, "SELECT pg_reload_conf()");

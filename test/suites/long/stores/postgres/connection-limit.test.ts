@@ -31,11 +31,7 @@ test("a store logs a low connection limit once, and uses fewer connections", asy
   };
   await Promise.all([0, 1, 2, 3].map((caller) => deleteOn(ids.filter((id) => Number(id) % 4 === caller))));
   expect(refusals()).toEqual([
-    {
-      kind: "connections-refused",
-      lastedMs: expect.any(Number),
-      problem: 'too many connections for role "gardener"',
-    },
+    { kind: "connections-refused", lastedMs: expect.any(Number), problem: 'too many connections for role "gardener"' },
   ]);
   expect(deleted).toBeGreaterThan(0);
   await store.close();

@@ -29,9 +29,7 @@ const lacking = /\bTEMP(?:ORARY)?\b|\bON COMMIT DROP\b|pg_(?:try_)?advisory_|\bL
 const headerBytes = 5;
 
 /** A statement whose outcome is lost. The response is the same whether or not the server has run it. */
-interface Loss {
-  readonly isRun: boolean;
-}
+type Loss = { readonly isRun: boolean };
 
 /**
  * Starts a proxy to the server whose socket is in `serverFolder`.
@@ -164,9 +162,7 @@ const refusals = (...sqlStates: string[]): number =>
   sqlStates.reduce((sum, sqlState) => sum + (proxy.refused.get(sqlState) ?? 0), 0);
 
 /** Returns a schema's URL through the proxy. */
-function through(url: string): string {
-  return url.replace(server.socketFolder, proxy.socketFolder);
-}
+const through = (url: string): string => url.replace(server.socketFolder, proxy.socketFolder);
 
 const failOneIn = 8;
 

@@ -67,9 +67,7 @@ async function deleteTwo(session: Session, url: string): Promise<Outcome> {
   return { results: failure ?? results, rest };
 }
 
-function outcomeOf(first: unknown): Outcome {
-  return { results: [first, true], rest: first === true ? [] : ["1"] };
-}
+const outcomeOf = (first: unknown): Outcome => ({ results: [first, true], rest: first === true ? [] : ["1"] });
 
 /** Checks the outcome for each SQLSTATE that this trigger raises. */
 async function checkTrigger(expect: ExpectStatic, trigger: string): Promise<void> {

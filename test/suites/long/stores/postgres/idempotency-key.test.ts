@@ -160,12 +160,7 @@ describe("two deletions with the same key in one batch", () => {
     { name: "both report the same plant as missing", ids: [9n, 9n], defer: [], results: [missing, missing] },
     { name: "both report different plants as missing", ids: [9n, 8n], defer: [], results: [missing, missing] },
     { name: "refuse the second if it is for another plant", ids: [1n, 2n], defer: [], results: [deleted, taken] },
-    {
-      name: "defer the second if the first found no plant",
-      ids: [9n, 1n],
-      defer: [1n],
-      results: [missing],
-    },
+    { name: "defer the second if the first found no plant", ids: [9n, 1n], defer: [1n], results: [missing] },
     {
       name: "defer the second if the first's record was dropped",
       ids: [1n, 2n],
@@ -200,29 +195,19 @@ test("300 deletions of missing plants with one key settle in their batch", async
 
 describe("a deletion with a key that another process uses concurrently", () => {
   test.each([
-    {
-      name: "gets the outcome of a committed deletion of the same plant",
-      statement: "1",
-      end: "COMMIT",
-      results: deleted,
-    },
-    { name: "is refused after a committed deletion of another plant", statement: "2", end: "COMMIT", results: taken },
-    {
-      name: "deletes the plant after a rollback for the same plant",
-      statement: "1",
-      end: "ROLLBACK",
-      results: deleted,
-    },
-    { name: "deletes the plant after a rollback for another plant", statement: "2", end: "ROLLBACK", results: deleted },
+    ["gets the outcome of a committed deletion of the same plant", "1", "COMMIT", deleted, undefined],
+    ["is refused after a committed deletion of another plant", "2", "COMMIT", taken, undefined],
+    ["deletes the plant after a rollback for the same plant", "1", "ROLLBACK", deleted, undefined],
+    ["deletes the plant after a rollback for another plant", "2", "ROLLBACK", deleted, undefined],
     // The first SQLSTATE is for the other process's statement.
-    {
-      name: "gets the outcome of a committed deletion even after refused retries",
-      statement: "1",
-      end: "COMMIT",
-      results: deleted,
-      sqlStates: ["", "XX000", "P0001"],
-    },
-  ])("$name", async ({ statement, end, results, sqlStates }) => {
+    [
+      "gets the outcome of a committed deletion even after refused retries",
+      "1",
+      "COMMIT",
+      deleted,
+      ["", "XX000", "P0001"],
+    ],
+  ])("%s", async (_name, statement, end, results, sqlStates) => {
     await using opened = await openPlants(3);
     if (sqlStates !== undefined) await failAttempts(opened.url, "DELETE ON plants", sqlStates);
     const other = await openClient(

@@ -48,10 +48,7 @@ const acknowledged: readonly { name: string; work: (session: Session) => Promise
   },
   { name: "a deletion of a missing plant", work: (session) => runBatchWith(session, [pendingOf(7n)]) },
   { name: "an import", work: (session) => addPlants(session, schemaOf(session), [5n], false) },
-  {
-    name: "an import of existing plants",
-    work: (session) => addPlants(session, schemaOf(session), [1n, 6n], false),
-  },
+  { name: "an import of existing plants", work: (session) => addPlants(session, schemaOf(session), [1n, 6n], false) },
   { name: "a write check", work: (session) => singleServer(schemaOf(session)).checkWrite(session) },
 ];
 

@@ -25,17 +25,10 @@ const links = new Map(
 const neighbors = "neighbors";
 
 /** Settings that must be in the table. */
+// oxfmt-ignore
 const demanded = [
-  "client_min_messages",
-  "DateStyle",
-  "default_transaction_isolation",
-  "default_transaction_read_only",
-  "role",
-  "row_security",
-  "search_path",
-  "session_replication_role",
-  "standard_conforming_strings",
-  "synchronous_commit",
+  "client_min_messages", "DateStyle", "default_transaction_isolation", "default_transaction_read_only", "role",
+  "row_security", "search_path", "session_replication_role", "standard_conforming_strings", "synchronous_commit",
   "TimeZone",
 ];
 

@@ -81,17 +81,12 @@ describe("a PostgreSQL store", () => {
   });
 
   test.each([
-    { name: "a healthy database", sqlState: undefined, isHealthy: true },
-    { name: "a database with a failing trigger", sqlState: "P0001", isHealthy: true },
-    { name: "a database on a full disk", sqlState: "53100", isHealthy: false },
-    { name: "a database with a read-only table", sqlState: "25006", isHealthy: false },
-    {
-      name: "a read-only database",
-      options: "%20-cdefault_transaction_read_only%3Don",
-      fails: "25006",
-      isHealthy: false,
-    },
-  ])("leaves $name unchanged after a write check", async ({ sqlState, options = "", fails = sqlState, isHealthy }) => {
+    ["a healthy database", true, undefined, undefined, undefined],
+    ["a database with a failing trigger", true, "P0001", undefined, undefined],
+    ["a database on a full disk", false, "53100", undefined, undefined],
+    ["a database with a read-only table", false, "25006", undefined, undefined],
+    ["a read-only database", false, undefined, "%20-cdefault_transaction_read_only%3Don", "25006"],
+  ])("leaves %s unchanged after a write check", async (_name, isHealthy, sqlState, options = "", fails = sqlState) => {
     const url = await server.createPlants([0n]);
     if (sqlState !== undefined) await failAlways(url, "INSERT ON deletions", sqlState);
     const session = new Session(readServerUrl(`${url}${options}`));

@@ -62,127 +62,55 @@ interface State {
   readonly words?: string;
 }
 
+// oxfmt-ignore
 const states: readonly State[] = [
   { name: "nothing is wrong", enter: (folder) => void createStore(folder), isReady: true },
-  {
-    name: "a server uses the store",
-    enter: (folder) => openDatabase({ file: createStore(folder) }),
-    isReady: true,
-  },
-  {
-    name: "a crash has left a log",
-    enter: (folder) => void leaveLog(folder),
-    isReady: true,
-  },
-  {
-    name: "a crash has left a rollback journal",
-    enter: (folder) => void leaveJournal(folder),
-    isReady: true,
-    words: "has an interrupted transaction, which the next start rolls back; the file was not checked",
-  },
-  {
-    name: "another process holds the lock",
-    enter: (folder) => {
+  { name: "a server uses the store", enter: (folder) => openDatabase({ file: createStore(folder) }), isReady: true },
+  { name: "a crash has left a log", enter: (folder) => void leaveLog(folder), isReady: true },
+  { name: "a crash has left a rollback journal", enter: (folder) => void leaveJournal(folder), isReady: true,
+    words: "has an interrupted transaction, which the next start rolls back; the file was not checked" },
+  { name: "another process holds the lock", enter: (folder) => {
       const db = openDatabase({ file: createStore(folder) });
       db.exec("BEGIN IMMEDIATE");
       return db;
-    },
-    isReady: false,
-    words: "plants.db: another process holds the lock on the file",
-  },
-  {
-    name: "the store was moved",
-    enter: async (folder) => {
+    }, isReady: false, words: "plants.db: another process holds the lock on the file" },
+  { name: "the store was moved", enter: async (folder) => {
       const [path, other] = [createStore(folder), folder.file("other.db")];
       openDatabase({ file: other, migrates: true }).close();
       await move({ kind: "sqlite", path }, { kind: "sqlite", path: other });
-    },
-    isReady: false,
-    words: "plants.db: it was moved to FOLDER/other.db at",
-  },
-  {
-    name: "the file is missing",
-    enter: () => undefined,
-    isReady: false,
-    words: 'file not found in FOLDER: only if this is a new store, run "plantstore migrate" to create it; otherwise',
-  },
-  {
-    name: "the file is empty",
-    enter: (folder) => writeFileSync(folder.file("plants.db"), ""),
-    isReady: false,
-    words: "it does not contain a plant store yet: only if this is a new store",
-  },
-  {
-    name: "the file is a text file",
-    enter: (folder) => writeFileSync(folder.file("plants.db"), "dahlia ".repeat(200)),
-    isReady: false,
-    words: "the file is not an SQLite database",
-  },
-  {
-    name: "the path is a folder",
-    enter: (folder) => mkdirSync(folder.file("plants.db")),
-    isReady: false,
-    words: "the path is a directory",
-  },
-  {
-    name: "the path is a dangling link",
-    enter: (folder) => symlinkSync("gone.db", folder.file("plants.db")),
-    isReady: false,
-    words: "the path is a symbolic link to gone.db, which does not exist",
-  },
-  {
-    name: "the path is a link to a store",
-    enter: (folder) => {
+    }, isReady: false, words: "plants.db: it was moved to FOLDER/other.db at" },
+  { name: "the file is missing", enter: () => undefined, isReady: false,
+    words: 'file not found in FOLDER: only if this is a new store, run "plantstore migrate" to create it; otherwise' },
+  { name: "the file is empty", enter: (folder) => writeFileSync(folder.file("plants.db"), ""), isReady: false,
+    words: "it does not contain a plant store yet: only if this is a new store" },
+  { name: "the file is a text file", enter: (folder) => writeFileSync(folder.file("plants.db"), "dahlia ".repeat(200)),
+    isReady: false, words: "the file is not an SQLite database" },
+  { name: "the path is a folder", enter: (folder) => mkdirSync(folder.file("plants.db")), isReady: false,
+    words: "the path is a directory" },
+  { name: "the path is a dangling link", enter: (folder) => symlinkSync("gone.db", folder.file("plants.db")),
+    isReady: false, words: "the path is a symbolic link to gone.db, which does not exist" },
+  { name: "the path is a link to a store", enter: (folder) => {
       createStore(folder, "volume.db");
       symlinkSync("volume.db", folder.file("plants.db"));
-    },
-    isReady: true,
-  },
-  {
-    name: "the file has a second name",
-    enter: (folder) => linkSync(createStore(folder), folder.file("second.db")),
-    isReady: false,
-    words: "the file has 2 names (hard links)",
-  },
-  {
-    name: "the file belongs to another program",
-    enter: (folder) => {
+    }, isReady: true },
+  { name: "the file has a second name", enter: (folder) => linkSync(createStore(folder), folder.file("second.db")),
+    isReady: false, words: "the file has 2 names (hard links)" },
+  { name: "the file belongs to another program", enter: (folder) => {
       using db = new DatabaseSync(folder.file("plants.db"));
       db.exec("CREATE TABLE mail (id INTEGER)");
-    },
-    isReady: false,
-    words: "the file is an SQLite database of another program",
-  },
-  {
-    name: "the schema is newer",
-    enter: (folder) => {
+    }, isReady: false, words: "the file is an SQLite database of another program" },
+  { name: "the schema is newer", enter: (folder) => {
       using db = openDatabase({ file: createStore(folder) });
       db.exec("PRAGMA user_version = 99");
-    },
-    isReady: false,
-    words: "its schema has version 99",
-  },
-  {
-    name: "a page is damaged",
-    enter: (folder) => damage(createStore(folder)),
-    isReady: true,
-    isDamaged: true,
-    words: "the file is damaged",
-  },
-  {
-    name: "a page is damaged and a crash has left a log",
-    enter: (folder) => damage(leaveLog(folder)),
-    isReady: false,
-    words: "the file is damaged",
-  },
-  {
-    name: "a trigger protects all plants",
-    enter: (folder) => {
+    }, isReady: false, words: "its schema has version 99" },
+  { name: "a page is damaged", enter: (folder) => damage(createStore(folder)), isReady: true, isDamaged: true,
+    words: "the file is damaged" },
+  { name: "a page is damaged and a crash has left a log", enter: (folder) => damage(leaveLog(folder)), isReady: false,
+    words: "the file is damaged" },
+  { name: "a trigger protects all plants", enter: (folder) => {
       using db = openDatabase({ file: createStore(folder) });
       db.exec("CREATE TRIGGER keep BEFORE DELETE ON plants BEGIN SELECT RAISE(ABORT, 'kept'); END");
-    },
-    isReady: true,
-  },
+    }, isReady: true },
 ];
 
 /** Returns whether a server would be ready, which requires that its store opens and can delete. */

@@ -80,9 +80,7 @@ function createFile(file: string): void {
   openDatabase({ file, plantsWhenCreated: { first: 1n, last: 4n } }).close();
 }
 
-function batchOf(id: bigint): BatchRow[] {
-  return [[id, "tester", "request-1", null]];
-}
+const batchOf = (id: bigint): BatchRow[] => [[id, "tester", "request-1", null]];
 
 describe("an SQLite store", () => {
   test.each(interferences)("stops writing if its log is $name while it runs", async (row) => {
@@ -117,16 +115,16 @@ describe("an SQLite store", () => {
   });
 
   test.each([
-    { name: "deleted", remove: (locks: string) => rmSync(locks) },
-    { name: "moved", remove: (locks: string) => renameSync(locks, `${locks}.moved`) },
-    {
-      name: "replaced",
-      remove: (locks: string) => {
+    ["deleted", (locks: string) => rmSync(locks)],
+    ["moved", (locks: string) => renameSync(locks, `${locks}.moved`)],
+    [
+      "replaced",
+      (locks: string) => {
         rmSync(locks);
         writeFileSync(locks, "");
       },
-    },
-  ])("keeps all deletions if its -shm file is $name while it runs", async ({ remove }) => {
+    ],
+  ])("keeps all deletions if its -shm file is %s while it runs", async (_name, remove) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     createFile(file);

@@ -8,27 +8,21 @@ import { plantsIn } from "../../../../support/plants/sqlite-file.ts";
 import { createTempFolder, type TempFolder } from "../../../../../protoport/testing/src/process/temp-folder.ts";
 
 /** Each way to open and close a store's file. */
+// oxfmt-ignore
 const uses: readonly { name: string; use: (file: string) => void | Promise<void> }[] = [
   { name: "a server", use: async (file) => await (await openSqliteStore({ file })).close() },
-  {
-    name: "a server that migrates",
-    use: async (file) => await (await openSqliteStore({ file, migrates: true })).close(),
-  },
+  { name: "a server that migrates",
+    use: async (file) => await (await openSqliteStore({ file, migrates: true })).close() },
   { name: "check", use: checkDatabaseFile },
   { name: "migrate", use: (file) => void migrateSqlite(file) },
-  {
-    name: "import, export or deletions",
-    use: async (file) => await (await openSqliteDatabase(file))[Symbol.asyncDispose](),
-  },
+  { name: "import, export or deletions",
+    use: async (file) => await (await openSqliteDatabase(file))[Symbol.asyncDispose]() },
   { name: "backup", use: (file) => backUp(file, `${file}.copy`) },
-  {
-    name: "restore",
-    use: (file) => {
+  { name: "restore", use: (file) => {
       const other = `${file}.other`;
       openDatabase({ file: other, plantsWhenCreated: { first: 1n, last: 2n } }).close();
       restore(file, other);
-    },
-  },
+    } },
 ];
 
 /** Creates a store, and another path to it. */
@@ -75,21 +69,21 @@ describe("a file with a hard link", () => {
 });
 
 describe.each([
-  {
-    name: "a symbolic link to the file",
-    link: (folder: TempFolder) => {
+  [
+    "a symbolic link to the file",
+    (folder: TempFolder) => {
       symlinkSync("volume/plants.db", folder.file("link.db"));
       return folder.file("link.db");
     },
-  },
-  {
-    name: "a symbolic link to its folder",
-    link: (folder: TempFolder) => {
+  ],
+  [
+    "a symbolic link to its folder",
+    (folder: TempFolder) => {
       symlinkSync("volume", folder.file("link"));
       return folder.file("link/plants.db");
     },
-  },
-])("$name", ({ link }) => {
+  ],
+])("%s", (_name, link) => {
   test.each(uses)("lets $name use the file", async ({ use }) => {
     using folder = createTempFolder();
     const { file, path } = createStore(folder, () => link(folder));

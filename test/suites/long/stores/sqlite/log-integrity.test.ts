@@ -67,9 +67,7 @@ function touch(file: string): void {
   for (const [i, end] of ["", "-wal", "-shm"].entries()) utimesSync(`${file}${end}`, 1 + i, 1_000_000 + i);
 }
 
-function batchOf(id: bigint): BatchRow[] {
-  return [[id, "tester", "request-1", null]];
-}
+const batchOf = (id: bigint): BatchRow[] => [[id, "tester", "request-1", null]];
 
 describe("a store with a log that another program changes", () => {
   test.each(changes)("after $name, acknowledges no deletion", async ({ change }) => {
@@ -246,46 +244,35 @@ describe("truncated log detection", () => {
 });
 
 describe("an SQLite store in use", () => {
+  // oxfmt-ignore
   const uses: readonly { name: string; use: (file: string, other: DatabaseSync) => void | Promise<void> }[] = [
     { name: "checkpoint", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(FULL)") },
     { name: "restart the log", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(RESTART)") },
     { name: "truncate the log", use: (_file, other) => other.exec("PRAGMA wal_checkpoint(TRUNCATE)") },
-    {
-      name: "write, checkpoint and truncate the log",
-      use: (_file, other) => {
+    { name: "write, checkpoint and truncate the log", use: (_file, other) => {
         other.exec("CREATE TABLE IF NOT EXISTS other (x); INSERT INTO other VALUES (randomblob(100000))");
         other.exec("PRAGMA wal_checkpoint(TRUNCATE); INSERT INTO other VALUES (1)");
-      },
-    },
+      } },
     { name: "make the file smaller", use: (_file, other) => other.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)") },
-    {
-      name: "shorten a long log",
-      use: (_file, other) => {
+    { name: "shorten a long log", use: (_file, other) => {
         other.exec("PRAGMA journal_size_limit = 4096; CREATE TABLE IF NOT EXISTS other (x)");
         other.exec(
           "INSERT INTO other VALUES (randomblob(10000000)); PRAGMA wal_checkpoint(RESTART); DELETE FROM other",
         );
-      },
-    },
-    {
-      name: "import",
-      use: async (file) => {
+      } },
+    { name: "import", use: async (file) => {
         await using database = await openSqliteDatabase(file);
         await using running = await database.startImport();
         await running.add(Array.from({ length: 20_000 }, (_, i) => BigInt(10_000 + i)));
-      },
-    },
+      } },
     { name: "back up", use: (file) => backUp(file, `${file}.${Math.random()}`) },
     { name: "open and close", use: (file) => openDatabase({ file }).close() },
     { name: "read", use: (_file, other) => void other.prepare("SELECT count(*) FROM plants").get() },
     { name: "change the file's timestamps", use: (file) => touch(file) },
-    {
-      name: "change the file's timestamps after a checkpoint",
-      use: (file, other) => {
+    { name: "change the file's timestamps after a checkpoint", use: (file, other) => {
         other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
         touch(file);
-      },
-    },
+      } },
   ];
 
   test.each(uses)("when other programs $name, continues to delete", async ({ use }) => {

@@ -33,27 +33,12 @@ function recorded(): { readonly reports: readonly Upkeep[]; readonly record: OnU
 
 describe("dropping expired deletion records", () => {
   test.each([
-    {
-      name: "drops records and keys older than the limit",
-      deletedAt: [10, 20, 30, 40],
-      before: 30,
-      remaining: [30, 40],
-    },
-    { name: "keeps the newest record and its key regardless of age", deletedAt: [10, 20], before: 30, remaining: [20] },
-    { name: "drops nothing without records", deletedAt: [], before: 30, remaining: [] },
-    {
-      name: "drops records and keys by time when a clock was ahead",
-      deletedAt: [10, 90, 20, 40],
-      before: 30,
-      remaining: [90, 40],
-    },
-    {
-      name: "drops records and keys by time when a clock was set back",
-      deletedAt: [90, -10, 20, 91],
-      before: 30,
-      remaining: [90, 91],
-    },
-  ])("$name", ({ deletedAt, before, remaining }) => {
+    ["drops records and keys older than the limit", [10, 20, 30, 40], 30, [30, 40]],
+    ["keeps the newest record and its key regardless of age", [10, 20], 30, [20]],
+    ["drops nothing without records", [], 30, []],
+    ["drops records and keys by time when a clock was ahead", [10, 90, 20, 40], 30, [90, 40]],
+    ["drops records and keys by time when a clock was set back", [90, -10, 20, 91], 30, [90, 91]],
+  ])("%s", (_name, deletedAt, before, remaining) => {
     using folder = createTempFolder();
     const db = databaseWith(folder.file("plants.db"), deletedAt);
     db.exec("INSERT INTO idempotency_keys SELECT 'key ' || seq, seq, deleted_at FROM deletions");

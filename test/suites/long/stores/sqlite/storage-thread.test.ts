@@ -12,9 +12,7 @@ import { createTempFolder } from "../../../../../protoport/testing/src/process/t
 // This program creates a file with plants 1 to 1,000, and deletes the given number of plants.
 const program = fileURLToPath(new URL("../../../../support/plants/delete-one-by-one.ts", import.meta.url));
 
-function batchOf(id: bigint): BatchRow[] {
-  return [[id, "", "", null]];
-}
+const batchOf = (id: bigint): BatchRow[] => [[id, "", "", null]];
 
 /** The reply to a check of a healthy file. */
 function withName(hasSecondName: boolean): object {
@@ -55,9 +53,7 @@ describe("the storage thread", () => {
       linkSync(file, folder.file("second.db"));
       for (let check = 0; check < 2; check++) await expect(thread.request("check")).resolves.toEqual(withName(true));
       expect(events).toEqual([found]);
-      await expect(thread.request(batchOf(id))).resolves.toMatchObject({
-        outcomes: ["deleted"],
-      });
+      await expect(thread.request(batchOf(id))).resolves.toMatchObject({ outcomes: ["deleted"] });
       rmSync(folder.file("second.db"));
       for (let check = 0; check < 2; check++) await expect(thread.request("check")).resolves.toEqual(withName(false));
       expect(events).toEqual([found, gone]);

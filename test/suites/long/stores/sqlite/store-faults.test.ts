@@ -124,17 +124,17 @@ describe("an SQLite store with a fault", () => {
   });
 
   test.each([
-    { name: "moved", remove: (file: string) => renameSync(file, `${file}.moved`) },
-    { name: "deleted", remove: (file: string) => rmSync(file) },
-    { name: "replaced", remove: (file: string) => renameSync(`${file}.copy`, file) },
-    {
-      name: "replaced by a broken link",
-      remove: (file: string) => {
+    ["moved", (file: string) => renameSync(file, `${file}.moved`)],
+    ["deleted", (file: string) => rmSync(file)],
+    ["replaced", (file: string) => renameSync(`${file}.copy`, file)],
+    [
+      "replaced by a broken link",
+      (file: string) => {
         rmSync(file);
         symlinkSync(file, file);
       },
-    },
-  ])("after its file was $name, acknowledges no deletion", async ({ remove }) => {
+    ],
+  ])("after its file was %s, acknowledges no deletion", async (_name, remove) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 9n } });
@@ -198,59 +198,36 @@ describe("an SQLite store with a fault", () => {
 
 // See docs/how-to/operations.md. The server exits with code 74, or waits for an operator.
 describe("an SQLite store with a permanent problem", () => {
-  test.each<{
-    name: string;
-    isSpoiltBefore?: boolean;
-    spoil: (file: string) => void;
-    problem: string;
-    verb: "needs a restart" | "waits for an operator";
-  }>([
-    {
-      name: "its file is damaged",
-      isSpoiltBefore: true,
-      spoil: (file) => {
-        const bytes = readFileSync(file);
-        // All but the first page of each table and index.
-        writeFileSync(file, bytes.fill(0xff, 8 * 4_096));
-      },
-      problem: "the file is damaged",
-      verb: "needs a restart",
-    },
-    {
-      name: "its log is truncated",
-      spoil: (file) => truncateSync(`${file}-wal`),
-      problem: "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions",
-      verb: "waits for an operator",
-    },
-    {
-      name: "its -shm file is deleted",
-      spoil: (file) => rmSync(`${file}-shm`),
-      problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
-      verb: "needs a restart",
-    },
-    {
-      name: "its log is deleted",
-      spoil: (file) => rmSync(`${file}-wal`),
-      problem: "its write-ahead log was moved, replaced or deleted; every acknowledged deletion is in the file",
-      verb: "needs a restart",
-    },
-    {
-      name: "its log is replaced",
-      spoil: (file) => {
-        rmSync(`${file}-wal`);
-        writeFileSync(`${file}-wal`, "");
-      },
-      problem:
-        "its write-ahead log was moved, replaced or deleted; a restart without it may undo acknowledged deletions",
-      verb: "waits for an operator",
-    },
-    {
-      name: "its file is moved",
-      spoil: (file) => renameSync(file, `${file}.moved`),
-      problem: "the file was moved, replaced or deleted",
-      verb: "waits for an operator",
-    },
-  ])("$verb if $name, and reports the problem", async ({ isSpoiltBefore = false, spoil, problem, verb }) => {
+  test.each<
+    [
+      verb: "needs a restart" | "waits for an operator",
+      name: string,
+      spoil: (file: string) => void,
+      problem: string,
+      isSpoiltBefore?: boolean,
+    ]
+  >(
+    // oxfmt-ignore
+    [
+      ["needs a restart", "its file is damaged", (file) => {
+          const bytes = readFileSync(file);
+          // All but the first page of each table and index.
+          writeFileSync(file, bytes.fill(0xff, 8 * 4_096));
+        }, "the file is damaged", true],
+      ["waits for an operator", "its log is truncated", (file) => truncateSync(`${file}-wal`),
+        "its write-ahead log was truncated or overwritten; a restart may undo acknowledged deletions"],
+      ["needs a restart", "its -shm file is deleted", (file) => rmSync(`${file}-shm`),
+        "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server"],
+      ["needs a restart", "its log is deleted", (file) => rmSync(`${file}-wal`),
+        "its write-ahead log was moved, replaced or deleted; every acknowledged deletion is in the file"],
+      ["waits for an operator", "its log is replaced", (file) => {
+          rmSync(`${file}-wal`);
+          writeFileSync(`${file}-wal`, "");
+        }, "its write-ahead log was moved, replaced or deleted; a restart without it may undo acknowledged deletions"],
+      ["waits for an operator", "its file is moved", (file) => renameSync(file, `${file}.moved`),
+        "the file was moved, replaced or deleted"],
+    ],
+  )("%s if %s, and reports the problem", async (verb, _name, spoil, problem, isSpoiltBefore = false) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     await (await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 5_000n } })).close();

@@ -31,9 +31,7 @@ function createPlants(folder: TempFolder): string {
   return folder.file("plants.db");
 }
 
-function urlOf(path: string): string {
-  return new URL(`../../../../../${path}`, import.meta.url).href;
-}
+const urlOf = (path: string): string => new URL(`../../../../../${path}`, import.meta.url).href;
 
 /** Runs a program in another process, which may call the commands. */
 function runElsewhere(program: string): { signal: string | null; status: number | null; stderr: string } {

@@ -81,26 +81,16 @@ describe("importing into PostgreSQL", () => {
     await expect(running.add([1n, 2n])).resolves.toEqual({ added: 2, present: 0, deleted: 0 });
   });
 
-  test.each([
-    {
-      name: "reports an unknown outcome when a COMMIT with restore is lost",
-      how: "lost",
-      commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())",
-      restore: true,
-    },
-    {
-      name: "reports only the cause when a COMMIT without restore is lost",
-      how: "lost",
-      commitSql: "PERFORM pg_terminate_backend(pg_backend_pid())",
-      restore: false,
-    },
-    {
-      name: "reports only the cause when a COMMIT is refused",
-      how: "refused",
-      commitSql: "RAISE 'kept'",
-      restore: true,
-    },
-  ])("$name", async ({ how, commitSql, restore }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      ["reports an unknown outcome when a COMMIT with restore is lost", "lost",
+        "PERFORM pg_terminate_backend(pg_backend_pid())", true],
+      ["reports only the cause when a COMMIT without restore is lost", "lost",
+        "PERFORM pg_terminate_backend(pg_backend_pid())", false],
+      ["reports only the cause when a COMMIT is refused", "refused", "RAISE 'kept'", true],
+    ],
+  )("%s", async (_name, how, commitSql, restore) => {
     const url = await server.createPlants();
     await runSql(
       url,

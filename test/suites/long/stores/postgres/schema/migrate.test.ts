@@ -181,19 +181,17 @@ describe("migrating a PostgreSQL database", () => {
   });
 
   test.each([
-    {
-      name: "an empty database",
-      version: 0,
-      expected:
-        /: it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
-    },
-    {
-      name: "a schema two versions ahead",
-      version: newest + 2,
-      expected:
-        /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
-    },
-  ])("other commands refuse $name with advice", async ({ version, expected }) => {
+    [
+      "an empty database",
+      0,
+      /: it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
+    ],
+    [
+      "a schema two versions ahead",
+      newest + 2,
+      /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
+    ],
+  ])("other commands refuse %s with advice", async (_name, version, expected) => {
     const url = await createSchemaOfVersion(server, version);
     await expect(openPostgresStore({ url })).rejects.toThrow(expected);
     await expect(openPostgresDatabase(url)).rejects.toThrow(expected);
@@ -268,13 +266,10 @@ describe("migrating a PostgreSQL database", () => {
   });
 
   test.each([
-    { host: "127.0.0.1", expected: /^cannot use 127\.0\.0\.1:1\/plants: connect ECONNREFUSED 127\.0\.0\.1:1$/ },
+    ["127.0.0.1", /^cannot use 127\.0\.0\.1:1\/plants: connect ECONNREFUSED 127\.0\.0\.1:1$/],
     // A host name may have several addresses, each with a separate error.
-    {
-      host: "localhost",
-      expected: /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/,
-    },
-  ])("reports the unreachable server $host without the password", async ({ host, expected }) => {
+    ["localhost", /^cannot use localhost:1\/plants: (connect ECONNREFUSED \S+; )?connect ECONNREFUSED 127\.0\.0\.1:1$/],
+  ])("reports the unreachable server %s without the password", async (host, expected) => {
     const refused = migratePostgres(`postgres://ann:secret@${host}:1/plants`);
     await expect(refused).rejects.toThrow(StoreOpenError);
     await expect(refused).rejects.toThrow(expected);

@@ -52,9 +52,7 @@ function withSearchPath(url: string, searchPath: string): string {
   return url.replace(/search_path%3D\w+/, `search_path%3D${encodeURIComponent(searchPath)}`);
 }
 
-function nameOf(url: string): string {
-  return readServerUrl(url).settings.get("search_path") ?? "";
-}
+const nameOf = (url: string): string => readServerUrl(url).settings.get("search_path") ?? "";
 
 /** Creates a store whose tables are not found by unqualified names. */
 async function createBehindDecoys(): Promise<{ readonly url: string; readonly through: string }> {
@@ -80,10 +78,7 @@ describe("a store behind other tables and functions in the search_path", () => {
 
   describePlantDatabase(async () => {
     const { through } = await createBehindDecoys();
-    return {
-      store: await openPostgresStore({ url: through }),
-      database: await openPostgresDatabase(through),
-    };
+    return { store: await openPostgresStore({ url: through }), database: await openPostgresDatabase(through) };
   });
 
   test("gets the same tables and indexes from migrate", async () => {

@@ -92,38 +92,18 @@ describe("a session", () => {
   });
 
   test.each([
-    {
-      what: "sslmode=verify-full and the right authority",
-      parameters: "sslmode=verify-full&sslrootcert=ca.pem",
-      host: "127.0.0.1",
-    },
-    {
-      what: "sslmode=verify-ca and another host name",
-      parameters: "sslmode=verify-ca&sslrootcert=ca.pem",
-      host: "127.1",
-    },
-  ])("with $what connects", async ({ parameters, host }) => {
+    ["sslmode=verify-full and the right authority", "sslmode=verify-full&sslrootcert=ca.pem", "127.0.0.1"],
+    ["sslmode=verify-ca and another host name", "sslmode=verify-ca&sslrootcert=ca.pem", "127.1"],
+  ])("with %s connects", async (_what, parameters, host) => {
     await expect(isEncrypted(parameters.replace("ca.pem", folder.file("ca.pem")), host)).resolves.toBe("t");
   });
 
   test.each([
-    {
-      what: "sslmode=verify-full and another host name",
-      parameters: "sslmode=verify-full&sslrootcert=ca.pem",
-      host: "127.1",
-    },
-    {
-      what: "sslmode=verify-full and another authority",
-      parameters: "sslmode=verify-full&sslrootcert=other.pem",
-      host: "localhost",
-    },
-    {
-      what: "sslmode=verify-ca and another authority",
-      parameters: "sslmode=verify-ca&sslrootcert=other.pem",
-      host: "localhost",
-    },
-    { what: "sslmode=verify-full and no authority", parameters: "sslmode=verify-full", host: "127.0.0.1" },
-  ])("with $what fails to connect", async ({ parameters, host }) => {
+    ["sslmode=verify-full and another host name", "sslmode=verify-full&sslrootcert=ca.pem", "127.1"],
+    ["sslmode=verify-full and another authority", "sslmode=verify-full&sslrootcert=other.pem", "localhost"],
+    ["sslmode=verify-ca and another authority", "sslmode=verify-ca&sslrootcert=other.pem", "localhost"],
+    ["sslmode=verify-full and no authority", "sslmode=verify-full", "127.0.0.1"],
+  ])("with %s fails to connect", async (_what, parameters, host) => {
     const withFiles = parameters.replace(/sslrootcert=(.*)/, (_, name) => `sslrootcert=${folder.file(String(name))}`);
     await expect(isEncrypted(withFiles, host)).rejects.toThrow(/certificate/i);
   });
@@ -146,22 +126,19 @@ describe("a session", () => {
   });
 
   test.each([
-    { name: "closed", release: (session: Session) => session.connect().then(() => session.close()) },
-    { name: "discarded", release: (session: Session) => session.connect().then(() => session.discard()) },
-    {
-      name: "closed while it connects",
-      release: (session: Session) => Promise.allSettled([session.connect(), session.close()]),
-    },
-    {
-      name: "discarded while a statement runs",
-      release: async (session: Session) => {
+    ["closed", (session: Session) => session.connect().then(() => session.close())],
+    ["discarded", (session: Session) => session.connect().then(() => session.discard())],
+    ["closed while it connects", (session: Session) => Promise.allSettled([session.connect(), session.close()])],
+    [
+      "discarded while a statement runs",
+      async (session: Session) => {
         await session.connect();
         const lost = expect(session.query("SELECT pg_sleep(60)")).rejects.toThrow();
         session.discard();
         await lost;
       },
-    },
-  ])("that is $name leaves no connection open", async ({ name, release }) => {
+    ],
+  ])("that is %s leaves no connection open", async (name, release) => {
     const url = await server.createSchema();
     const application = name.replaceAll(" ", "-");
     await release(new Session(readServerUrl(`${url}&application_name=${application}`)));
