@@ -112,7 +112,7 @@ function isFieldValueText(value: string): boolean {
 
 /** The template of errors. Each problem has the place of its value. */
 export const errorBody: SettingType<ErrorBody> = {
-  label: "mapping",
+  label: "JSON object",
   schema: { type: "object" },
   read: (at, report) => {
     const template = toJson(at);

@@ -92,6 +92,8 @@ const settingDifferences: Readonly<Record<string, string>> = {
   headerBytes: "limits.headerBytes in code, which has other limits; also the limit of upstreams",
   requestBytes: "readMaxBytes in code, which is Connect's name; a file says of which direction",
   responseBytes: "readMaxBytes of each upstream in code, which is Connect's name; a file says of which direction",
+  "upstreams[].timeoutMaxMs":
+    "maxTimeoutMs in code, the order of all limits; the setting is as its flag --timeout-max-ms",
   validate: "the option validation, which is an object in code",
   validateReflected: "the option validation, which is an object in code",
   docs: "createDocsPage in code",

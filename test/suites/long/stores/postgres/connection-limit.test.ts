@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openPostgresStore } from "../../../../../src/stores/postgres/postgres-store.ts";
 import type { Upkeep } from "../../../../../src/stores/contract/store-options.ts";
-import { deleteCall } from "../../../../support/plants/delete-call.ts";
+import { deleteApart, deleteCall } from "../../../../support/plants/delete-call.ts";
 import { startPostgresOfFile } from "../../../../support/plants/postgres-of-file.ts";
 import { runSql } from "../../../../support/plants/postgres-server.ts";
 
@@ -29,7 +29,9 @@ test("a store logs a low connection limit once, and uses fewer connections", asy
       if (isDeleted) deleted++;
     }
   };
-  await Promise.all([0, 1, 2, 3].map((caller) => deleteOn(ids.filter((id) => Number(id) % 4 === caller))));
+  // The first caller's batches are in flight next to the batches of the others.
+  const callers = await deleteApart([0n, 1n, 2n, 3n], 1, (caller) => deleteOn(ids.filter((id) => id % 4n === caller)));
+  await Promise.all(callers);
   expect(refusals()).toEqual([
     { kind: "connections-refused", lastedMs: expect.any(Number), problem: 'too many connections for role "gardener"' },
   ]);
