@@ -107,7 +107,6 @@ const settingDifferences: Readonly<Record<string, string>> = {
   accessLog: command,
   requireAll: command,
   wait: command,
-  "upstreams[].timeoutMaxMs": "maxTimeoutMs in code, which is Connect's name",
   "rest.json.names": "useProtoFieldName of jsonOptions in code, the name of protobuf-es",
   "rest.json.enums": "enumAsInteger of jsonOptions in code, the name of protobuf-es",
   "rest.json.unpopulated": "alwaysEmitImplicit of jsonOptions in code, the name of protobuf-es",

@@ -224,7 +224,9 @@ describe("each setting of the configuration file", () => {
   test("has a test case in this file", () => {
     const paths = settingRows().map(({ path }) => path);
     // Mappings with settings have no value of their own.
-    const sections = [".", "[]."].flatMap((end) => paths.filter((path) => paths.some((other) => other.startsWith(path + end))));
+    const sections = [".", "[]."].flatMap((end) =>
+      paths.filter((path) => paths.some((other) => other.startsWith(path + end))),
+    );
     const values = paths.filter((path) => !sections.includes(path));
     expect(names.toSorted()).toEqual(values.toSorted());
   });
