@@ -7,7 +7,7 @@ import { projectFolder } from "../../../protoport/testing/src/process/child-prog
 // The subjects of new commits have the form that CONTRIBUTING.md shows.
 
 /** The last commit whose subject is not checked. */
-const checkedAfter = "38c227704ddb73b958dbd50f5a66a619b3a608d3";
+const checkedAfter = "394fba41b56f8073c1f7f268007f4a09ab97026e";
 
 const maxCharacters = 72;
 const maxWords = 8;
