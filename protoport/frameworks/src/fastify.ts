@@ -14,6 +14,8 @@ export interface FastifyRequestLike {
 /** The members that the plugin uses in a Fastify reply. */
 export interface FastifyReplyLike {
   readonly raw: Parameters<NodeHandler>[1];
+  /** Whether the response has ended, or a hook has called `hijack()`. */
+  readonly sent: boolean;
   getHeaders(): Readonly<Record<string, number | string | readonly string[] | undefined>>;
   callNotFound(): unknown;
   send(error?: Error): unknown;
@@ -39,9 +41,13 @@ export interface FastifyLike {
     url: string;
     exposeHeadRoute: boolean;
     schema: object;
+    onSend: OnSend;
     handler(this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike): void;
   }): unknown;
 }
+
+type PassPayload = (error: null, payload: unknown) => void;
+type OnSend = (request: FastifyRequestLike, reply: FastifyReplyLike, payload: unknown, done: PassPayload) => void;
 
 /** Options for {@link fastifyConnectPlugin}. Fastify itself uses `prefix`, `logLevel` and `logSerializers`. */
 export interface FastifyConnectOptions extends MountOptions<FastifyRequestLike> {
@@ -75,7 +81,8 @@ type HttpMethod = (typeof fastifyMethods)[number];
  * A Fastify plugin that serves Connect routes: `app.register(fastifyConnectPlugin, { routes })`. The plugin is
  * encapsulated. Its content type parsers do not affect the application. The application's hooks up to `preHandler` and
  * the hook `onResponse` run for the plugin's calls. `onSend` does not run, because the gateway writes the response
- * itself. With `@fastify/cookie`, `onSend` runs before the call, without a payload.
+ * itself. With `@fastify/cookie`, `onSend` runs before the call, without a payload. A hook that fails, responds, or sets
+ * a payload or a status ends the call before its handler.
  *
  * Registers one route per path and method that the gateway serves, and `app.printRoutes()` prints these routes. The
  * application serves all other requests, including other methods on these paths.
@@ -119,6 +126,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
       exposeHeadRoute: false,
       // The routes have no schemas that @fastify/swagger could describe.
       schema: { hide: true },
+      onSend: endHooks,
       handler: (request, reply) => {
         const { method, headers } = request.raw;
         const asked = String(headers["access-control-request-method"]);
@@ -130,8 +138,7 @@ export async function fastifyConnectPlugin(app: FastifyLike, options: FastifyCon
             else reply.send(error);
           });
         };
-        if ("setCookie" in reply) runOnSend(reply, serve);
-        else serve();
+        serveAfterHooks(reply, serve);
       },
     };
     try {
@@ -154,27 +161,36 @@ function explainRefusedRoute(error: unknown, procedures: readonly string[]): unk
   return new Error(`${error.message} (for ${names}): ${remedy}, or add the RPC to rest.omit`, { cause: error });
 }
 
+/** Serves the calls whose `onSend` hooks run, by reply. */
+const waiting = new WeakMap<FastifyReplyLike, () => void>();
+
 /**
- * Runs the `onSend` hooks of a route as for a response without a payload, and then calls `serve`. `@fastify/cookie` and
- * `@fastify/session` set their cookies in these hooks. If a hook fails, sends the response to its error instead.
+ * Serves a call. With `@fastify/cookie`, first runs the `onSend` hooks as for a response without a payload, because
+ * `@fastify/cookie` and `@fastify/session` set their cookies in these hooks.
  */
-function runOnSend(reply: FastifyReplyLike, serve: () => void): void {
-  const { raw } = reply;
-  let header: Parameters<typeof raw.writeHead>[1];
-  const response: FastifyReplyLike["raw"] = Object.create(raw, {
-    statusCode: { value: 200, writable: true },
-    writeHead: { value: (_status: number, fields: typeof header) => void (header = fields) },
-    end: {
-      value: (payload?: string) => {
-        if (response.statusCode < 400) serve();
-        else raw.writeHead(response.statusCode, header).end(payload ?? "");
-      },
-    },
-  });
-  // Hooks get a reply that inherits everything but its response.
-  const empty: FastifyReplyLike = Object.create(reply, { raw: { value: response } });
-  empty.send();
+function serveAfterHooks(reply: FastifyReplyLike, serve: () => void): void {
+  if (!("setCookie" in reply)) return serve();
+  const send = reply.send.bind(reply);
+  // The response to a hook's error must not serve the call.
+  reply.send = (error) => {
+    waiting.delete(reply);
+    return send(error);
+  };
+  waiting.set(reply, serve);
+  // Calls ignore the status of earlier hooks.
+  reply.raw.statusCode = 200;
+  send();
 }
+
+/** The route's own `onSend` hook, which Fastify runs last. Serves the call, unless an earlier hook has responded. */
+const endHooks: OnSend = (_request, reply, payload, done) => {
+  const serve = waiting.get(reply);
+  if (serve === undefined) done(null, payload);
+  else if (reply.sent) return;
+  else if (reply.raw.headersSent) reply.raw.end();
+  else if (payload !== undefined || reply.raw.statusCode !== 200) done(null, payload);
+  else serve();
+};
 
 /** Adds the header fields that hooks have set on `reply` to the response. Reports those that HTTP forbids instead. */
 function copyFields(reply: FastifyReplyLike, report: FaultReporter): void {

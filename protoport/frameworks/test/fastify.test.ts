@@ -84,7 +84,8 @@ test.each<[name: string, isSet: boolean, expected: object]>([
   const onFault = (error: unknown): void => void faults.push(error);
   await fastifyConnectPlugin(app, { routes, ...(isSet && { onFault }) });
   const server = createServer((raw, response) => {
-    const reply = { raw: response, getHeaders: () => ({}), callNotFound: () => response.end(), send: () => undefined };
+    const end = (): unknown => response.end();
+    const reply = { raw: response, sent: false, getHeaders: () => ({}), callNotFound: end, send: end };
     app.registered[0]?.handler({ raw, log: app.log }, reply);
   });
   await using started = await startOnLoopback(server);
@@ -99,6 +100,7 @@ test("Fastify gets the error for a body that a hook has read", async () => {
   const server = createServer((raw, response) => {
     const reply = {
       raw: response,
+      sent: false,
       getHeaders: () => ({}),
       callNotFound: () => response.end("not found"),
       send: ({ message }: Error) => response.end(message),

@@ -1,4 +1,6 @@
 import { writeFileSync } from "node:fs";
+import type { ServerResponse } from "node:http";
+import { Readable } from "node:stream";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createTempFolder } from "../../../../testing/src/process/temp-folder.ts";
 import { fastifyConnectPlugin } from "../../../src/fastify.ts";
@@ -45,15 +47,49 @@ async function checkCalls(app: Application, prefixes: readonly string[]): Promis
   return [url, response];
 }
 
-interface Cookies {
+interface HookReply {
+  readonly raw: ServerResponse;
   setCookie(name: string, value: string): void;
+  code(status: number): HookReply;
+  header(name: string, value: string): HookReply;
+  hijack(): HookReply;
+  send(): void;
 }
-type Hook = (request: object, reply: Cookies, ...others: unknown[]) => void;
+type Hook = (request: object, reply: HookReply, ...others: unknown[]) => unknown;
 
 const setLast: Hook = (_request, reply, payload, done) => {
   reply.setCookie("last", "2");
   Object(done)(null, payload);
 };
+type ErrorHandler = (error: object, request: object, reply: HookReply) => void;
+
+/** What an `onSend` hook does that ends a call, and the response. */
+const endingHooks: readonly {
+  readonly name: string;
+  readonly run: (reply: HookReply, payload: unknown) => unknown;
+  readonly want: readonly [status: number, body: unknown, location?: string];
+}[] = [
+  { name: "returns text", run: () => "denied", want: [200, "denied"] },
+  { name: "returns a Buffer", run: () => Buffer.from("denied"), want: [200, "denied"] },
+  { name: "returns a stream", run: () => Readable.from(["de", "nied"]), want: [200, "denied"] },
+  { name: "sets a status", run: (reply) => void reply.code(403), want: [403, ""] },
+  {
+    name: "redirects",
+    run: (reply) => void reply.code(302).header("location", "/login"),
+    want: [302, "", "/login"],
+  },
+  { name: "ends the response", run: ({ raw }) => void raw.writeHead(403).end("denied"), want: [403, "denied"] },
+  { name: "begins the response", run: ({ raw }) => void raw.writeHead(403), want: [403, ""] },
+  { name: "writes", run: ({ raw }) => void raw.write("denied"), want: [200, "denied"] },
+  { name: "calls hijack() and responds", run: (reply) => void reply.hijack().raw.end("own"), want: [200, "own"] },
+  {
+    name: "calls hijack() and responds later",
+    run: (reply) => void setImmediate((raw: ServerResponse) => raw.end("own"), reply.hijack().raw),
+    want: [200, "own"],
+  },
+];
+
+const setNotFound: Hook = (_request, reply, done) => Object(done)(void reply.code(404));
 
 const namesIn = ({ headers }: Injected): readonly string[] =>
   [headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split("=")[0] ?? "");
@@ -61,8 +97,14 @@ const namesIn = ({ headers }: Injected): readonly string[] =>
 describe.each(Object.entries(folders))("Fastify, %s major version", (version, folder) => {
   const fastify: () => Application = requireFrom(folder)("fastify");
   const requirePlugin = pluginsOfFastify(version);
+  let runs = 0;
   const gateway = {
-    ...greenhouse({ getReading: ({ sensor }, { values }) => ({ sensor: sensor + values.get(noteKey) }) }),
+    ...greenhouse({
+      getReading: ({ sensor }, { values }) => {
+        runs += 1;
+        return { sensor: sensor + values.get(noteKey) };
+      },
+    }),
     contextValues: noteOf,
   };
 
@@ -118,11 +160,19 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
 
     test("cookies of all hooks reach calls and own routes", async () => {
       const app = createWithCookies(setLast);
+      runs = 0;
       const call = { method: "POST", url: pathOf("GetReading"), payload: { sensor: "door" } };
       for (const request of [reading, call, { method: "GET", url: "/page" }]) {
         const response = await app.inject(request);
         expect([response.statusCode, namesIn(response).toSorted()]).toEqual([200, ["first", "last", "sessionId"]]);
       }
+      expect(runs).toBe(2);
+    });
+
+    test("a status of an earlier hook does not end the call", async () => {
+      const app = createWithCookies(setLast);
+      Object(app).addHook("preHandler", setNotFound);
+      expect(await app.inject(reading)).toMatchObject({ statusCode: 200, body: expect.stringContaining("palm") });
     });
 
     test("a call with a session keeps it", async () => {
@@ -134,10 +184,39 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
       expect(kept?.split(";")[0] ?? cookie).toBe(cookie);
     });
 
-    test("a hook that fails ends the call before its handler", async () => {
-      const app = createWithCookies((_request, _reply, _payload, done) => Object(done)(new Error("the hook failed")));
-      const { statusCode, body } = await app.inject(reading);
-      expect([statusCode, JSON.parse(body)]).toMatchObject([500, { message: "the hook failed" }]);
+    /** Calls an RPC over a socket. Returns the response, and how often the handler ran. */
+    async function callWith(onSend: Hook, onError?: ErrorHandler): Promise<unknown[]> {
+      runs = 0;
+      const app = createWithCookies(onSend);
+      if (onError !== undefined) Object(app).setErrorHandler(onError);
+      const response = await fetch(`${await app.listen({ host: "127.0.0.1", port: 0 })}${reading.url}`, {
+        redirect: "manual",
+      });
+      const { status, headers } = response;
+      return [[status, await response.text(), headers.get("location")].filter((each) => each !== null), runs];
+    }
+
+    test.each(endingHooks)("a hook that $name ends the call before its handler", async ({ run, want }) => {
+      expect(await callWith(async (_request, reply, payload) => run(reply, payload))).toEqual([want, 0]);
+    });
+
+    test.each([
+      { name: "always", failures: 2, onError: undefined, want: [500, expect.stringContaining("the hook failed")] },
+      { name: "once", failures: 1, onError: undefined, want: [500, expect.stringContaining("the hook failed")] },
+      {
+        name: "once, with an error handler that responds without a body",
+        failures: 1,
+        onError: (_error: object, _request: object, reply: HookReply): void => reply.code(200).send(),
+        want: [200, ""],
+      },
+    ])("a hook that fails $name ends the call before its handler", async ({ failures, onError, want }) => {
+      let calls = 0;
+      const hook: Hook = async (_request, _reply, payload) => {
+        calls += 1;
+        if (calls <= failures) throw new Error("the hook failed");
+        return payload;
+      };
+      expect(await callWith(hook, onError)).toEqual([want, 0]);
     });
   });
 });
