@@ -73,7 +73,7 @@ function openBody(exchange: Exchange, protocol: Protocol, server: McpServer): Bo
       readId = id;
       if (message.error !== undefined) throw message.error;
       const stateless = isStateless(exchange, message);
-      if (method === "notifications/cancelled" && !stateless)
+      if (method === "notifications/cancelled" && id === undefined && !stateless)
         server.runningCalls.cancel(exchange, message.params.get("requestId") ?? "");
       if (method !== "tools/call" || id === undefined) return server.reply(message, stateless, caller);
       const tool = server.tools.get(stringOf(message.params.get("name")) ?? "");

@@ -9,7 +9,7 @@ export class RunningCalls {
   readonly #cancelsOf = new Map<string, Set<() => void>>();
 
   /**
-   * Adds a call until the returned function is called. A call without a session id is not added.
+   * Adds a call until the returned function is called. A call without an issued session id is not added.
    *
    * @param id - the request id's JSON text
    */
@@ -31,9 +31,14 @@ export class RunningCalls {
   }
 }
 
+/** Matches a session id as `initialize` issues it. No other caller can guess such an id. */
+const issuedSession = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
 function keyOf(header: HeaderReader, id: string): string | undefined {
-  const session = header.get("mcp-session-id");
+  const session = header.get("mcp-session-id") ?? "";
   // A string may be escaped in several ways.
   const text = stringOf(id);
-  return session === null ? undefined : JSON.stringify([session, header.get("authorization"), text ?? { id }]);
+  return issuedSession.test(session)
+    ? JSON.stringify([session, header.get("authorization"), text ?? { id }])
+    : undefined;
 }

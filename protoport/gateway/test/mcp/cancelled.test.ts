@@ -56,10 +56,9 @@ beforeEach(async () => {
 });
 afterEach(() => greenhouse[Symbol.asyncDispose]());
 
-const ada: readonly Field[] = [
-  ["mcp-session-id", "session-of-ada"],
-  ["authorization", "Bearer ada"],
-];
+const adaSession: Field = ["mcp-session-id", "8b6f0e9c-52b7-4c1e-9f0a-3f6d1a2b4c5d"];
+const eveSession: Field = ["mcp-session-id", "1d4a7b2e-9c3f-4e5a-8b6d-7f0e1a2b3c4d"];
+const ada: readonly Field[] = [adaSession, ["authorization", "Bearer ada"]];
 
 interface CallOptions {
   readonly header?: readonly Field[];
@@ -128,11 +127,15 @@ describe("a client's notifications/cancelled", () => {
   });
 
   test.each<{ name: string; header?: readonly Field[]; body?: string; call?: CallOptions }>([
-    { name: "of another session", header: [["mcp-session-id", "session-of-eve"], ada[1] ?? ["", ""]] },
-    { name: "with another credential", header: [ada[0] ?? ["", ""], ["authorization", "Bearer eve"]] },
-    { name: "without a credential", header: [ada[0] ?? ["", ""]] },
+    { name: "of another session", header: [eveSession, ada[1] ?? ["", ""]] },
+    { name: "with another credential", header: [adaSession, ["authorization", "Bearer eve"]] },
+    { name: "without a credential", header: [adaSession] },
     { name: "without a session", header: [ada[1] ?? ["", ""]] },
     { name: "without a session, of a call without one", header: [], call: { header: [] } },
+    ...["", "session-of-ada", "8b6f0e9c-52b7-1c1e-9f0a-3f6d1a2b4c5d"].map((id) => {
+      const header: readonly Field[] = [["mcp-session-id", id]];
+      return { name: `with the same session id ${JSON.stringify(id)}, which is not random`, header, call: { header } };
+    }),
     { name: "with another id", body: cancellation(2) },
     { name: "with a string as id, of a call with a number", body: cancellation("1") },
     { name: "with a number as id, of a call with a string", call: { id: "1" } },
@@ -145,9 +148,17 @@ describe("a client's notifications/cancelled", () => {
     expect(await call.body()).toContain("structuredContent");
   });
 
+  test("is refused as a request, which cancels no call", async () => {
+    const call = await start("long");
+    const sent = initializedRequest("notifications/cancelled", { requestId: 1 }, ada);
+    const { httpStatus, body } = await exchange(greenhouse.address, "1.1", sent);
+    expect([httpStatus, JSON.parse(String(body))]).toMatchObject([200, { error: { code: -32601 } }]);
+    endHandlers("long");
+    expect(await call.body()).toContain("structuredContent");
+  });
+
   test("leaves the call of another client with the same id running", async () => {
-    const eve: readonly Field[] = [["mcp-session-id", "session-of-eve"]];
-    const [ofAda, ofEve] = [await start("ada"), await start("eve", { header: eve })];
+    const [ofAda, ofEve] = [await start("ada"), await start("eve", { header: [eveSession] })];
     await cancel();
     expect(await ofAda.body()).toBe("");
     endHandlers("eve");
@@ -159,14 +170,14 @@ test("each initialize gets another session id, and no other reply has one", asyn
   const sessionOf = async (method: string): Promise<string | undefined> =>
     fieldValue((await exchange(greenhouse.address, "1.1", initializedRequest(method))).header, "mcp-session-id");
   const ids = [await sessionOf("initialize"), await sessionOf("initialize")];
-  expect(ids.every((id) => /^[\x21-\x7e]{36}$/.test(id ?? ""))).toBe(true);
+  expect(ids.every((id) => /^[0-9a-f-]{36}$/.test(id ?? ""))).toBe(true);
   expect(new Set(ids).size).toBe(2);
   expect(await sessionOf("ping")).toBeUndefined();
 });
 
 test("RunningCalls forgets a call that has ended", () => {
   const calls = new RunningCalls();
-  const header = { get: (name: string) => (name === "mcp-session-id" ? "s" : null) };
+  const header = { get: (name: string) => (name === "mcp-session-id" ? adaSession[1] : null) };
   const cancelled: string[] = [];
   const remove = calls.add(header, "1", () => cancelled.push("first"));
   calls.add(header, "1", () => cancelled.push("second"));

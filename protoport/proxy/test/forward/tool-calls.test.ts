@@ -20,7 +20,7 @@ import { exchangeHttp1, openHttp1 } from "../../../testing/src/http/http1-connec
 
 const water = toolNameOf(waterBedProcedure);
 const watch = "greenhouse_v1_GreenhouseService_WatchReadings";
-const session: readonly Field[] = [["mcp-session-id", "session-of-ada"]];
+const session: readonly Field[] = [["mcp-session-id", "8b6f0e9c-52b7-4c1e-9f0a-3f6d1a2b4c5d"]];
 
 interface Serving {
   readonly address: Address;
