@@ -37,6 +37,17 @@ export function arrayOfStrings(kind?: typeof required): OptionCheck {
   return new OptionCheck(problemsOfArray, kind);
 }
 
+/** Marks an option that is an object whose members are strings. */
+export function stringsByName(): OptionCheck {
+  return new OptionCheck((value, owner, path) =>
+    isOptionsObject(value)
+      ? Object.entries(value).flatMap(([name, each]) =>
+          typeof each === "string" ? [] : [wrongType("a string", each, owner, `${path}.${name}`)],
+        )
+      : [wrongType("an object", value, owner, path)],
+  );
+}
+
 /** Marks an option that is a string, or an object with the options in `names`. */
 export function stringOr(names: object): OptionCheck {
   return new OptionCheck((value, owner, path) =>

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Comments, FieldRules } from "../openapi/index.ts";
-import { withCode, type OptionNames, required } from "../http/index.ts";
+import { withCode, type OptionNames, required, stringsByName } from "../http/index.ts";
 import type { BodyCaller } from "../protocols/index.ts";
 
 /** `createMcp` options. */
@@ -109,7 +109,7 @@ export const mcpOptionNames: OptionNames<McpOptions> = {
   scopesOf: true,
   comments: true,
   validation: true,
-  paramHeaders: true,
+  paramHeaders: stringsByName(),
   stream: streamDefaults,
 };
 

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type JsonObject, type Message, ScalarType } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
-import { type HeaderReader, isToken, withCode } from "../http/index.ts";
-import { hasObjectForm, jsonNameOf } from "../protobuf/index.ts";
+import { type Exchange, isToken, withCode } from "../http/index.ts";
+import { hasObjectForm, jsonNameOf, quoteValue } from "../protobuf/index.ts";
 import { requireSame } from "./revisions.ts";
 import type { Tool } from "./tools.ts";
 
@@ -10,6 +10,9 @@ interface ParamHeader {
   readonly field: DescField;
   readonly name: string;
 }
+
+/** Maximum characters in a name. Servers accept only a few kilobytes of header fields. */
+const maxNameLength = 64;
 
 /** The fields that clients repeat, by request message. */
 export type ParamHeaders = ReadonlyMap<DescMessage, readonly ParamHeader[]>;
@@ -39,8 +42,8 @@ export function findParamHeaders(
         ? "must be a field of a tool's request, not of a nested message"
         : typeOf(field) === undefined
           ? "must be a string, a boolean or an integer"
-          : !isToken(name)
-            ? `must be the end of a header name, got ${JSON.stringify(name)}`
+          : !isToken(name) || name.length > maxNameLength
+            ? `must be the end of a header name with up to ${maxNameLength} characters, got ${quoteValue(name)}`
             : isRepeated
               ? `must have a name of its own, got ${JSON.stringify(name)}`
               : undefined;
@@ -67,12 +70,13 @@ export function annotateSchema(
 
 /**
  * Checks that the header has the values of a request, so that a proxy that routes by the header sees what the RPC gets
- * (MCP 2026-07-28, "Server Behavior for Custom Headers"). A field with its zero value may be missing in the header.
+ * (MCP 2026-07-28, "Server Behavior for Custom Headers"). A field that is not set may be missing in the header,
+ * and so may the zero value of a field without presence.
  *
  * @throws ConnectError for a value that is missing or differs
  */
 export function requireParamHeaders(
-  header: HeaderReader,
+  exchange: Exchange,
   message: Message,
   input: DescMessage,
   paramHeaders: ParamHeaders,
@@ -84,11 +88,11 @@ export function requireParamHeaders(
     // Only strings, booleans and integers, by findParamHeaders.
     const value = `${reflected.get(field) as string | boolean | number | bigint}`;
     const headerName = `Mcp-Param-${name}`;
-    const sent = header.get(headerName);
-    if (sent === null && ["", "0", "false"].includes(value)) continue;
+    const sent = exchange.get(headerName);
+    if (sent === null && !reflected.isSet(field)) continue;
     // Integers are compared as numbers: `42.0` is 42.
-    if (field.scalar !== ScalarType.STRING && sent?.replace(/\.0+$/, "") === value) continue;
-    requireSame(header, headerName, value);
+    if (typeOf(field) === "integer" && sent?.replace(/\.0+$/, "") === value) continue;
+    requireSame(exchange, headerName, value);
   }
 }
 

@@ -1,5 +1,5 @@
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { type HeaderReader, toUtf8 } from "../http/index.ts";
+import { type Exchange, toUtf8 } from "../http/index.ts";
 import { quoteValue } from "../protobuf/index.ts";
 import { jsonRpcError, type McpMessage, stringOf } from "./json-rpc.ts";
 
@@ -21,8 +21,8 @@ const maxRevisionLength = 32;
  * @throws ConnectError for an unknown revision, and for a stateless message with incomplete `_meta`, or with header
  * fields that are missing or differ from the body ("Server Validation")
  */
-export function isStateless(header: HeaderReader, message: McpMessage): boolean {
-  const inHeader = header.get("mcp-protocol-version");
+export function isStateless(exchange: Exchange, message: McpMessage): boolean {
+  const inHeader = exchange.get("mcp-protocol-version");
   const { params, meta, method = "" } = message;
   const inMeta = stringOf(meta.get("io.modelcontextprotocol/protocolVersion"));
   if (inMeta === undefined) {
@@ -32,23 +32,32 @@ export function isStateless(header: HeaderReader, message: McpMessage): boolean 
     if (message.id === undefined) return true;
     throw jsonRpcError("invalidParams", '"_meta" must have "io.modelcontextprotocol/protocolVersion"', 400);
   }
-  requireSame(header, "MCP-Protocol-Version", inMeta);
+  requireSame(exchange, "MCP-Protocol-Version", inMeta);
   if (inMeta !== statelessRevision) throw unsupportedError(inMeta);
   if (meta.get("io.modelcontextprotocol/clientCapabilities")?.startsWith("{") !== true) {
     throw jsonRpcError("invalidParams", '"_meta" must have "io.modelcontextprotocol/clientCapabilities"', 400);
   }
-  requireSame(header, "Mcp-Method", method);
-  if (method === "tools/call") requireSame(header, "Mcp-Name", stringOf(params.get("name")) ?? "");
+  requireSame(exchange, "Mcp-Method", method);
+  if (method === "tools/call") requireSame(exchange, "Mcp-Name", stringOf(params.get("name")) ?? "");
   return true;
 }
 
-/** @throws ConnectError if a header field is missing, or differs from the value in the body ("Server Validation") */
-export function requireSame(header: HeaderReader, name: string, expected: string): void {
-  const sent = header.get(name);
-  // A value that is not plain ASCII is sent in Base64 (MCP, "Value Encoding").
-  if (sent === expected || sent === `=?base64?${base64Encode(toUtf8(expected))}?=`) return;
-  const found = sent === null ? "is missing" : `is ${quoteValue(sent)}`;
-  throw jsonRpcError("headerMismatch", `the header ${name} ${found}, but the body has ${quoteValue(expected)}`, 400);
+/** Matches a value that may be sent without Base64: ASCII that does not look like Base64 (MCP, "Value Encoding"). */
+const plainValue = /^(?!=\?base64\?(?:.*\?)?=$)[\t\x20-\x7e]*$/;
+
+/**
+ * @throws ConnectError if a header field is missing or repeated, or differs from the value in the body ("Server
+ * Validation")
+ */
+export function requireSame(exchange: Exchange, name: string, expected: string): void {
+  const sent = exchange.get(name);
+  const count = exchange.fields.filter((each, at) => at % 2 === 0 && each.toLowerCase() === name.toLowerCase()).length;
+  const isPlain = plainValue.test(expected);
+  const isSame = (isPlain && sent === expected) || sent === `=?base64?${base64Encode(toUtf8(expected))}?=`;
+  if (isSame && count <= 1) return;
+  const found = sent === null ? "is missing" : count > 1 ? "is repeated" : `is ${quoteValue(sent)}`;
+  const wanted = `${quoteValue(expected)}${isPlain ? "" : ", which must be sent in Base64"}`;
+  throw jsonRpcError("headerMismatch", `the header ${name} ${found}, but the body has ${wanted}`, 400);
 }
 
 function unsupportedError(revision: string): Error {

@@ -19,7 +19,7 @@ export type DescribedMessage = Exclude<MessageInitShape<typeof DescriptorProtoSc
 /** Further parts for a gateway whose RPCs a test describes. */
 export interface DescribedOptions {
   readonly messages?: readonly DescribedMessage[];
-  readonly file?: { readonly package?: string };
+  readonly file?: { readonly package?: string; readonly syntax?: string };
   readonly mcp?: McpOptions;
   readonly gateway?: Partial<GatewayOptions>;
 }
