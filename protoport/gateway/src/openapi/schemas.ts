@@ -99,8 +99,8 @@ export class Schemas {
     const fields = bodyFields.filter(
       (field) =>
         !budget.isExceeded &&
-        isNameShown?.(this.nameOf(field)) !== false &&
-        budget.takeField(this.nameOf(field), this.commentOf(field)),
+        budget.takeField(this.nameOf(field), this.commentOf(field)) &&
+        isNameShown?.(this.nameOf(field)) !== false,
     );
     const omitsFields = fields.length < bodyFields.length;
     const closingKeywords = omitsFields ? { $comment: fieldsOmittedNote } : this.#close(desc, bound);

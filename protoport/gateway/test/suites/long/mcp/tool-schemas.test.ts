@@ -60,6 +60,16 @@ describe("a schema", () => {
     expect(JSON.stringify(inputSchema).includes("Not all fields are listed here")).toBe(outcome === "truncated");
   });
 
+  test("lists no field after 2,000 fields whose names it omits", async () => {
+    const omitted = Array.from({ length: 2_000 }, (_, at) => ({
+      ...stringField(at + 1, `f${at}`),
+      jsonName: `\u200b${at}`,
+    }));
+    const messages = [{ name: "M", field: [...omitted, stringField(2_001, "last")] }];
+    const { tools } = await pageOf(serveDescribed(rpcs(1), { messages }));
+    expect(countStrings(tools[0]?.["inputSchema"])).toBe(0);
+  });
+
   test("lists 2,000 enum values only if no field needs their place", async () => {
     const value = Array.from({ length: 2_000 }, (_, number) => ({ name: `V${number}`, number }));
     const field = [{ name: "e", jsonName: "e", number: 1, type: Type.ENUM, typeName: ".hostile.v1.M.E" }];
