@@ -46,6 +46,15 @@ export const nightlySuites: readonly Suite[] = [
     program: "protoport/proxy/test/suites/proxy-soak/run.ts",
   },
   {
+    kind: "files",
+    name: "restarts",
+    about: "clients in five languages while their servers restart",
+    occasion: "nightly",
+    whySeparate: "takes minutes",
+    workers: 1,
+    needs: ["go", "python3", "python3-venv", "javac", "mvn"],
+  },
+  {
     kind: "program",
     name: "differential",
     about: "generated requests to Envoy 1.40, to grpc-gateway 2.31, and to the proxy in their place",

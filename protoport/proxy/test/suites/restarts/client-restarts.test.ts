@@ -4,15 +4,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createGateway, type Gateway } from "../../../../../gateway/src/index.ts";
-import { createProbes, drainGracefully, Readiness } from "../../../../../gateway/src/health/index.ts";
-import { buildGo, buildJava } from "../../../../../testing/src/gateway/grpc-programs.ts";
-import { type Balancer, startBalancer } from "../../../../../testing/src/http/balancer.ts";
-import { buildLimitMs } from "../../../../../testing/src/process/build-step.ts";
-import { projectFolder } from "../../../../../testing/src/process/child-program.ts";
-import { freePort } from "../../../../../testing/src/process/free-port.ts";
-import { openPython } from "../../../../../testing/src/process/python.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { createGateway, type Gateway } from "../../../../gateway/src/index.ts";
+import { createProbes, drainGracefully, Readiness } from "../../../../gateway/src/health/index.ts";
+import { buildGo, buildJava } from "../../../../testing/src/gateway/grpc-programs.ts";
+import { type Balancer, startBalancer } from "../../../../testing/src/http/balancer.ts";
+import { buildLimitMs } from "../../../../testing/src/process/build-step.ts";
+import { projectFolder } from "../../../../testing/src/process/child-program.ts";
+import { freePort } from "../../../../testing/src/process/free-port.ts";
+import { openPython } from "../../../../testing/src/process/python.ts";
 
 // Clients of all kinds while servers restart. The page "Clients and restarts" has the results.
 
@@ -151,7 +151,8 @@ describe.each(clients)("$name", { timeout: buildLimitMs }, ({ name, build, args 
     expect(losesCalls ? [] : errors).toEqual([]);
   });
 
-  test.runIf(losesCalls)("with the setting on the page, loses no call while two servers restart", async () => {
+  const repeated = losesCalls ? ["two servers restart"] : [];
+  test.for(repeated)("with the setting on the page, loses no call while %s", async () => {
     expect((await rollTwo(await build(), [...args, "retry"])).errors).toEqual([]);
   });
 

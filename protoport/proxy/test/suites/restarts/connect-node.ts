@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { createGrpcTransport as createProtoportTransport } from "@protoport/proxy/client";
-import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
+import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { callUntilTheEnd } from "./calls.ts";
 
 const [, , port, transport, setting] = process.argv;
