@@ -160,8 +160,11 @@ describe("a PostgreSQL store", () => {
   test("reports an unknown outcome after an internal error", async () => {
     await using opened = await openStoreWith(server, [1n]);
     await failAttempts(opened.url, "DELETE ON plants", ["40001"]);
+    let reads = 0;
     const context = {
+      // The queue reads the signal first.
       get signal(): AbortSignal {
+        if (reads++ === 0) return new AbortController().signal;
         throw new TypeError("there is no signal");
       },
     };
@@ -178,6 +181,7 @@ describe("a PostgreSQL store", () => {
     await server.stop("immediate");
     const controller = new AbortController();
     const given = store.delete(1n, deleteCall({ signal: controller.signal }));
+    await new Promise(setImmediate);
     controller.abort(new ConnectError("too late", Code.DeadlineExceeded));
     await expect(given).rejects.toMatchObject({ code: Code.DeadlineExceeded });
     await ended;
