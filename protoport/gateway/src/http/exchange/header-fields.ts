@@ -17,7 +17,9 @@ export function isToken(text: string): boolean {
   return token.test(text);
 }
 
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** A regular expression's source for a token (RFC 9110 §5.6.2). */
+export const tokenPattern = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
+const token = new RegExp(`^${tokenPattern}$`);
 
 /**
  * Checks that HTTP allows a field. Each character in the value represents one byte.

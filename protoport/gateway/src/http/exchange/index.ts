@@ -43,6 +43,7 @@ export {
   type CachedFields,
   requireField,
   requireFields,
+  tokenPattern,
 } from "./header-fields.ts";
 export { type BodyMemory, detachFromChunk } from "./buffered-body.ts";
 export {

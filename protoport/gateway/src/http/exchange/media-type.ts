@@ -1,15 +1,16 @@
+import { tokenPattern } from "./header-fields.ts";
+
 /** A media type (RFC 9110 §8.3.1). Type, subtype and parameter names are in lower case. */
 export interface MediaType {
   readonly type: string;
   readonly parameters: readonly (readonly [name: string, value: string])[];
 }
 
-const mediaTypeToken = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const quotedString = String.raw`"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t \x21-\x7e\x80-\xff])*"`;
-const typeAndSubtype = new RegExp(`${mediaTypeToken}/${mediaTypeToken}`, "y");
+const typeAndSubtype = new RegExp(`${tokenPattern}/${tokenPattern}`, "y");
 // RFC 9110 §5.6.6: *( OWS ";" OWS [ parameter ] ). A parameter may be missing after a semicolon.
 const nextParameter = new RegExp(
-  String.raw`[\t ]*;[\t ]*(?:(${mediaTypeToken})=(${mediaTypeToken}|${quotedString}))?`,
+  String.raw`[\t ]*;[\t ]*(?:(${tokenPattern})=(${tokenPattern}|${quotedString}))?`,
   "y",
 );
 

@@ -1,3 +1,5 @@
+import { tokenPattern } from "../exchange/index.ts";
+
 /** The parameters that one proxy reports about a request, by name in lower case. */
 type ForwardedElement = ReadonlyMap<string, string>;
 
@@ -51,9 +53,8 @@ function openingQuote(field: string, closing: number): number {
   return closing === 0 ? -1 : at;
 }
 
-const forwardedToken = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const pair = new RegExp(
-  `(${forwardedToken})=(?:(${forwardedToken})|"((?:[^"\\\\]|\\\\.)*)")[ \\t]*(?:;[ \\t]*|$)|(?:;[ \\t]*)+`,
+  `(${tokenPattern})=(?:(${tokenPattern})|"((?:[^"\\\\]|\\\\.)*)")[ \\t]*(?:;[ \\t]*|$)|(?:;[ \\t]*)+`,
   "y",
 );
 

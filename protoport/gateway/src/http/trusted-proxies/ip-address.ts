@@ -27,7 +27,8 @@ export function parsePeer(text: string): Peer | undefined {
   return address === undefined || Number(port) > maxPort ? undefined : { address, port: Number(port) };
 }
 
-const maxPort = 65_535;
+/** The largest port of TCP (RFC 9293 §3.1). */
+export const maxPort = 65_535;
 
 /**
  * Returns the part of an address that identifies a client: the complete IPv4 address, or the first 64 bits of an IPv6

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import type { Peer } from "../exchange/index.ts";
-import { toIpAddress } from "./ip-address.ts";
+import { maxPort, toIpAddress } from "./ip-address.ts";
 
 /**
  * The result of reading a PROXY header with the length `bytes`. "more" means that more bytes are needed. `source` is
@@ -44,8 +44,7 @@ function readTextHeader(bytes: Buffer): ProxyHeader {
   if (match === null) return malformedHeader;
   const [, family, from = "", to = "", port = "", toPort = ""] = match;
   if (family === undefined) return { kind: "header", bytes: line + 2, source: undefined };
-  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > maxProxiedPort)
-    return malformedHeader;
+  if (isIP(from) !== Number(family) || isIP(to) !== Number(family) || Number(toPort) > maxPort) return malformedHeader;
   return toHeader(line + 2, from, Number(port));
 }
 
@@ -85,9 +84,7 @@ function groupsOf(address: Buffer): string {
 
 function toHeader(bytes: number, text: string, port: number): ProxyHeader {
   const address = toIpAddress(text);
-  return address === undefined || port > maxProxiedPort
+  return address === undefined || port > maxPort
     ? malformedHeader
     : { kind: "header", bytes, source: { address, port } };
 }
-
-const maxProxiedPort = 65_535;

@@ -48,7 +48,7 @@ export function integerRangeOf(scalar: ScalarType): IntegerRange | undefined {
 const maxDigits = 20;
 const canonicalInteger = /^(?:0|-?[1-9][0-9]{0,19})$/;
 /** A double represents any 15 digits exactly (2^53 has 16), so short ids need no arithmetic with BigInt. */
-const maxExactDigits = 15;
+export const maxExactDigits = 15;
 
 /**
  * Parses an integer that is in range and in canonical form, `0` or `-?[1-9][0-9]*` in ASCII. Each value has only one

@@ -1,5 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { maxJsonDepth } from "./json-scanner.ts";
+import { maxExactDigits } from "./numbers.ts";
 
 /** The value that `JSON.parse` returned for a JSON text, with facts about the text. */
 interface ParsedJson {
@@ -133,12 +134,9 @@ function isFarFromIntegers(text: string, start: number, point: number, end: numb
   return at >= end;
 }
 
-/** Number of decimal digits that a double always preserves. */
-const maxPlainDigits = 15;
-
 // Returns whether a number with a fraction or exponent is an integer as a double, possibly by rounding.
 function losesPrecision(number: string, canonical: boolean): boolean {
-  const isShort = number.length <= maxPlainDigits + 1 && !/[eE]/.test(number);
+  const isShort = number.length <= maxExactDigits + 1 && !/[eE]/.test(number);
   if (isShort && !canonical) return false;
   // Integer fields accept a double only if it is a safe integer. For any other double, the exact reader reads the text.
   return Number.isSafeInteger(Number(number));

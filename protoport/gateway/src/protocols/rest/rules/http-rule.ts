@@ -1,6 +1,6 @@
 import { create, type DescMethod, mergeFromBinary, type MessageInitShape } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { toShortLine } from "../../../http/index.ts";
+import { isToken, toShortLine } from "../../../http/index.ts";
 import { http } from "../../../protobuf/gen/google/api/annotations_pb.ts";
 import { type HttpRule, HttpRuleSchema, HttpSchema } from "../../../protobuf/gen/google/api/http_pb.ts";
 import { readJson } from "../../../protobuf/index.ts";
@@ -82,9 +82,6 @@ export function procedureOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-// An HTTP method is a token (RFC 9110 §5.6.2).
-const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
 /**
  * Returns a rule's patterns, with the rule's main pattern before the additional bindings.
  *
@@ -104,7 +101,7 @@ function toHttpPattern({ body, responseBody, pattern }: HttpRule): HttpPattern {
     return { httpMethod: pattern.case.toUpperCase(), pathTemplate: pattern.value, body, responseBody };
   }
   const { kind, path } = pattern.value;
-  if (!methodToken.test(kind)) throw new RuleProblem(`custom kind must be an HTTP method, got "${toShortLine(kind)}"`);
+  if (!isToken(kind)) throw new RuleProblem(`custom kind must be an HTTP method, got "${toShortLine(kind)}"`);
   return { httpMethod: kind, pathTemplate: path, body, responseBody };
 }
 
