@@ -166,7 +166,7 @@ type AcceptServices = (
  * with the error of a {@link DescriptorSource}, or with a TypeError for an invalid option
  */
 export async function createProxy(given: ProxyOptions): Promise<ProxyGateway> {
-  const generations = new Generations(openProxy);
+  const generations = new Generations(openOptions);
   const { server, opened } = await generations.apply(given);
   const served: CurrentNodeServer = { server, handlerOptions: opened.options };
   const gateway = assembleGateway(served);
@@ -229,7 +229,7 @@ const proxyLimits = {
 };
 
 /** Opens the parts for options, without a read or a connection. Throws as {@link createProxy} rejects. */
-function openProxy(given: ProxyOptions, noteUnknownPath: (path: string) => void): OpenedOptions {
+function openOptions(given: ProxyOptions, noteUnknownPath: (path: string) => void): OpenedOptions {
   const options = { ...given, limits: withDefaultLimits(given.limits, proxyLimits) };
   refuseUnknownOptions(options, proxyOptionNames, "createProxy");
   refuseUntrustedRules(options);

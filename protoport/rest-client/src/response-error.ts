@@ -41,7 +41,7 @@ export function readResponseError(
 ): ConnectError {
   const customError = record === undefined ? undefined : readErrorBody?.(record, httpStatus);
   if (customError !== undefined) return customError;
-  const standard = codeOfResponse(httpStatus);
+  const standard = codeOfRestStatus(httpStatus);
   // In streams from Google's APIs, the error record is in an array.
   const [outer] = Array.isArray(record) ? record : [record];
   const found = isObject(outer) ? readRecord(outer, registry) : undefined;
@@ -107,7 +107,7 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 // Inverts the mapping in google/rpc/code.proto. If several codes have the status, returns the most general one.
-function codeOfResponse(httpStatus: number): Code {
+function codeOfRestStatus(httpStatus: number): Code {
   const codeOfStatus = codesByStatus.get(httpStatus);
   if (codeOfStatus !== undefined) return codeOfStatus;
   if (httpStatus >= 500) return Code.Internal;

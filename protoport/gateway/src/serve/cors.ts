@@ -95,13 +95,13 @@ export function createCors(options: CorsOptions, httpMethods: readonly string[])
 
 /** Refuses an origin with a path, capital letters or the default port, which would never match (RFC 6454 §6.2). */
 function requireOrigins(origins: readonly string[]): void {
-  const refused = Array.isArray(origins) ? origins.find((origin) => !isOriginPattern(origin)) : origins;
+  const refused = Array.isArray(origins) ? origins.find((origin) => !isCorsOrigin(origin)) : origins;
   if (refused === undefined) return;
   const expected = 'cors.origins must be "*", or an array with origins such as "https://shop.example"';
   throw withCode(new TypeError(`${expected}, got ${JSON.stringify(refused)}`), "ERR_OPTIONS");
 }
 
-function isOriginPattern(text: string): boolean {
+function isCorsOrigin(text: string): boolean {
   // Pages without an origin, such as sandboxed ones, send "null". Applications may have their own scheme.
   if (text === "null") return true;
   if (!URL.canParse(text)) return false;

@@ -107,7 +107,7 @@ const messages: readonly DescribedMessage[] = [
   },
 ];
 
-test("x-mcp-header is in the request's own fields, and not in messages that the request refers to", async () => {
+test("x-mcp-header is in the fields of the request alone", async () => {
   const names = { text: "Text", flag: "Flag", small: "Small", large: "Large" };
   const byField = Object.fromEntries(Object.entries(names).map(([name, header]) => [`hostile.v1.M.${name}`, header]));
   const fetch = serveDescribed([{ name: "A" }], { messages, mcp: { tools: ["*"], paramHeaders: byField } });

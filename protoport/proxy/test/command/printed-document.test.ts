@@ -49,7 +49,7 @@ test("--openapi prints the document that a proxy with the same settings serves",
   });
 });
 
-test.each(["--check", "--json"])("--openapi is refused with %s", async (flag) => {
+test.each(["--check", "--json"])("%s cannot be combined with --openapi", async (flag) => {
   const config = folder.write("served.yaml", JSON.stringify(served));
   const refused = new ProxyCommand(["--config", config, "--openapi", flag]);
   expect([await refused.done, refused.printed]).toEqual([2, []]);
