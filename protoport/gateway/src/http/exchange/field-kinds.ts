@@ -50,6 +50,7 @@ export interface FieldRule {
 }
 
 /** Returns the lower-case names that a rule selects. For constants only, because each call builds a set. */
+/* @__NO_SIDE_EFFECTS__ */
 export function fieldNames({ kinds, names = [], except = [] }: FieldRule): ReadonlySet<string> {
   const allNames = Object.keys(fieldKinds) as FieldName[];
   const selectedNames = allNames.filter((name) => kinds.includes(fieldKinds[name]) && !except.includes(name));

@@ -109,11 +109,16 @@ export class CommonHeaderFields {
 type CommonName = Exclude<keyof CommonHeaderFields, "listBytes">;
 
 /** The field names that {@link CommonHeaderFields} collects, with their members, by length of the name. */
-const commonNames: (readonly [name: string, member: CommonName])[][] = [];
-const { listBytes: _, ...withoutAny } = new CommonHeaderFields([]);
-for (const member of Object.keys(withoutAny) as CommonName[]) {
-  const name = member.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
-  (commonNames[name.length] ??= []).push([name, member]);
+const commonNames = /* @__PURE__ */ findCommonNames();
+
+function findCommonNames(): (readonly [name: string, member: CommonName])[][] {
+  const byLength: [name: string, member: CommonName][][] = [];
+  const { listBytes: _, ...withoutAny } = new CommonHeaderFields([]);
+  for (const member of Object.keys(withoutAny) as CommonName[]) {
+    const name = member.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);
+    (byLength[name.length] ??= []).push([name, member]);
+  }
+  return byLength;
 }
 
 /** Reads request fields by name, as {@link readHeaderField} does. Fetch's `Headers` implements this interface. */

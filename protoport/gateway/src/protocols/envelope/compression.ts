@@ -94,8 +94,8 @@ class DecompressionQueue {
 // is above 8 MiB), and twice the message's length while its pieces are joined. Node's thread pool interleaves all
 // running decompressions. Without a limit, each message would hold its memory until the last message is decompressed.
 // Eight slots are twice the pool's default size. Two slots for high ratios leave half of the threads to other messages.
-const normalQueue = new DecompressionQueue(8);
-const highRatioQueue = new DecompressionQueue(2);
+const normalQueue = /* @__PURE__ */ new DecompressionQueue(8);
+const highRatioQueue = /* @__PURE__ */ new DecompressionQueue(2);
 
 /**
  * Decompresses a message when a slot is free, which bounds the memory for all running decompressions.
