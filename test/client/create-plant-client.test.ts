@@ -96,22 +96,18 @@ function failing(code: Code): PlantStore {
   return fakeStore({ delete: () => Promise.reject(new ConnectError("not now", code)) });
 }
 
-test.each([
-  { store: openMemoryStore(), token: tokens.unknown, code: "UNAUTHENTICATED", want: "the token is not valid" },
-  {
-    store: openMemoryStore(),
-    token: tokens.narrow,
-    code: "PERMISSION_DENIED",
-    want: "the token lacks the scope plants:delete",
-  },
-  {
-    store: failing(Code.Unavailable),
-    code: "UNAVAILABLE",
-    want: "not now; check the address, and whether the server uses TLS; the plant may have been deleted, and without the same idempotency key a repeated call may return not-found",
-  },
-  { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now" },
-  { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
-])("the message for $code includes what to do", async ({ store, token = tokens.good, code, want }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { store: openMemoryStore(), token: tokens.unknown, code: "UNAUTHENTICATED", want: "the token is not valid" },
+    { store: openMemoryStore(), token: tokens.narrow, code: "PERMISSION_DENIED",
+      want: "the token lacks the scope plants:delete" },
+    { store: failing(Code.Unavailable), code: "UNAVAILABLE",
+      want: "not now; check the address, and whether the server uses TLS; the plant may have been deleted, and without the same idempotency key a repeated call may return not-found" },
+    { store: failing(Code.ResourceExhausted), code: "RESOURCE_EXHAUSTED", want: "not now" },
+    { store: failing(Code.Aborted), code: "ABORTED", want: "not now" },
+  ],
+)("the message for $code includes what to do", async ({ store, token = tokens.good, code, want }) => {
   expect(await deletePlant(store, { token })).toEqual({ code, message: `${code}: ${want}` });
 });
 

@@ -97,69 +97,40 @@ function toSituation({ name, id, header = [authorized], want }: DeleteSituation)
 
 const takenKeyField: Field = ["idempotency-key", `"${takenKey}"`];
 
+// oxfmt-ignore
 const credentialSituations: readonly DeleteSituation[] = [
-  {
-    name: "accepts the scheme of the credential in any case",
-    header: [["authorization", `bEARER ${tokens.good}`]],
-    want: { code: "ok" },
-  },
+  { name: "accepts the scheme of the credential in any case", header: [["authorization", `bEARER ${tokens.good}`]],
+    want: { code: "ok" } },
   { name: "refuses a call without a credential", header: [], want: credentialMissing },
-  {
-    name: "refuses a call without a credential for a plant that does not exist",
-    id: absent,
-    header: [],
-    want: credentialMissing,
-  },
+  { name: "refuses a call without a credential for a plant that does not exist", id: absent, header: [],
+    want: credentialMissing },
   { name: "treats an empty credential as a missing one", header: [["authorization", ""]], want: credentialMissing },
-  {
-    name: "treats another scheme as a missing credential",
-    header: [["authorization", "Basic dTpw"]],
-    want: credentialMissing,
-  },
+  { name: "treats another scheme as a missing credential", header: [["authorization", "Basic dTpw"]],
+    want: credentialMissing },
   { name: "refuses a scheme without a token", header: [["authorization", "Bearer"]], want: malformedWant },
-  {
-    name: "refuses a token with a space in it",
-    header: [["authorization", `Bearer ${tokens.good} x`]],
-    want: malformedWant,
-  },
-  {
-    name: "refuses two tokens in one field",
-    header: [["authorization", `Bearer ${tokens.good}, Bearer ${tokens.good}`]],
-    want: malformedWant,
-  },
+  { name: "refuses a token with a space in it", header: [["authorization", `Bearer ${tokens.good} x`]],
+    want: malformedWant },
+  { name: "refuses two tokens in one field",
+    header: [["authorization", `Bearer ${tokens.good}, Bearer ${tokens.good}`]], want: malformedWant },
   { name: "refuses a valid token that is sent twice", header: [authorized, authorized], want: malformedWant },
-  {
-    name: "refuses a valid token followed by an invalid one",
-    header: [authorized, bearer(tokens.unknown)],
-    want: malformedWant,
-  },
+  { name: "refuses a valid token followed by an invalid one", header: [authorized, bearer(tokens.unknown)],
+    want: malformedWant },
   { name: "refuses an unknown token", header: [bearer(tokens.unknown)], want: invalidWant },
-  {
-    name: "refuses a token with a wrong checksum like an unknown one",
-    header: [bearer(`plantstore_${"0".repeat(57)}`)],
-    want: invalidWant,
-  },
-  {
-    name: "refuses an expired token",
-    header: [bearer(tokens.expired)],
-    want: {
+  { name: "refuses a token with a wrong checksum like an unknown one", header: [bearer(`plantstore_${"0".repeat(57)}`)],
+    want: invalidWant },
+  { name: "refuses an expired token", header: [bearer(tokens.expired)], want: {
       code: "unauthenticated",
       message: "the token has expired",
       errorCode: "ERR_TOKEN_EXPIRED",
       fields: { "www-authenticate": `${challenge}, error="invalid_token", error_description="the token has expired"` },
-    },
-  },
+    } },
   { name: "refuses a token without the scope", header: [bearer(tokens.narrow)], want: scopeMissing("plants:delete") },
-  {
-    name: "responds UNAVAILABLE when the token cannot be verified",
-    header: [bearer(tokens.uncheckable)],
-    want: {
+  { name: "responds UNAVAILABLE when the token cannot be verified", header: [bearer(tokens.uncheckable)], want: {
       code: "unavailable",
       message: "the token cannot be verified right now",
       errorCode: "ERR_VERIFICATION_UNAVAILABLE",
       fields: { "retry-after": "7" },
-    },
-  },
+    } },
 ];
 
 // oxfmt-ignore
@@ -191,28 +162,20 @@ const keySituations: readonly DeleteSituation[] = [
 
 /** Each RPC's situations, which docs/reference/errors.md explains. An RPC without any does not compile. */
 export const situations: { readonly [Rpc in keyof typeof PlantService.method]: readonly Situation[] } = {
+  // oxfmt-ignore
   deletePlant: [
     ...[...storeSituations, ...credentialSituations, ...keySituations].map(toSituation),
-    {
-      name: "responds DEADLINE_EXCEEDED at the client's deadline",
-      request: (format) => {
+    { name: "responds DEADLINE_EXCEEDED at the client's deadline", request: (format) => {
         const deadline = format.timeout?.(20);
         return deletePlantRequest(format, ids.slow, deadline === undefined ? [authorized] : [authorized, deadline]);
-      },
-      want: deadlineExceeded,
-      formats: rpcFormats,
-    },
-    {
-      name: "refuses a message without an id",
+      }, want: deadlineExceeded, formats: rpcFormats },
+    { name: "refuses a message without an id",
       request: (format) => rpcRequest(format, encodeDeletePlant(format, undefined), [authorized], deletePlantProcedure),
       want: { code: "invalid_argument", message: "id is missing", errorCode: "ERR_PLANT_ID_MISSING" },
-      formats: rpcFormats,
-    },
-    {
-      name: "refuses an id that is null",
+      formats: rpcFormats },
+    { name: "refuses an id that is null",
       request: (format) => rpcRequest(format, Buffer.from('{"id":null}'), [authorized], deletePlantProcedure),
       want: { code: "invalid_argument", message: "id is missing", errorCode: "ERR_PLANT_ID_MISSING" },
-      formats: jsonFormats,
-    },
+      formats: jsonFormats },
   ],
 };

@@ -122,25 +122,20 @@ describe("the audit line", () => {
 });
 
 describe("the audit line for a failed call", () => {
-  test.each([
-    {
-      name: "the reason of an unavailable store",
-      error: storeUnavailable("the disk is full"),
-      problem: "the disk is full",
-    },
-    { name: "the database's error", error: outcomeUnknown(new Error("broken pipe")), problem: "broken pipe" },
-    {
-      name: "the last error of a deletion in doubt",
-      error: outcomeUnknown(storeUnavailable("another transaction holds a lock")),
-      problem: "another transaction holds a lock",
-    },
-    { name: "a trigger's message", error: plantProtected(1n, new Error("on loan")), problem: "on loan" },
-    {
-      name: "the first 512 characters of a long message",
-      error: storeUnavailable("é".repeat(513)),
-      problem: "é".repeat(512),
-    },
-  ])('contains $name in the field "problem"', ({ error, problem }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "the reason of an unavailable store", error: storeUnavailable("the disk is full"),
+        problem: "the disk is full" },
+      { name: "the database's error", error: outcomeUnknown(new Error("broken pipe")), problem: "broken pipe" },
+      { name: "the last error of a deletion in doubt",
+        error: outcomeUnknown(storeUnavailable("another transaction holds a lock")),
+        problem: "another transaction holds a lock" },
+      { name: "a trigger's message", error: plantProtected(1n, new Error("on loan")), problem: "on loan" },
+      { name: "the first 512 characters of a long message", error: storeUnavailable("é".repeat(513)),
+        problem: "é".repeat(512) },
+    ],
+  )('contains $name in the field "problem"', ({ error, problem }) => {
     const { fields } = auditOf({ procedure: undefined, contextValues: createContextValues(), error });
     expect(fields).toEqual({ problem });
   });

@@ -185,127 +185,78 @@ test.each([
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([`${name} ${rule}, got "${value}"`]);
 });
 
-test.each<[name: string, environment: Texts, want: string, flags?: Texts]>([
-  ["an invalid flag", {}, '--port must be between 0 and 65535, got ""', { port: "" }],
-  ["a port with a space", { PORT: " 80" }, 'PORT must not begin or end with white space, got " 80"'],
-  ["a database URL in quotes", { DATABASE_URL: '"memory:"' }, "DATABASE_URL must not be enclosed in quotes"],
+test.each<[name: string, environment: Texts, want: string, flags?: Texts]>(
+  // oxfmt-ignore
   [
-    "a path that is too long for a socket",
-    { HOST: `unix:/${"x".repeat(107)}` },
-    `HOST must be an IP address, a host name, or unix: followed by a path of at most 107 bytes, got "unix:/${"x".repeat(107)}"`,
+    ["an invalid flag", {}, '--port must be between 0 and 65535, got ""', { port: "" }],
+    ["a port with a space", { PORT: " 80" }, 'PORT must not begin or end with white space, got " 80"'],
+    ["a database URL in quotes", { DATABASE_URL: '"memory:"' }, "DATABASE_URL must not be enclosed in quotes"],
+    [
+      "a path that is too long for a socket",
+      { HOST: `unix:/${"x".repeat(107)}` },
+      `HOST must be an IP address, a host name, or unix: followed by a path of at most 107 bytes, got "unix:/${"x".repeat(107)}"`,
+    ],
+    ["the PROXY protocol and TLS on a Unix socket", {
+        HOST: "unix:s",
+        PLANTSTORE_PROXY_PROTOCOL: "on",
+        PLANTSTORE_TRUSTED_PROXIES: "unix:",
+        TLS_CERT_FILE: someFile,
+        TLS_KEY_FILE: someFile,
+      }, "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set"],
+    ["an admin address with the service's port", { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
+      "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
+    ["an admin address with the service's port on localhost",
+      { HOST: "localhost", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
+      "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
+    ["an admin address with the service's port on all addresses", {
+        HOST: "::",
+        PORT: "9464",
+        DATABASE_URL: "sqlite:plants.db",
+        PLANTSTORE_TOKENS: "sixteen-characters",
+        PLANTSTORE_ADMIN_ADDRESS: "9464",
+      }, "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT"],
+    ["a public URL with a user name", { PLANTSTORE_PUBLIC_URL: "https://u@x/" },
+      `PLANTSTORE_PUBLIC_URL ${publicUrlProblem}, got "https://…@x/"`],
+    ["a public URL with a password", { PLANTSTORE_PUBLIC_URL: "https://:pw@x/" },
+      `PLANTSTORE_PUBLIC_URL ${publicUrlProblem}, got "https://…@x/"`],
+    ["a JWKS URL with a password",
+      { PLANTSTORE_JWT_ISSUERS: "a", PLANTSTORE_JWT_AUDIENCES: "b", PLANTSTORE_JWT_KEYS_URLS: "https://u:pw@x/keys" },
+      'PLANTSTORE_JWT_KEYS_URLS must be a comma-separated list of https URLs, or http URLs of a loopback address, got "https://…@x/keys"'],
+    ["an unknown kind of database", { DATABASE_URL: "mysql://u:pw@h/d" },
+      "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:"],
+    ["a PostgreSQL port that is not a number", { DATABASE_URL: "postgres://ann:secret@h/d?port=abc" },
+      "DATABASE_URL must be a PostgreSQL URL (the port in the database URL must be between 1 and 65535)"],
+    ["two database URLs", { DATABASE_URL: "memory:", DATABASE_URL_FILE: databaseUrlFile },
+      "DATABASE_URL and DATABASE_URL_FILE must not both be set"],
+    ["a URL file without a PostgreSQL URL", { DATABASE_URL: "", DATABASE_URL_FILE: otherUrlFile },
+      expect.stringMatching(
+        /^DATABASE_URL_FILE must be a file with a PostgreSQL URL \(the database URL must be postgres:/,
+      )],
+    ["a missing URL file", { DATABASE_URL: "", DATABASE_URL_FILE: "/nowhere" },
+      expect.stringMatching(/^DATABASE_URL_FILE must be a file with a PostgreSQL URL \(cannot read \/nowhere: /)],
+    ["an SQLite database in memory", { DATABASE_URL: "sqlite::memory:" },
+      "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:"],
+    ["a certificate without its key", { TLS_CERT_FILE: someFile },
+      "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
+    ["a key without its certificate", { TLS_KEY_FILE: someFile },
+      "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
+    ["the PROXY protocol without trusted proxies", { PLANTSTORE_PROXY_PROTOCOL: "on" },
+      "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header"],
+    ["a misspelt setting", { PLANTSTORE_TOKEN: "sixteen-characters" },
+      'unknown setting "PLANTSTORE_TOKEN", did you mean "PLANTSTORE_TOKENS"?'],
+    ["a setting with an extra prefix", { PLANTSTORE_PORT: "8080" },
+      'unknown setting "PLANTSTORE_PORT", did you mean "PORT"?'],
+    ["TLS_CERT instead of TLS_CERT_FILE", { TLS_CERT: someFile },
+      'unknown setting "TLS_CERT", did you mean "TLS_CERT_FILE"?'],
+    ["an unknown setting that is similar to no other", { PLANTSTORE_WATERING_CAN: "1" },
+      'unknown setting "PLANTSTORE_WATERING_CAN"'],
+    [
+      "an unknown setting with a very long name",
+      { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
+      `unknown setting "PLANTSTORE_${"X".repeat(100_000)}"`,
+    ],
   ],
-  [
-    "the PROXY protocol and TLS on a Unix socket",
-    {
-      HOST: "unix:s",
-      PLANTSTORE_PROXY_PROTOCOL: "on",
-      PLANTSTORE_TRUSTED_PROXIES: "unix:",
-      TLS_CERT_FILE: someFile,
-      TLS_KEY_FILE: someFile,
-    },
-    "HOST must not be a Unix socket when PLANTSTORE_PROXY_PROTOCOL and TLS_CERT_FILE are both set",
-  ],
-  [
-    "an admin address with the service's port",
-    { PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
-    "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
-  ],
-  [
-    "an admin address with the service's port on localhost",
-    { HOST: "localhost", PORT: "9464", PLANTSTORE_ADMIN_ADDRESS: "9464" },
-    "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
-  ],
-  [
-    "an admin address with the service's port on all addresses",
-    {
-      HOST: "::",
-      PORT: "9464",
-      DATABASE_URL: "sqlite:plants.db",
-      PLANTSTORE_TOKENS: "sixteen-characters",
-      PLANTSTORE_ADMIN_ADDRESS: "9464",
-    },
-    "PLANTSTORE_ADMIN_ADDRESS must use another port than PORT",
-  ],
-  [
-    "a public URL with a user name",
-    { PLANTSTORE_PUBLIC_URL: "https://u@x/" },
-    `PLANTSTORE_PUBLIC_URL ${publicUrlProblem}, got "https://…@x/"`,
-  ],
-  [
-    "a public URL with a password",
-    { PLANTSTORE_PUBLIC_URL: "https://:pw@x/" },
-    `PLANTSTORE_PUBLIC_URL ${publicUrlProblem}, got "https://…@x/"`,
-  ],
-  [
-    "a JWKS URL with a password",
-    { PLANTSTORE_JWT_ISSUERS: "a", PLANTSTORE_JWT_AUDIENCES: "b", PLANTSTORE_JWT_KEYS_URLS: "https://u:pw@x/keys" },
-    'PLANTSTORE_JWT_KEYS_URLS must be a comma-separated list of https URLs, or http URLs of a loopback address, got "https://…@x/keys"',
-  ],
-  [
-    "an unknown kind of database",
-    { DATABASE_URL: "mysql://u:pw@h/d" },
-    "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
-  ],
-  [
-    "a PostgreSQL port that is not a number",
-    { DATABASE_URL: "postgres://ann:secret@h/d?port=abc" },
-    "DATABASE_URL must be a PostgreSQL URL (the port in the database URL must be between 1 and 65535)",
-  ],
-  [
-    "two database URLs",
-    { DATABASE_URL: "memory:", DATABASE_URL_FILE: databaseUrlFile },
-    "DATABASE_URL and DATABASE_URL_FILE must not both be set",
-  ],
-  [
-    "a URL file without a PostgreSQL URL",
-    { DATABASE_URL: "", DATABASE_URL_FILE: otherUrlFile },
-    expect.stringMatching(
-      /^DATABASE_URL_FILE must be a file with a PostgreSQL URL \(the database URL must be postgres:/,
-    ),
-  ],
-  [
-    "a missing URL file",
-    { DATABASE_URL: "", DATABASE_URL_FILE: "/nowhere" },
-    expect.stringMatching(/^DATABASE_URL_FILE must be a file with a PostgreSQL URL \(cannot read \/nowhere: /),
-  ],
-  [
-    "an SQLite database in memory",
-    { DATABASE_URL: "sqlite::memory:" },
-    "DATABASE_URL must be sqlite:<file>, postgres://user:password@host:port/database or memory:",
-  ],
-  ["a certificate without its key", { TLS_CERT_FILE: someFile }, "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
-  ["a key without its certificate", { TLS_KEY_FILE: someFile }, "TLS_CERT_FILE and TLS_KEY_FILE must be set together"],
-  [
-    "the PROXY protocol without trusted proxies",
-    { PLANTSTORE_PROXY_PROTOCOL: "on" },
-    "PLANTSTORE_PROXY_PROTOCOL requires PLANTSTORE_TRUSTED_PROXIES: only trusted proxies may send a PROXY header",
-  ],
-  [
-    "a misspelt setting",
-    { PLANTSTORE_TOKEN: "sixteen-characters" },
-    'unknown setting "PLANTSTORE_TOKEN", did you mean "PLANTSTORE_TOKENS"?',
-  ],
-  [
-    "a setting with an extra prefix",
-    { PLANTSTORE_PORT: "8080" },
-    'unknown setting "PLANTSTORE_PORT", did you mean "PORT"?',
-  ],
-  [
-    "TLS_CERT instead of TLS_CERT_FILE",
-    { TLS_CERT: someFile },
-    'unknown setting "TLS_CERT", did you mean "TLS_CERT_FILE"?',
-  ],
-  [
-    "an unknown setting that is similar to no other",
-    { PLANTSTORE_WATERING_CAN: "1" },
-    'unknown setting "PLANTSTORE_WATERING_CAN"',
-  ],
-  [
-    "an unknown setting with a very long name",
-    { [`PLANTSTORE_${"X".repeat(100_000)}`]: "1" },
-    `unknown setting "PLANTSTORE_${"X".repeat(100_000)}"`,
-  ],
-])("readConfiguration reports %s as an error", (_, environment, want, flags) => {
+)("readConfiguration reports %s as an error", (_, environment, want, flags) => {
   expect(problemsOf({ ...minimal, ...environment }, flags)).toEqual([want]);
 });
 

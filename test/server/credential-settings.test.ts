@@ -97,83 +97,45 @@ describe("tokenSourcesOf", () => {
 });
 
 describe("readConfiguration", () => {
-  test.each<[name: string, environment: Texts, want: string]>([
+  test.each<[name: string, environment: Texts, want: string]>(
+    // oxfmt-ignore
     [
-      "an issuer without an audience",
-      { PLANTSTORE_JWT_ISSUERS: "https://id.example" },
-      "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together",
+      ["an issuer without an audience", { PLANTSTORE_JWT_ISSUERS: "https://id.example" },
+        "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together"],
+      ["an audience without an issuer", { PLANTSTORE_JWT_AUDIENCES: "plants" },
+        "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together"],
+      ["an empty audience in a list", { ...jwt, PLANTSTORE_JWT_AUDIENCES: "plants," },
+        'PLANTSTORE_JWT_AUDIENCES must be a comma-separated list without empty items, got "plants,"'],
+      ["keys without an issuer", { PLANTSTORE_JWT_KEYS_URLS: "https://id.example/keys" },
+        "PLANTSTORE_JWT_KEYS_URLS and PLANTSTORE_JWT_KEYS_FILE require PLANTSTORE_JWT_ISSUERS"],
+      ["keys over plain HTTP", { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "http://id.example/keys" },
+        'PLANTSTORE_JWT_KEYS_URLS must be a comma-separated list of https URLs, or http URLs of a loopback address, got "http://id.example/keys"'],
+      ["fewer key sets than issuers",
+        { ...jwt, PLANTSTORE_JWT_ISSUERS: "a,b", PLANTSTORE_JWT_KEYS_URLS: "https://a.example" },
+        "PLANTSTORE_JWT_KEYS_URLS must have one URL for each issuer of PLANTSTORE_JWT_ISSUERS, in the same order"],
+      ["one key file for two issuers", { ...jwt, PLANTSTORE_JWT_ISSUERS: "a,b", PLANTSTORE_JWT_KEYS_FILE: someFile },
+        "PLANTSTORE_JWT_KEYS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWT_KEYS_URLS"],
+      ["a symmetric algorithm", { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "RS256,HS256" },
+        'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "RS256,HS256"'],
+      ["the algorithm none", { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "none" },
+        'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "none"'],
+      ["an audience claim without a JWT issuer", { ...introspection, PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
+        "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUERS"],
+      ["a subject claim without an introspection endpoint",
+        { ...jwt, PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" },
+        "PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM requires PLANTSTORE_INTROSPECTION_URL"],
+      ["scope claims while scopes are ignored", { ...jwt, PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
+        "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced"],
+      ["scope claims without a JWT issuer",
+        { ...introspection, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
+        "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced"],
+      ["an empty scope claim", { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp," },
+        'PLANTSTORE_JWT_SCOPE_CLAIMS must be a comma-separated list without empty items, got "scp,"'],
+      ["an introspection endpoint without a client id and secret",
+        { PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect" },
+        "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together"],
     ],
-    [
-      "an audience without an issuer",
-      { PLANTSTORE_JWT_AUDIENCES: "plants" },
-      "PLANTSTORE_JWT_ISSUERS and PLANTSTORE_JWT_AUDIENCES must be set together",
-    ],
-    [
-      "an empty audience in a list",
-      { ...jwt, PLANTSTORE_JWT_AUDIENCES: "plants," },
-      'PLANTSTORE_JWT_AUDIENCES must be a comma-separated list without empty items, got "plants,"',
-    ],
-    [
-      "keys without an issuer",
-      { PLANTSTORE_JWT_KEYS_URLS: "https://id.example/keys" },
-      "PLANTSTORE_JWT_KEYS_URLS and PLANTSTORE_JWT_KEYS_FILE require PLANTSTORE_JWT_ISSUERS",
-    ],
-    [
-      "keys over plain HTTP",
-      { ...jwt, PLANTSTORE_JWT_KEYS_URLS: "http://id.example/keys" },
-      'PLANTSTORE_JWT_KEYS_URLS must be a comma-separated list of https URLs, or http URLs of a loopback address, got "http://id.example/keys"',
-    ],
-    [
-      "fewer key sets than issuers",
-      { ...jwt, PLANTSTORE_JWT_ISSUERS: "a,b", PLANTSTORE_JWT_KEYS_URLS: "https://a.example" },
-      "PLANTSTORE_JWT_KEYS_URLS must have one URL for each issuer of PLANTSTORE_JWT_ISSUERS, in the same order",
-    ],
-    [
-      "one key file for two issuers",
-      { ...jwt, PLANTSTORE_JWT_ISSUERS: "a,b", PLANTSTORE_JWT_KEYS_FILE: someFile },
-      "PLANTSTORE_JWT_KEYS_FILE requires a single issuer, and must not be combined with PLANTSTORE_JWT_KEYS_URLS",
-    ],
-    [
-      "a symmetric algorithm",
-      { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "RS256,HS256" },
-      'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "RS256,HS256"',
-    ],
-    [
-      "the algorithm none",
-      { ...jwt, PLANTSTORE_JWT_ALGORITHMS: "none" },
-      'PLANTSTORE_JWT_ALGORITHMS must be a comma-separated list of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519, got "none"',
-    ],
-    [
-      "an audience claim without a JWT issuer",
-      { ...introspection, PLANTSTORE_JWT_AUDIENCE_CLAIM: "client_id" },
-      "PLANTSTORE_JWT_AUDIENCE_CLAIM requires PLANTSTORE_JWT_ISSUERS",
-    ],
-    [
-      "a subject claim without an introspection endpoint",
-      { ...jwt, PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM: "client_id" },
-      "PLANTSTORE_INTROSPECTION_SUBJECT_CLAIM requires PLANTSTORE_INTROSPECTION_URL",
-    ],
-    [
-      "scope claims while scopes are ignored",
-      { ...jwt, PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
-      "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced",
-    ],
-    [
-      "scope claims without a JWT issuer",
-      { ...introspection, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "roles" },
-      "PLANTSTORE_JWT_SCOPE_CLAIMS requires PLANTSTORE_JWT_ISSUERS and PLANTSTORE_PROVIDER_SCOPES=enforced",
-    ],
-    [
-      "an empty scope claim",
-      { ...jwt, PLANTSTORE_PROVIDER_SCOPES: "enforced", PLANTSTORE_JWT_SCOPE_CLAIMS: "scp," },
-      'PLANTSTORE_JWT_SCOPE_CLAIMS must be a comma-separated list without empty items, got "scp,"',
-    ],
-    [
-      "an introspection endpoint without a client id and secret",
-      { PLANTSTORE_INTROSPECTION_URL: "https://id.example/introspect" },
-      "PLANTSTORE_INTROSPECTION_URL, PLANTSTORE_INTROSPECTION_CLIENT_ID and PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE must be set together",
-    ],
-  ])("reports %s as an error", (_name, environment, want) => {
+  )("reports %s as an error", (_name, environment, want) => {
     expect(problemsOf({ ...defaults, ...environment })).toEqual([want]);
   });
 

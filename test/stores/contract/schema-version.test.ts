@@ -23,36 +23,24 @@ describe("a release with schema version 2", () => {
     expect(() => assertUsableSchema(schema, 2)).not.toThrow();
   });
 
-  test.each([
+  test.each(
+    // oxfmt-ignore
     [
-      "a missing schema",
-      noSchema,
-      'it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it',
+      ["a missing schema", noSchema,
+        'it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it'],
+      ["the previous schema", { version: 1, oldestServer: 1 },
+        'its schema has version 1, but this release supports versions 2 and 3: run "plantstore migrate" of this release'],
+      ["the next schema after a breaking step", { version: 3, oldestServer: 3 },
+        "its schema has version 3, which requires a release of schema version 3 or newer, " +
+          "but this release has schema version 2: use a newer release"],
+      ["a schema two versions newer", { version: 4, oldestServer: 3 },
+        "its schema has version 4, which requires a release of schema version 3 or newer, " +
+          "but this release has schema version 2: use a newer release"],
+      ["a schema two versions newer that claims to be compatible", { version: 4, oldestServer: 1 },
+        "its schema has version 4, which requires a release of schema version 3 or newer, " +
+          "but this release has schema version 2: use a newer release"],
     ],
-    [
-      "the previous schema",
-      { version: 1, oldestServer: 1 },
-      'its schema has version 1, but this release supports versions 2 and 3: run "plantstore migrate" of this release',
-    ],
-    [
-      "the next schema after a breaking step",
-      { version: 3, oldestServer: 3 },
-      "its schema has version 3, which requires a release of schema version 3 or newer, " +
-        "but this release has schema version 2: use a newer release",
-    ],
-    [
-      "a schema two versions newer",
-      { version: 4, oldestServer: 3 },
-      "its schema has version 4, which requires a release of schema version 3 or newer, " +
-        "but this release has schema version 2: use a newer release",
-    ],
-    [
-      "a schema two versions newer that claims to be compatible",
-      { version: 4, oldestServer: 1 },
-      "its schema has version 4, which requires a release of schema version 3 or newer, " +
-        "but this release has schema version 2: use a newer release",
-    ],
-  ])("refuses %s, and reports what to do", (_name, schema, problem) => {
+  )("refuses %s, and reports what to do", (_name, schema, problem) => {
     expect(() => assertUsableSchema(schema, 2)).toThrow(new StoreOpenError(problem));
   });
 });

@@ -60,16 +60,15 @@ test.each([
   expect(importsOutside(projectFiles(folder), folders)).toEqual([]);
 });
 
+// oxfmt-ignore
 const fences: Fences = {
-  allowed: {
-    "plantstore/index.ts": [
+  allowed: { "plantstore/index.ts": [
       "plantstore/server",
       "plantstore/service",
       "plantstore/stores",
       "@protoport/auth",
       "@protoport/telemetry/logs",
-    ],
-    "plantstore/command": [
+    ], "plantstore/command": [
       "plantstore/server",
       "plantstore/service",
       "plantstore/stores",
@@ -79,8 +78,7 @@ const fences: Fences = {
       "@protoport/command-line/settings",
       "@protoport/telemetry/logs",
       "@protoport/telemetry/metrics",
-    ],
-    "plantstore/server": [
+    ], "plantstore/server": [
       "plantstore/service",
       "plantstore/stores",
       "plantstore/gen",
@@ -97,9 +95,7 @@ const fences: Fences = {
       "@protoport/telemetry/logs",
       "@protoport/telemetry/metrics",
       "@protoport/telemetry/opentelemetry",
-    ],
-    "plantstore/stores": ["plantstore/service", "@protoport/command-line"],
-    "plantstore/service": [
+    ], "plantstore/stores": ["plantstore/service", "@protoport/command-line"], "plantstore/service": [
       "plantstore/gen",
       "@protoport/auth",
       "@protoport/auth/inputs",
@@ -107,10 +103,8 @@ const fences: Fences = {
       "@protoport/gateway/health",
       "@protoport/gateway/reflection",
       "@protoport/telemetry/logs",
-    ],
-    "plantstore/client": ["plantstore/gen"],
-    "plantstore/gen": ["@protoport/gateway/gen/google/api/annotations_pb.js"],
-  },
+    ], "plantstore/client": ["plantstore/gen"],
+    "plantstore/gen": ["@protoport/gateway/gen/google/api/annotations_pb.js"] },
   everywhere: ["@protoport/gateway/errors", "@protoport/gateway/exchange", "@protoport/gateway/options"],
   entries: ["plantstore/server/preload-storage.ts", "plantstore/stores/sqlite/storage-thread.ts"],
 };

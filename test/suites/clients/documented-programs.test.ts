@@ -32,6 +32,7 @@ interface Program {
 const token = 'const token = process.env["TOKEN"] ?? "";';
 const listen = 'const { port } = await gateway.listen({ host: "127.0.0.1", port: 0 });';
 
+// oxfmt-ignore
 const programs: readonly Program[] = [
   { page: "README.md", start: "import { createPlantClient }", before: token, prints: ["deleted", "not-found"] },
   {
@@ -46,19 +47,11 @@ await server.close();
 opened.value.close?.();`,
     prints: ["{ issuer: 'https://id.example', keys: 1 } keys changed\n204"],
   },
-  {
-    page: "docs/how-to/clients.md",
-    start: "import { createPlantClient, PlantClientError }",
-    before: token,
-    prints: ["plant 42 is deleted", "there is no plant 42"],
-  },
-  {
-    page: "docs/how-to/clients.md",
-    start: 'import { createClient } from "@connectrpc/connect";\nimport { createConnectTransport',
-    before: token,
-    after: 'console.log("deleted");',
-    prints: ["deleted"],
-  },
+  { page: "docs/how-to/clients.md", start: "import { createPlantClient, PlantClientError }", before: token,
+    prints: ["plant 42 is deleted", "there is no plant 42"] },
+  { page: "docs/how-to/clients.md",
+    start: 'import { createClient } from "@connectrpc/connect";\nimport { createConnectTransport', before: token,
+    after: 'console.log("deleted");', prints: ["deleted"] },
 ];
 
 const blocks = blocksRunBy("test/suites/clients/documented-programs.test.ts");

@@ -108,21 +108,16 @@ describe("behind PgBouncer in transaction mode", () => {
     await store.close();
   });
 
+  // oxfmt-ignore
   const breaks: readonly { name: string; breakIt: () => Promise<void> }[] = [
-    {
-      name: "the pooler is killed",
-      breakIt: async () => {
+    { name: "the pooler is killed", breakIt: async () => {
         await pooler.kill();
         await pooler.start();
-      },
-    },
-    {
-      name: "the database behind it crashes",
-      breakIt: async () => {
+      } },
+    { name: "the database behind it crashes", breakIt: async () => {
         await postgres.stop("immediate");
         await postgres.start();
-      },
-    },
+      } },
   ];
 
   test.each(breaks)("while $name, every caller gets the true outcome", { timeout }, async ({ breakIt }) => {

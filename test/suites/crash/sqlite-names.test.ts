@@ -36,18 +36,13 @@ const refused: readonly (StoreName & { readonly problem: RegExp })[] = [
   { ...mountedFile, problem: /the file itself is a mount point.*: mount the folder, not the file/ },
 ];
 
+// oxfmt-ignore
 const accepted: readonly StoreName[] = [
   { name: "in a bind-mounted folder", path: "data/plants.db", mounts: "mount --bind volume data" },
-  {
-    name: "in a folder on a volume",
-    path: "data/plants.db",
-    mounts: "mount -t tmpfs tmpfs data; cp -p volume/plants.db data/",
-  },
-  {
-    name: "in a folder mounted as a subPath",
-    path: "data/sub/plants.db",
-    mounts: "mkdir -p data/sub; mount --bind volume data/sub",
-  },
+  { name: "in a folder on a volume", path: "data/plants.db",
+    mounts: "mount -t tmpfs tmpfs data; cp -p volume/plants.db data/" },
+  { name: "in a folder mounted as a subPath", path: "data/sub/plants.db",
+    mounts: "mkdir -p data/sub; mount --bind volume data/sub" },
   {
     name: "on an overlay file system",
     path: "data/plants.db",
@@ -55,12 +50,8 @@ const accepted: readonly StoreName[] = [
     mounts: `mount -t tmpfs tmpfs upper; mkdir upper/changed upper/work
       mount -t overlay overlay -o lowerdir=volume,upperdir=upper/changed,workdir=upper/work data`,
   },
-  {
-    name: "as a symbolic link to a file in a mounted folder",
-    path: "data/link.db",
-    mounts: "mount --bind volume data",
-    link: (folder) => symlinkSync("plants.db", folder.file("volume/link.db")),
-  },
+  { name: "as a symbolic link to a file in a mounted folder", path: "data/link.db", mounts: "mount --bind volume data",
+    link: (folder) => symlinkSync("plants.db", folder.file("volume/link.db")) },
 ];
 
 const commands: readonly (readonly string[])[] = [

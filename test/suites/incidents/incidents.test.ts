@@ -63,56 +63,35 @@ const idle = /\| tester +\| idle in transaction \| Client +\| ClientRead /;
 const startAgain = start.split("\n").slice(1).join("\n");
 const stop = 'kill -TERM "$PID"\nwait "$PID" || true';
 
+// oxfmt-ignore
 const onPostgres: readonly Incident[] = [
-  {
-    name: "the process of the server is killed",
-    alert: "PlantstoreDown",
+  { name: "the process of the server is killed", alert: "PlantstoreDown",
     begin: ({ run }) => run('kill -KILL "$PID"\nwait "$PID" || true'),
     prints: /"msg":"call"[^]*no running server responds at [^]*the configuration is valid/,
-    repair: ({ run }) => run(startAgain),
-  },
-  {
-    name: "PostgreSQL is stopped",
-    alert: "PlantstoreNotReady",
-    begin: ({ postgres }) => postgres.stop("immediate"),
+    repair: ({ run }) => run(startAgain) },
+  { name: "PostgreSQL is stopped", alert: "PlantstoreNotReady", begin: ({ postgres }) => postgres.stop("immediate"),
     prints:
       /"obstacles":\["store"\][^]*"problem":"[^"]*ECONNREFUSED[^]*is not ready: store: [^]*cannot use [^]*ECONNREFUSED/,
-    repair: ({ postgres }) => postgres.start(),
-  },
-  {
-    name: "the database is made read-only",
-    alert: "PlantstoreNotReady",
-    begin: runAs(
+    repair: ({ postgres }) => postgres.start() },
+  { name: "the database is made read-only", alert: "PlantstoreNotReady", begin: runAs(
       "ALTER DATABASE plants SET default_transaction_read_only = on",
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'plantstore'",
-    ),
-    prints: /the server is read-only: default_transaction_read_only is set by ALTER DATABASE/,
-    repair: runAs(
+    ), prints: /the server is read-only: default_transaction_read_only is set by ALTER DATABASE/, repair: runAs(
       "SET default_transaction_read_only = off",
       "ALTER DATABASE plants RESET default_transaction_read_only",
-    ),
-  },
-  {
-    name: "the role of the server loses a privilege",
-    alert: "PlantstoreNotReady",
+    ) },
+  { name: "the role of the server loses a privilege", alert: "PlantstoreNotReady",
     begin: runAs("REVOKE INSERT ON deletions FROM plantstore"),
     prints: /"problem":"[^"]*(?:permission denied|privileges)[^]*the user lacks privileges: INSERT on deletions/,
-    repair: runAs("GRANT INSERT ON deletions TO plantstore"),
-  },
-  {
-    name: "row security hides the plants from the server",
-    alert: "PlantstoreNotReady",
+    repair: runAs("GRANT INSERT ON deletions TO plantstore") },
+  { name: "row security hides the plants from the server", alert: "PlantstoreNotReady",
     begin: runAs("ALTER TABLE plants ENABLE ROW LEVEL SECURITY", "ALTER TABLE plants FORCE ROW LEVEL SECURITY"),
     prints: /"problem":[^]*row security may hide rows of the table plants/,
-    repair: runAs("ALTER TABLE plants NO FORCE ROW LEVEL SECURITY", "ALTER TABLE plants DISABLE ROW LEVEL SECURITY"),
-  },
-  {
-    name: "the synchronous standby is gone",
-    alert: "PlantstoreNotReady",
+    repair: runAs("ALTER TABLE plants NO FORCE ROW LEVEL SECURITY", "ALTER TABLE plants DISABLE ROW LEVEL SECURITY") },
+  { name: "the synchronous standby is gone", alert: "PlantstoreNotReady",
     begin: runAs("ALTER SYSTEM SET synchronous_standby_names = 'lost'", "SELECT pg_reload_conf()"),
     prints: /"problem":"[^"]*(?:standbys|may not respond|was cancelled)[^]*standbys/,
-    repair: ({ run }) => run(`STANDBY="dbname=plants"\n${continueWithoutStandby?.text}`),
-  },
+    repair: ({ run }) => run(`STANDBY="dbname=plants"\n${continueWithoutStandby?.text}`) },
   {
     name: "a trigger fails",
     alert: "PlantstoreErrors",
@@ -135,28 +114,15 @@ const onPostgres: readonly Incident[] = [
     prints: /"problem":"plants are frozen"/,
     repair: runAs("DROP TRIGGER refuse ON plants"),
   },
-  {
-    name: "the file of tokens is empty",
-    alert: "PlantstoreCredentialsRefused",
-    begin: ({ run }) => run("cp tokens kept\n: > tokens"),
-    prints: /\d "refusal":"invalid"/,
-    repair: ({ run }) => run("cp kept tokens"),
-  },
-  {
-    name: "another program locks all plants and does nothing",
-    alert: "PlantstoreErrors",
+  { name: "the file of tokens is empty", alert: "PlantstoreCredentialsRefused",
+    begin: ({ run }) => run("cp tokens kept\n: > tokens"), prints: /\d "refusal":"invalid"/,
+    repair: ({ run }) => run("cp kept tokens") },
+  { name: "another program locks all plants and does nothing", alert: "PlantstoreErrors",
     begin: holdTransaction("SELECT FROM plants FOR UPDATE"),
     prints: /"problem":"another transaction holds a lock on the plant[^]*plantstore_wait_reason="lock"\} 1/,
-    leadsTo: { alert: "PlantstoreSlow", prints: idle },
-    repair: endIdleTransactions,
-  },
-  {
-    name: "another program locks the table and does nothing",
-    alert: "PlantstoreSlow",
-    begin: holdTransaction("LOCK TABLE plants IN ACCESS EXCLUSIVE MODE"),
-    prints: idle,
-    repair: endIdleTransactions,
-  },
+    leadsTo: { alert: "PlantstoreSlow", prints: idle }, repair: endIdleTransactions },
+  { name: "another program locks the table and does nothing", alert: "PlantstoreSlow",
+    begin: holdTransaction("LOCK TABLE plants IN ACCESS EXCLUSIVE MODE"), prints: idle, repair: endIdleTransactions },
 ];
 
 const holdLock = `node -e '

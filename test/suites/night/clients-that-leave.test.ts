@@ -101,6 +101,7 @@ async function startStore(): Promise<Served> {
   return {
     port: Number(port),
     adminUrl: `http://127.0.0.1:${admin}`,
+    // oxfmt-ignore
     calls: [
       ...both.flatMap((version): LeftCall[] => [
         {
@@ -110,19 +111,10 @@ async function startStore(): Promise<Served> {
           request: (id) => ({ httpMethod: "DELETE", path: `/plants/${id}`, header: authorized }),
         },
       ]),
-      {
-        name: "streams over gRPC-Web",
-        version: "1.1",
-        state: "writes",
-        request: () => post(watch, grpcWeb, new Uint8Array()),
-      },
-      {
-        name: "deletions over gRPC",
-        version: "2",
-        state: "waits",
-        request: (id) =>
-          post(deletePlantProcedure, { ...grpc, ...authorized }, encodeDeletePlant(wireFormats.grpc, BigInt(id))),
-      },
+      { name: "streams over gRPC-Web", version: "1.1", state: "writes",
+        request: () => post(watch, grpcWeb, new Uint8Array()) },
+      { name: "deletions over gRPC", version: "2", state: "waits", request: (id) =>
+          post(deletePlantProcedure, { ...grpc, ...authorized }, encodeDeletePlant(wireFormats.grpc, BigInt(id))) },
       { name: "streams over gRPC", version: "2", state: "writes", request: () => post(watch, grpc, new Uint8Array()) },
     ],
     cancelled: () => lines().filter(({ code }) => code === "Canceled").length,

@@ -30,6 +30,7 @@ async function createPlants(file: string): Promise<void> {
 }
 
 // By then the file is open and some plants are deleted.
+// oxfmt-ignore
 const faults = [
   {
     name: "a sync fails",
@@ -40,13 +41,8 @@ const faults = [
     // Time for three write checks.
     patienceMs: 3_500,
   },
-  {
-    name: "the disk is full for a while",
-    fault: "write,pwrite64:error=ENOSPC:when=40..41",
-    problem: "the disk is full",
-    passes: true,
-    patienceMs: waitLimitMs,
-  },
+  { name: "the disk is full for a while", fault: "write,pwrite64:error=ENOSPC:when=40..41", problem: "the disk is full",
+    passes: true, patienceMs: waitLimitMs },
 ];
 
 describe("a store on SQLite with a failing disk", () => {

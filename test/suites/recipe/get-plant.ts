@@ -74,6 +74,7 @@ export const pieces: Readonly<Record<string, string>> = {
 };
 
 /** Each file's code for the stores' new method or its tests, and the existing code before which it is inserted. */
+// oxfmt-ignore
 export const methodPieces: Readonly<Record<string, readonly (readonly [piece: string, before: string])[]>> = {
   [pathOf("delete-queue.ts")]: [
     [
@@ -87,10 +88,8 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     ],
   ],
   "src/stores/queue/memory-store.ts": [["has: async (id) => plants.has(id),\n    ", "commit: (batch)"]],
-  "src/stores/sqlite/storage-thread.ts": [
-    ["| { readonly has: bigint } ", '| "check" | "close";'],
-    ["readonly found?: boolean;\n  ", "readonly file?: StoreFile;"],
-  ],
+  "src/stores/sqlite/storage-thread.ts": [["| { readonly has: bigint } ", '| "check" | "close";'],
+    ["readonly found?: boolean;\n  ", "readonly file?: StoreFile;"]],
   [pathOf("worker.ts")]: [
     [
       `const hasPlant = db.prepare("SELECT 1 FROM plants WHERE id = ?");
@@ -156,10 +155,8 @@ export const methodPieces: Readonly<Record<string, readonly (readonly [piece: st
     ],
     ["this.#reads.close(), ", "this.#sessions.close()"],
   ],
-  [pathOf("fake-store.ts")]: [
-    ["has: () => Promise.resolve(true), ", "problem: undefined, delete:"],
-    ["has: () => Promise.resolve(true), ", "problem: undefined, commit,"],
-  ],
+  [pathOf("fake-store.ts")]: [["has: () => Promise.resolve(true), ", "problem: undefined, delete:"],
+    ["has: () => Promise.resolve(true), ", "problem: undefined, commit,"]],
   [pathOf("describe-plant-store.ts")]: [
     [
       `has: (open) => test("returns whether the plant exists", async () => {
@@ -223,7 +220,5 @@ import { GetPlantRequestSchema } from "../../src/gen/es/plantstore/v1/plant_serv
       "stub,\n    close:",
     ],
   ],
-  [pathOf("authentication.md")]: [
-    ["| `GetPlant` | `plants:read` |\n", "\n`plantstore token list --file tokens` lists"],
-  ],
+  [pathOf("authentication.md")]: [["| `GetPlant` | `plants:read` |\n", "\n`plantstore token list --file tokens` lists"]],
 };

@@ -11,9 +11,9 @@ import { plantsIn, recordedIn } from "./sqlite-file.ts";
 type FileJob = "a large import" | "backup" | "restore";
 
 /** The facts about each job on a file. */
+// oxfmt-ignore
 export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]>> = {
-  "a large import": [
-    {
+  "a large import": [{
       fact: "skips a plant that is deleted between two transactions of its batch",
       plants: [10_002n],
       run: (opened) =>
@@ -28,10 +28,8 @@ export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]
           await expect(adding).resolves.toEqual({ added: 10_001, present: 0, deleted: 1 });
           expect(await opened.plants()).toEqual(ids.slice(1, -1));
         }),
-    },
-  ],
-  backup: [
-    {
+    }],
+  backup: [{
       fact: "copies earlier batches and deletions, and no later ones",
       plants: [1n, 2n, 3n],
       run: (opened) =>
@@ -48,10 +46,8 @@ export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]
           expect(recordedIn(folder.file("copy.db"))).toEqual(isIncluded ? [1n, 2n] : [1n]);
           expect(await opened.plants()).toEqual([3n, 4n, 5n]);
         }),
-    },
-  ],
-  restore: [
-    {
+    }],
+  restore: [{
       fact: "is refused while a server or import has the file open",
       plants: [1n, 2n],
       run: async (opened) => {
@@ -69,8 +65,7 @@ export const fileInterleavings: Readonly<Record<FileJob, readonly Interleaving[]
         restore(file, copy);
         expect(await opened.plants()).toEqual([1n, 2n]);
       },
-    },
-  ],
+    }],
 };
 
 /** Returns the file of an SQLite store. */

@@ -25,9 +25,9 @@ import { createMissingStore } from "./sqlite-file.ts";
 type Job = "import" | "import --restore" | "export" | "deletions" | "retention" | "move" | "migrate" | "check";
 
 /** The facts about each job. A job without facts does not compile. */
+// oxfmt-ignore
 const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
-  import: [
-    {
+  import: [{
       fact: "skips plants whose deletion was acknowledged between its batches",
       plants: [1n, 2n],
       run: (opened) =>
@@ -37,8 +37,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           await expect(running.add([1n, 3n, 4n])).resolves.toEqual({ added: 1, present: 0, deleted: 2 });
           expect(await opened.plants()).toEqual([2n, 4n]);
         }),
-    },
-    {
+    }, {
       fact: "adds a plant that a deletion between two batches did not find",
       plants: [],
       run: (opened) =>
@@ -48,8 +47,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           await expect(running.add([2n])).resolves.toEqual({ added: 1, present: 0, deleted: 0 });
           expect(await opened.plants()).toEqual([1n, 2n]);
         }),
-    },
-    {
+    }, {
       fact: "leaves exactly the plants that concurrent deletions did not find",
       plants: upTo(20),
       run: (opened) =>
@@ -59,8 +57,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           expect(outcomes.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => true));
           expect(await opened.plants()).toEqual(ids.filter((_, i) => outcomes[i] === false));
         }),
-    },
-    {
+    }, {
       fact: "restores no plant deleted before its commit, and adds new plants",
       plants: [1n, 2n],
       run: (opened, { holdImports }) =>
@@ -74,8 +71,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           await adding;
           expect(await opened.plants()).toEqual(found === true ? [2n] : [2n, 3n]);
         }),
-    },
-    {
+    }, {
       fact: "restores no plant that is deleted while another import adds it",
       plants: upTo(20),
       run: (opened) =>
@@ -90,8 +86,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
             expect(await opened.plants()).toEqual(upTo(20).slice(10));
           }),
         ),
-    },
-    {
+    }, {
       fact: "skips plants that are deleted after retention has dropped older records",
       plants: upTo(5),
       run: (opened) =>
@@ -107,10 +102,8 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           });
           expect(await opened.plants()).toEqual([5n]);
         }),
-    },
-  ],
-  "import --restore": [
-    {
+    }],
+  "import --restore": [{
       fact: "restores exactly the plants that it counts as added, and keeps the record of every deletion",
       plants: upTo(20),
       run: async (opened) => {
@@ -126,8 +119,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         };
         await withImport(opened, restoring, { restore: true });
       },
-    },
-    {
+    }, {
       fact: "keeps a plant whose deletion is repeated by key between batches",
       plants: [1n],
       run: async (opened) => {
@@ -140,10 +132,8 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         await withImport(opened, restoring, { restore: true });
         expect(await opened.plants()).toEqual([1n]);
       },
-    },
-  ],
-  export: [
-    {
+    }],
+  export: [{
       fact: "prints one snapshot while plants are deleted, imported and restored",
       plants: moreThanOneChunk,
       run: async (opened) => {
@@ -162,10 +152,8 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         });
         expect(await opened.plants()).toEqual([...moreThanOneChunk.slice(0, -1), last + 1n]);
       },
-    },
-  ],
-  deletions: [
-    {
+    }],
+  deletions: [{
       fact: "prints one snapshot while records are added, and dropped by retention",
       plants: [1n],
       run: async (opened, { oldRecordsSql }) => {
@@ -179,10 +167,8 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           expect([first.value, ...rest].flat()).toHaveLength(10_001);
         });
       },
-    },
-  ],
-  retention: [
-    {
+    }],
+  retention: [{
       fact: "keeps all plants, and the records and keys of concurrent deletions",
       plants: [1n, 2n, 3n, 4n],
       run: async (opened, { holdRetention }) => {
@@ -207,10 +193,8 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           await again.close();
         }
       },
-    },
-  ],
-  move: [
-    {
+    }],
+  move: [{
       fact: "moves every plant that the source's server does not delete, and the server deletes nothing afterwards",
       plants: upTo(40),
       run: async (opened) => {
@@ -227,8 +211,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         await expect(opened.store.delete(30n, deleteCall())).rejects.toThrow();
         expect(await plantsOf(target)).toContain(30n);
       },
-    },
-    {
+    }, {
       fact: "stops an import into the source, which reports the move",
       plants: [1n],
       run: (opened) =>
@@ -240,8 +223,7 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
           await expect(running.add([3n])).rejects.toThrow(/it was moved to .+other\.db at .+--reopen FROM TO/);
           expect(await plantsOf(target)).toEqual([1n, 2n]);
         }),
-    },
-    {
+    }, {
       fact: "lets the target's server delete plants as soon as they are moved",
       plants: [],
       run: async (opened) => {
@@ -253,22 +235,17 @@ const interleavings: Readonly<Record<Job, readonly Interleaving[]>> = {
         await expect.poll(() => opened.store.delete(1n, deleteCall()).catch(String), { timeout: 10_000 }).toBe(true);
         expect(await opened.plants()).toEqual([2n]);
       },
-    },
-  ],
-  migrate: [
-    {
+    }],
+  migrate: [{
       fact: "changes no plant while plants are deleted and imported",
       plants: upTo(20),
       run: (opened) => deletingDuring(opened, () => migratePlants(opened.database.location)),
-    },
-  ],
-  check: [
-    {
+    }],
+  check: [{
       fact: "succeeds and changes no plant while plants are deleted and imported",
       plants: upTo(20),
       run: (opened) => deletingDuring(opened, () => checkPlantStore(opened.database.location)),
-    },
-  ],
+    }],
 };
 
 /** Creates a store without plants in a folder. */

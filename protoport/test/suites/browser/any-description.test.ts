@@ -25,16 +25,12 @@ import { openBrowser } from "./open-browser.ts";
 // The docs page for a service with all kinds of parameters, bodies and streams.
 
 const services = [GreenhouseService, FileService, KitchenSink, Shelves];
+// oxfmt-ignore
 const rules = [
-  {
-    selector: `${GreenhouseService.typeName}.WatchReadings`,
-    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
-  },
-  {
-    selector: `${GreenhouseService.typeName}.RecordReadings`,
-    pattern: { case: "post", value: "/readings" },
-    body: "*",
-  },
+  { selector: `${GreenhouseService.typeName}.WatchReadings`,
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+  { selector: `${GreenhouseService.typeName}.RecordReadings`, pattern: { case: "post", value: "/readings" },
+    body: "*" },
 ] as const;
 
 const description = createOpenApi(services, {

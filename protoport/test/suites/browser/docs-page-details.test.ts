@@ -42,27 +42,21 @@ const description = {
   info: { title: "Shelves", version: "1", license: { name: "MIT" }, contact: { name: "Shelves" } },
   security: [{ bearer: [] }],
   paths: {
+    // oxfmt-ignore
     "/v1/shelves": {
-      get: {
-        operationId: "list",
-        tags: ["Reading"],
+      get: { operationId: "list", tags: ["Reading"],
         parameters: [...queryParameters(8), { name: "late", in: "query", required: true, schema: { type: "string" } }],
         responses: {
           200: { description: "The shelves.", content: lines },
           400: { description: "The filter is invalid.", content: json },
           404: { description: "No such room.", content: json },
-        },
-      },
-      post: {
-        operationId: "build",
-        tags: ["Writing"],
+        } },
+      post: { operationId: "build", tags: ["Writing"],
         parameters: [...queryParameters(5), { name: "late", in: "query", required: true, schema: { type: "string" } }],
-        requestBody: { required: true, content: json },
-        responses: {
+        requestBody: { required: true, content: json }, responses: {
           200: { description: "The shelf.", content: json },
           default: { description: "An error.", content: json },
-        },
-      },
+        } },
     },
     "/v1/photos": {
       put: {

@@ -8,6 +8,7 @@ import { openBrowser } from "./open-browser.ts";
 // Tests how the page renders CommonMark, text that only resembles CommonMark, and long words.
 
 const word = "w".repeat(300);
+// oxfmt-ignore
 const rows: readonly { readonly name: string; readonly text: string; readonly html: string }[] = [
   { name: "paragraphs", text: "one\ntwo\n\nthree", html: "<p>one\ntwo</p><p>three</p>" },
   {
@@ -17,79 +18,43 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
       "<p><em>a</em> <strong>b</strong> <code>c&lt;d&gt;</code> <code>e`f</code> <em>g_h</em> " +
       "<code>&amp;lt;</code></p>",
   },
-  {
-    name: "inline, reference, bare, bracketed and mail links",
+  { name: "inline, reference, bare, bracketed and mail links",
     text: "[a *b*](https://a.example/x?y=1&amp;z) <https://b.example> https://c.example/d_e. [f] <g@h.example>\n\n[f]: http://f.example",
     html:
       '<p><a href="https://a.example/x?y=1&amp;z" rel="noreferrer">a <em>b</em></a> ' +
       '<a href="https://b.example" rel="noreferrer">https://b.example</a> ' +
       '<a href="https://c.example/d_e" rel="noreferrer">https://c.example/d_e</a>. ' +
-      '<a href="http://f.example" rel="noreferrer">f</a> <a href="mailto:g@h.example" rel="noreferrer">g@h.example</a></p>',
-  },
-  {
-    name: "references to schemas and operations",
+      '<a href="http://f.example" rel="noreferrer">f</a> <a href="mailto:g@h.example" rel="noreferrer">g@h.example</a></p>' },
+  { name: "references to schemas and operations",
     text: "[Shelf][library.v1.Shelf] [theme][library.v1.Shelf.theme] [get][library.v1.Library.GetShelf] [Status][google.rpc.Status] [Book][other.v1.Shelf]",
     html:
       '<p><a href="#/schemas/Shelf" rel="noreferrer">Shelf</a> <a href="#/schemas/Shelf" rel="noreferrer">theme</a> <a href="#/operations/getShelf" rel="noreferrer">get</a> ' +
-      '<a href="#/schemas/google.rpc.Status" rel="noreferrer">Status</a> Book</p>',
-  },
-  {
-    name: "nested lists, and a numbered list that starts at 3",
-    text: "- a\n  - b\n- `c`\n\n3. d\n4. e",
-    html: '<ul><li>a<ul><li>b</li></ul></li><li><code>c</code></li></ul><ol start="3"><li>d</li><li>e</li></ol>',
-  },
-  {
-    name: "a list with blank lines between its items",
-    text: "- a\n\n- b",
-    html: "<ul><li><p>a</p></li><li><p>b</p></li></ul>",
-  },
-  {
-    name: "headings as bold paragraphs",
-    text: "# a\n\nb\n---",
-    html: "<p><strong>a</strong></p><p><strong>b</strong></p>",
-  },
-  {
-    name: "block quotes, horizontal rules and line breaks",
-    text: "> a\n\n---\n\nb  \nc",
-    html: "<blockquote><p>a</p></blockquote><hr><p>b<br>c</p>",
-  },
-  {
-    name: "fenced and indented code blocks",
-    text: '```json\n{"a": "<b>"}\n```\n\n    c\n    &amp;',
-    html: '<pre class="terminal" tabindex="0">{"a": "&lt;b&gt;"}</pre><pre class="terminal" tabindex="0">c\n&amp;amp;</pre>',
-  },
-  {
-    name: "tables",
-    text: "|a|b|\n|-|-|\n|`c`|d|",
-    html:
+      '<a href="#/schemas/google.rpc.Status" rel="noreferrer">Status</a> Book</p>' },
+  { name: "nested lists, and a numbered list that starts at 3", text: "- a\n  - b\n- `c`\n\n3. d\n4. e",
+    html: '<ul><li>a<ul><li>b</li></ul></li><li><code>c</code></li></ul><ol start="3"><li>d</li><li>e</li></ol>' },
+  { name: "a list with blank lines between its items", text: "- a\n\n- b",
+    html: "<ul><li><p>a</p></li><li><p>b</p></li></ul>" },
+  { name: "headings as bold paragraphs", text: "# a\n\nb\n---",
+    html: "<p><strong>a</strong></p><p><strong>b</strong></p>" },
+  { name: "block quotes, horizontal rules and line breaks", text: "> a\n\n---\n\nb  \nc",
+    html: "<blockquote><p>a</p></blockquote><hr><p>b<br>c</p>" },
+  { name: "fenced and indented code blocks", text: '```json\n{"a": "<b>"}\n```\n\n    c\n    &amp;',
+    html: '<pre class="terminal" tabindex="0">{"a": "&lt;b&gt;"}</pre><pre class="terminal" tabindex="0">c\n&amp;amp;</pre>' },
+  { name: "tables", text: "|a|b|\n|-|-|\n|`c`|d|", html:
       '<div class="wide" tabindex="0"><table><tr><th>a</th><th>b</th></tr>' +
-      "<tr><td><code>c</code></td><td>d</td></tr></table></div>",
-  },
-  {
-    name: "escapes and entities",
-    text: "\\*a\\* &lt;b&gt; &amp;amp; &#42; &#x2a; &#0; &#9999999; &nope;",
-    html: "<p>*a* &lt;b&gt; &amp;amp; * * \ufffd \ufffd &amp;nope;</p>",
-  },
-  {
-    name: "an image as a link",
-    text: "![a](https://a.example/b.png)",
-    html: '<p><a href="https://a.example/b.png" rel="noreferrer">a</a></p>',
-  },
-  {
-    name: "HTML as escaped text",
-    text: "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)> a <b>c</b>",
-    html: "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p><p>&lt;img src=x onerror=alert(1)&gt; a &lt;b&gt;c&lt;/b&gt;</p>",
-  },
-  {
-    name: "links within the server and the page, but not relative links",
+      "<tr><td><code>c</code></td><td>d</td></tr></table></div>" },
+  { name: "escapes and entities", text: "\\*a\\* &lt;b&gt; &amp;amp; &#42; &#x2a; &#0; &#9999999; &nope;",
+    html: "<p>*a* &lt;b&gt; &amp;amp; * * \ufffd \ufffd &amp;nope;</p>" },
+  { name: "an image as a link", text: "![a](https://a.example/b.png)",
+    html: '<p><a href="https://a.example/b.png" rel="noreferrer">a</a></p>' },
+  { name: "HTML as escaped text", text: "<script>alert(1)</script>\n\n<img src=x onerror=alert(1)> a <b>c</b>",
+    html: "<p>&lt;script&gt;alert(1)&lt;/script&gt;</p><p>&lt;img src=x onerror=alert(1)&gt; a &lt;b&gt;c&lt;/b&gt;</p>" },
+  { name: "links within the server and the page, but not relative links",
     text: "[a](/b) [c](#/schemas/Shelf) [d](e) [f](#g)",
-    html: '<p><a href="/b" rel="noreferrer">a</a> <a href="#/schemas/Shelf" rel="noreferrer">c</a> d f</p>',
-  },
-  {
-    name: "deletions, quotes, and entities in links",
+    html: '<p><a href="/b" rel="noreferrer">a</a> <a href="#/schemas/Shelf" rel="noreferrer">c</a> d f</p>' },
+  { name: "deletions, quotes, and entities in links",
     text: "~~a~~ &quot;&nbsp;&#X2A;&#1114111; [b](https://a.example/?c&#61;d)",
-    html: '<p><del>a</del> "&nbsp;*\u{10ffff} <a href="https://a.example/?c=d" rel="noreferrer">b</a></p>',
-  },
+    html: '<p><del>a</del> "&nbsp;*\u{10ffff} <a href="https://a.example/?c=d" rel="noreferrer">b</a></p>' },
   ...[
     "javascript:alert(1)",
     "JaVaScRiPt:alert(1)",
@@ -102,11 +67,8 @@ const rows: readonly { readonly name: string; readonly text: string; readonly ht
     "file:///etc/passwd",
     "blob:https://a.example/b",
   ].map((href) => ({ name: `the forbidden link ${JSON.stringify(href)}`, text: `[a](${href})`, html: "<p>a</p>" })),
-  {
-    name: "a link with quotes in its URL",
-    text: '[a](https://a.example/"onmouseover="alert(1))',
-    html: '<p><a href="https://a.example/&quot;onmouseover=&quot;alert(1)" rel="noreferrer">a</a></p>',
-  },
+  { name: "a link with quotes in its URL", text: '[a](https://a.example/"onmouseover="alert(1))',
+    html: '<p><a href="https://a.example/&quot;onmouseover=&quot;alert(1)" rel="noreferrer">a</a></p>' },
 ];
 
 const shelf = {

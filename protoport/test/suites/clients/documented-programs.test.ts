@@ -51,6 +51,7 @@ function callGateway(path: string, method = "GET", print = "response.status, awa
 const typeOfResponse = 'response.status, response.headers.get("content-type")';
 const summaryOfDelete = '(await response.json()).paths["/orders/{id}"].delete.summary';
 
+// oxfmt-ignore
 const programs: readonly Program[] = [
   {
     page: "protoport/docs/how-to/scopes.md",
@@ -66,40 +67,19 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
       '401 Bearer realm="orders", resource_metadata="https://orders.example/.well-known/oauth-protected-resource"',
     ],
   },
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    start: "import { createGateway, visibleServices }",
+  { page: "protoport/docs/how-to/openapi.md", start: "import { createGateway, visibleServices }",
     after: `${listen}\nconsole.log(Object.keys(document.paths));\n${callGateway("/greetings/Ada")}`,
-    prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
-  },
-  {
-    page: "protoport/docs/how-to/clients.md",
-    start: 'import { createClient, type Interceptor } from "@connectrpc/connect"',
-    before: token,
-    after: 'console.log("deleted");',
-    prints: ["deleted"],
-  },
-  {
-    page: "protoport/docs/how-to/clients.md",
-    start: "import { MethodOptions_IdempotencyLevel as Level }",
-    before: token,
-    after: deleteOverTransport,
-    prints: ["deleted"],
-  },
-  {
-    page: "protoport/docs/how-to/clients.md",
-    start: "import { createGrpcTransport, createUpstream }",
-    before: token,
-    after: deleteOverTransport,
-    prints: ["deleted"],
-  },
-  {
-    page: "protoport/docs/how-to/clients.md",
-    start: 'import { createClient } from "@connectrpc/connect";\nimport { createRestTransport',
-    before: token,
-    after: 'console.log("deleted");',
-    prints: ["deleted"],
-  },
+    prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'] },
+  { page: "protoport/docs/how-to/clients.md",
+    start: 'import { createClient, type Interceptor } from "@connectrpc/connect"', before: token,
+    after: 'console.log("deleted");', prints: ["deleted"] },
+  { page: "protoport/docs/how-to/clients.md", start: "import { MethodOptions_IdempotencyLevel as Level }",
+    before: token, after: deleteOverTransport, prints: ["deleted"] },
+  { page: "protoport/docs/how-to/clients.md", start: "import { createGrpcTransport, createUpstream }", before: token,
+    after: deleteOverTransport, prints: ["deleted"] },
+  { page: "protoport/docs/how-to/clients.md",
+    start: 'import { createClient } from "@connectrpc/connect";\nimport { createRestTransport', before: token,
+    after: 'console.log("deleted");', prints: ["deleted"] },
   {
     page: "protoport/docs/how-to/migration.md",
     start: 'const gateway = createGateway({\n  routes,\n  rest: { profile: "grpc-gateway"',
@@ -114,13 +94,8 @@ ${callGateway("/greetings/Ada", "GET", 'response.status, response.headers.get("w
     after: `${listen}\n${callGateway("/orders/7?x=1&id=8", "DELETE")}`,
     prints: ["the handler has 7\n200 {}"],
   },
-  {
-    page: "protoport/docs/how-to/validation.md",
-    start: "import { createGateway }",
-    before: routes,
-    after: `${listen}\n${callGateway("/orders/7", "DELETE")}`,
-    prints: ["the handler has 7\n200 {}"],
-  },
+  { page: "protoport/docs/how-to/validation.md", start: "import { createGateway }", before: routes,
+    after: `${listen}\n${callGateway("/orders/7", "DELETE")}`, prints: ["the handler has 7\n200 {}"] },
   {
     page: "protoport/docs/how-to/gateway.md",
     start: 'import { Code, ConnectError } from "@connectrpc/connect"',
@@ -134,18 +109,10 @@ console.log((await fetch(\`http://127.0.0.1:\${port}/hooks/payment\`, sent)).sta
 ${callGateway("/hooks/payment", "POST", "response.status")}`,
     prints: ["204\n403"],
   },
-  {
-    page: "protoport/docs/how-to/gateway.md",
-    start: "import { createGateway }",
-    after: callGateway("/orders/7", "DELETE"),
-    prints: ["the handler has 7\n200 {}"],
-  },
-  {
-    page: "protoport/docs/how-to/grpc-handlers.md",
-    start: "import { loadPackageDefinition }",
-    after: callGateway("/greetings/Ada"),
-    prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'],
-  },
+  { page: "protoport/docs/how-to/gateway.md", start: "import { createGateway }",
+    after: callGateway("/orders/7", "DELETE"), prints: ["the handler has 7\n200 {}"] },
+  { page: "protoport/docs/how-to/grpc-handlers.md", start: "import { loadPackageDefinition }",
+    after: callGateway("/greetings/Ada"), prints: ['[ \'/greetings/{name}\' ]\n200 {"text":"Hello Ada"}'] },
   {
     page: "protoport/docs/how-to/grpc-handlers.md",
     start: 'import { readFileSync } from "node:fs";\nimport { createProxy }',
@@ -274,13 +241,9 @@ const routes = (router) => router.service(Health, { check: ({ service }) => ({ s
     after: `${listen}\n${callGateway("/health/orders")}`,
     prints: ['200 {"status":"SERVING"}'],
   },
-  {
-    page: "protoport/docs/how-to/openapi.md",
-    start: "import { readFileSync }",
-    before: routes,
+  { page: "protoport/docs/how-to/openapi.md", start: "import { readFileSync }", before: routes,
     after: `${listen}\n${callGateway("/openapi.json", "GET", `${typeOfResponse}, ${summaryOfDelete}`)}`,
-    prints: ["200 application/json Deletes the single order with the given identifier"],
-  },
+    prints: ["200 application/json Deletes the single order with the given identifier"] },
 ];
 
 const blocks = blocksRunBy("protoport/test/suites/clients/documented-programs.test.ts");

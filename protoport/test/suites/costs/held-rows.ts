@@ -256,81 +256,36 @@ function zstdBlock(type: 0 | 1, bytes: number, content: Buffer): Buffer {
 /** Literals with incremental indexing (RFC 7541 §6.2.1), with 34 bytes each as §4.1 counts them. */
 const smallFields = Buffer.from(Array.from({ length: 120 }, (_, i) => [0x40, 1, 0x61 + (i % 26), 1, i]).flat());
 
+// oxfmt-ignore
 export const heldRows: readonly HeldRow[] = [
   { what: "an idle HTTP/1.1 connection", atMost: "8 KiB a connection", n: 50, run: connections(openRaw) },
   { what: "an idle HTTP/2 connection", atMost: "32 KiB a connection", n: 50, run: connections(openRawHttp2) },
-  {
-    what: "an idle TLS connection",
-    atMost: "128 KiB a connection",
-    native: true,
-    n: 200,
-    run: connections(openRawTls, undefined, "guardedOverTls"),
-  },
-  {
-    what: "an incomplete TLS handshake",
-    atMost: "192 KiB a connection",
-    native: true,
-    n: 200,
-    run: connections(openRaw, (client) => client.write(clientHelloBegin), "guardedOverTls"),
-  },
-  {
-    what: "an incomplete HTTP/1.1 header",
-    atMost: "32 KiB a connection",
-    n: 25,
-    run: connections(openRaw, (client) => client.write(`GET / HTTP/1.1\r\nx: ${"x".repeat(15_000)}`)),
-  },
-  {
-    what: "an idle HTTP/1.1 connection after 15 KB of header fields",
-    atMost: "8 KiB a connection",
-    n: 50,
-    run: connections(openRaw, askOnce(`authorization: Bearer token\r\nx: ${"x".repeat(15_000)}\r\n`)),
-  },
-  {
-    what: "an idle HTTP/1.1 connection after a token of 8 KB",
-    atMost: "8 KiB a connection",
-    n: 50,
-    run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(8_000)}\r\n`)),
-  },
-  {
-    what: "an idle HTTP/1.1 connection after a cached token of 4 KB",
-    atMost: "24 KiB a connection",
-    n: 50,
-    run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(4_000)}\r\n`)),
-  },
-  {
-    what: "an idle HTTP/1.1 connection after 580 small header fields",
-    atMost: "8 KiB a connection",
-    n: 50,
-    run: connections(openRaw, askOnce("ab:cd\r\n".repeat(580))),
-  },
-  {
-    what: "an incomplete HTTP/2 header block",
-    atMost: "128 KiB a connection",
-    n: 25,
-    run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(60_000)))),
-  },
-  {
-    what: "the first bytes of an HTTP/2 header block",
-    atMost: "32 KiB a connection",
-    n: 25,
-    run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(20)))),
-  },
-  {
-    what: "the first bytes of an HTTP/2 frame",
-    atMost: "32 KiB a connection",
-    n: 25,
+  { what: "an idle TLS connection", atMost: "128 KiB a connection", native: true, n: 200,
+    run: connections(openRawTls, undefined, "guardedOverTls") },
+  { what: "an incomplete TLS handshake", atMost: "192 KiB a connection", native: true, n: 200,
+    run: connections(openRaw, (client) => client.write(clientHelloBegin), "guardedOverTls") },
+  { what: "an incomplete HTTP/1.1 header", atMost: "32 KiB a connection", n: 25,
+    run: connections(openRaw, (client) => client.write(`GET / HTTP/1.1\r\nx: ${"x".repeat(15_000)}`)) },
+  { what: "an idle HTTP/1.1 connection after 15 KB of header fields", atMost: "8 KiB a connection", n: 50,
+    run: connections(openRaw, askOnce(`authorization: Bearer token\r\nx: ${"x".repeat(15_000)}\r\n`)) },
+  { what: "an idle HTTP/1.1 connection after a token of 8 KB", atMost: "8 KiB a connection", n: 50,
+    run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(8_000)}\r\n`)) },
+  { what: "an idle HTTP/1.1 connection after a cached token of 4 KB", atMost: "24 KiB a connection", n: 50,
+    run: connections(openRaw, askOnce(`authorization: Bearer ${"t".repeat(4_000)}\r\n`)) },
+  { what: "an idle HTTP/1.1 connection after 580 small header fields", atMost: "8 KiB a connection", n: 50,
+    run: connections(openRaw, askOnce("ab:cd\r\n".repeat(580))) },
+  { what: "an incomplete HTTP/2 header block", atMost: "128 KiB a connection", n: 25,
+    run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(60_000)))) },
+  { what: "the first bytes of an HTTP/2 header block", atMost: "32 KiB a connection", n: 25,
+    run: connections(openRawHttp2, (client) => client.send(...endlessBlock(1, Buffer.alloc(20)))) },
+  { what: "the first bytes of an HTTP/2 frame", atMost: "32 KiB a connection", n: 25,
     run: connections(openRawHttp2, (client) =>
       client.write(Buffer.from([0, 0, 100, frameType.headers, 0, 0, 0, 0, 1])),
-    ),
-  },
-  {
-    what: "an HPACK table full of small fields",
-    atMost: "48 KiB a connection",
-    n: 25,
+    ) },
+  { what: "an HPACK table full of small fields", atMost: "48 KiB a connection", n: 25,
     run: connections(openRawHttp2, (client) =>
       client.drain().send(frame(frameType.headers, frameFlag.endHeaders | last, 1, smallFields)),
-    ),
-  },
+    ) },
   {
     what: "different credentials and header fields in each request",
     atMost: "2 MiB in all",
@@ -340,61 +295,29 @@ export const heldRows: readonly HeldRow[] = [
       return [headersFrame(id, [...guardedCall, bearer(`token-${id}`.padEnd(500, "x")), agent], last)];
     }),
   },
-  {
-    what: "unread refusals over HTTP/2",
-    atMost: "2 MiB a connection",
-    n: 10_000,
-    run: streams((id) => [headersFrame(id, guardedCall, last)], { reads: false }),
-  },
-  {
-    what: "small unread HTTP/2 responses",
-    atMost: "2 MiB a connection",
-    n: 1_000,
-    run: streams((id) => [healthCall(id, "Check"), dataFrame(id, emptyMessage, last)], { reads: false }),
-  },
-  {
-    what: "small HTTP/2 responses, requested one by one, blocked by flow control",
-    atMost: "8 KiB a stream",
-    n: 50,
-    run: streams(shortNote, { server: "greenhouse", ...withoutWindow }),
-  },
-  {
-    what: "small HTTP/2 responses with trailers, blocked by flow control",
-    atMost: "8 KiB a stream",
-    n: 50,
-    run: streams(trailerNote, { server: "greenhouse", ...withoutWindow }),
-  },
-  {
-    what: "refusals over HTTP/2, blocked by flow control",
-    atMost: "8 KiB a stream",
-    n: 50,
-    run: streams((id) => [headersFrame(id, filled(getHeader, id), last)], withoutWindow),
-  },
-  {
-    what: "large unread HTTP/2 responses",
-    atMost: "20 MiB a connection",
-    n: 60,
-    run: streams(longNotes, { server: "greenhouse", reads: false, opening: [settingFrame(4, 2 ** 31 - 1)] }),
-  },
-  {
-    what: "large unread responses on many connections",
-    atMost: "320 MiB in all",
-    n: 6,
+  { what: "unread refusals over HTTP/2", atMost: "2 MiB a connection", n: 10_000,
+    run: streams((id) => [headersFrame(id, guardedCall, last)], { reads: false }) },
+  { what: "small unread HTTP/2 responses", atMost: "2 MiB a connection", n: 1_000,
+    run: streams((id) => [healthCall(id, "Check"), dataFrame(id, emptyMessage, last)], { reads: false }) },
+  { what: "small HTTP/2 responses, requested one by one, blocked by flow control", atMost: "8 KiB a stream", n: 50,
+    run: streams(shortNote, { server: "greenhouse", ...withoutWindow }) },
+  { what: "small HTTP/2 responses with trailers, blocked by flow control", atMost: "8 KiB a stream", n: 50,
+    run: streams(trailerNote, { server: "greenhouse", ...withoutWindow }) },
+  { what: "refusals over HTTP/2, blocked by flow control", atMost: "8 KiB a stream", n: 50,
+    run: streams((id) => [headersFrame(id, filled(getHeader, id), last)], withoutWindow) },
+  { what: "large unread HTTP/2 responses", atMost: "20 MiB a connection", n: 60,
+    run: streams(longNotes, { server: "greenhouse", reads: false, opening: [settingFrame(4, 2 ** 31 - 1)] }) },
+  { what: "large unread responses on many connections", atMost: "320 MiB in all", n: 6,
     run: async ({ addresses }, n) => {
       const ask = (client: RawClient): void => client.send(...streamIds(200).flatMap(longNotes));
       return { clients: await openEach(n, openRawHttp2, addresses.greenhouse, ask), units: 1 };
-    },
-  },
-  {
-    what: "an unread server stream",
-    atMost: "256 KiB a stream",
-    n: 16,
+    } },
+  { what: "an unread server stream", atMost: "256 KiB a stream", n: 16,
     run: streams((id) => [filledCall(id, "WatchReadings"), ...bodyFrames(id, endlessWatch, 16_384, last)], {
       server: "greenhouse",
       reads: false,
       per: "stream",
-    }),
-  },
+    }) },
   {
     what: "unread Server-Sent Events over HTTP/1.1",
     atMost: "256 KiB a connection",
@@ -402,30 +325,14 @@ export const heldRows: readonly HeldRow[] = [
     n: 250,
     run: connections(openRaw, watchEvents("s".repeat(4_000), endless), "greenhouse"),
   },
-  {
-    what: "unread Server-Sent Events over HTTP/1.1, sent one by one",
-    atMost: "256 KiB a connection",
-    n: 4,
-    run: connections(openRaw, watchEvents(`one-by-one-${"s".repeat(1_000)}`, endless), "greenhouse"),
-  },
-  {
-    what: "Server-Sent Events over HTTP/1.1 before the first event",
-    atMost: "48 KiB a connection",
-    n: 50,
-    run: connections(openRaw, watchEvents("later", 0), "greenhouse"),
-  },
+  { what: "unread Server-Sent Events over HTTP/1.1, sent one by one", atMost: "256 KiB a connection", n: 4,
+    run: connections(openRaw, watchEvents(`one-by-one-${"s".repeat(1_000)}`, endless), "greenhouse") },
+  { what: "Server-Sent Events over HTTP/1.1 before the first event", atMost: "48 KiB a connection", n: 50,
+    run: connections(openRaw, watchEvents("later", 0), "greenhouse") },
   { what: "unread refusals over HTTP/1.1", atMost: "1 MiB a connection", n: 2_000, run: pipelined("guarded", "GET /") },
-  {
-    what: "HTTP/1.1 requests pipelined behind a slow call",
-    atMost: "1 MiB a connection",
-    n: 1_000,
-    run: pipelined("greenhouse", "GET /sensors/x/reading"),
-  },
-  {
-    what: "slow HTTP/2 calls",
-    atMost: "24 KiB a stream",
-    n: 200,
-    run: async (server, n) => {
+  { what: "HTTP/1.1 requests pipelined behind a slow call", atMost: "1 MiB a connection", n: 1_000,
+    run: pipelined("greenhouse", "GET /sensors/x/reading") },
+  { what: "slow HTTP/2 calls", atMost: "24 KiB a stream", n: 200, run: async (server, n) => {
       const clients = (await openEach(n / 200, openRawHttp2, server.addresses.greenhouse)).map((client) =>
         client.drain(),
       );
@@ -436,53 +343,26 @@ export const heldRows: readonly HeldRow[] = [
         ]);
       }
       return { clients, units: n };
-    },
-  },
-  {
-    what: "bodies of refused requests",
-    atMost: "1.5 MiB a connection",
-    n: 60,
-    run: streams((id) => [headersFrame(id, filled(guardedCall, id)), ...bodyFrames(id, Buffer.alloc(16_000))]),
-  },
-  {
-    what: "bodies that arrive while the credential is checked",
-    atMost: "8 MiB a connection",
-    n: 64,
+    } },
+  { what: "bodies of refused requests", atMost: "1.5 MiB a connection", n: 60,
+    run: streams((id) => [headersFrame(id, filled(guardedCall, id)), ...bodyFrames(id, Buffer.alloc(16_000))]) },
+  { what: "bodies that arrive while the credential is checked", atMost: "8 MiB a connection", n: 64,
     run: streams((id) => [filledCall(id, "WaterBed", ["wait", "1"]), ...bodyFrames(id, Buffer.alloc(16_000))], {
       server: "greenhouse",
-    }),
-  },
-  {
-    what: "such bodies in pieces of 64 bytes",
-    atMost: "2 MiB a connection",
-    n: 3,
+    }) },
+  { what: "such bodies in pieces of 64 bytes", atMost: "2 MiB a connection", n: 3,
     run: streams((id) => [filledCall(id, "WaterBed", ["wait", "1"]), ...bodyFrames(id, Buffer.alloc(85_000), 64)], {
       server: "greenhouse",
-    }),
-  },
-  {
-    what: "incomplete bodies of unary calls",
-    atMost: "160 KiB a stream",
-    n: 60,
-    run: streams(
+    }) },
+  { what: "incomplete bodies of unary calls", atMost: "160 KiB a stream", n: 60, run: streams(
       (id) => [headersFrame(id, filled([...guardedCall, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000))],
       { per: "stream" },
-    ),
-  },
-  {
-    what: "bodies of unary calls in pieces of a few bytes",
-    atMost: "160 KiB a stream",
-    n: 4,
-    run: streams(
+    ) },
+  { what: "bodies of unary calls in pieces of a few bytes", atMost: "160 KiB a stream", n: 4, run: streams(
       (id) => [headersFrame(id, filled([...guardedCall, authorized], id)), ...bodyFrames(id, Buffer.alloc(60_000), 9)],
       { per: "stream" },
-    ),
-  },
-  {
-    what: "an HTTP/1.1 body in pieces of one byte",
-    atMost: "4 MiB a connection",
-    n: 50_000,
-    run: async (server, n) => {
+    ) },
+  { what: "an HTTP/1.1 body in pieces of one byte", atMost: "4 MiB a connection", n: 50_000, run: async (server, n) => {
       const client = (await openRaw(server.addresses.greenhouse)).drain();
       client.write(
         "POST /beds/7:water HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n",
@@ -492,18 +372,10 @@ export const heldRows: readonly HeldRow[] = [
         await server.ask("quiet");
       }
       return { clients: [client], units: 1 };
-    },
-  },
-  {
-    what: "a message of unknown two-byte fields, while its handler runs",
-    atMost: "85 bytes a byte",
-    n: 512 * 1024,
-    run: messageOfUnknownFields,
-  },
-  {
-    what: "a message of a stream that arrives slowly",
-    atMost: "8 MiB a stream",
-    n: 1_000_000,
+    } },
+  { what: "a message of unknown two-byte fields, while its handler runs", atMost: "85 bytes a byte", n: 512 * 1024,
+    run: messageOfUnknownFields },
+  { what: "a message of a stream that arrives slowly", atMost: "8 MiB a stream", n: 1_000_000,
     run: async (server, n) => {
       const client = (await openRawHttp2(server.addresses.greenhouse)).drain();
       client.send(filledCall(1, "RecordReadings"));
@@ -514,13 +386,8 @@ export const heldRows: readonly HeldRow[] = [
         await server.ask("quiet");
       }
       return { clients: [client], units: 1 };
-    },
-  },
-  {
-    what: "an incomplete line of a REST stream",
-    atMost: "4.5 MiB a stream",
-    n: 1_000_000,
-    run: async (server, n) => {
+    } },
+  { what: "an incomplete line of a REST stream", atMost: "4.5 MiB a stream", n: 1_000_000, run: async (server, n) => {
       const client = (await openRaw(server.addresses.greenhouse)).drain();
       client.write("POST /readings HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
       for (let sent = 0; sent < n; sent += 10_000) {
@@ -528,8 +395,7 @@ export const heldRows: readonly HeldRow[] = [
         await server.ask("quiet");
       }
       return { clients: [client], units: 1 };
-    },
-  },
+    } },
   {
     what: "incomplete br bodies of REST streams",
     atMost: "384 MiB in all",
@@ -538,37 +404,20 @@ export const heldRows: readonly HeldRow[] = [
     n: 16,
     run: streams((id) => encodedReadings(id, "br", fullBrotliWindow), { server: "greenhouse" }),
   },
-  {
-    what: "incomplete zstd bodies of REST streams",
-    atMost: "384 MiB in all",
-    native: true,
-    n: 32,
-    run: streams((id) => encodedReadings(id, "zstd", fullZstdWindow), { server: "greenhouse" }),
-  },
-  {
-    what: "an announced message of a stream that does not arrive",
-    atMost: "64 KiB a stream",
-    n: 60,
+  { what: "incomplete zstd bodies of REST streams", atMost: "384 MiB in all", native: true, n: 32,
+    run: streams((id) => encodedReadings(id, "zstd", fullZstdWindow), { server: "greenhouse" }) },
+  { what: "an announced message of a stream that does not arrive", atMost: "64 KiB a stream", n: 60,
     run: streams((id) => [filledCall(id, "RecordReadings"), dataFrame(id, encodeEnvelope(0, Buffer.of(), 4_000_000))], {
       server: "greenhouse",
       per: "stream",
-    }),
-  },
-  {
-    what: "messages of a stream that the handler does not read",
-    atMost: "1 MiB a stream",
-    n: 1,
+    }) },
+  { what: "messages of a stream that the handler does not read", atMost: "1 MiB a stream", n: 1,
     run: streams((id) => [filledCall(id, "ControlClimate"), ...times(12, () => dataFrame(id, reading))], {
       server: "greenhouse",
       per: "stream",
-    }),
-  },
-  {
-    what: "small messages between large ones that the handler reads slowly",
-    atMost: "28 KiB a stream",
-    n: 60,
-    run: takenSlowly([16_384, 16_384, 16_384]),
-  },
+    }) },
+  { what: "small messages between large ones that the handler reads slowly", atMost: "28 KiB a stream", n: 60,
+    run: takenSlowly([16_384, 16_384, 16_384]) },
   {
     what: "small messages within 16 KiB that the handler reads slowly",
     atMost: "44 KiB a stream",
@@ -601,39 +450,18 @@ export const heldRows: readonly HeldRow[] = [
     // The message repeats field 2 with a one-byte number.
     run: watchers(encodeEnvelope(0, Buffer.alloc(512, Buffer.from([0x10, 1])))),
   },
-  {
-    what: "incomplete bodies of health checks",
-    atMost: "32 KiB a stream",
-    n: 60,
+  { what: "incomplete bodies of health checks", atMost: "32 KiB a stream", n: 60,
     run: streams((id) => [healthCall(id, "Check"), dataFrame(id, encodeEnvelope(0, Buffer.alloc(500), 512))], {
       per: "stream",
-    }),
-  },
-  {
-    what: "oversized bodies of health checks",
-    atMost: "1.5 MiB a connection",
-    n: 60,
-    run: streams((id) => [
+    }) },
+  { what: "oversized bodies of health checks", atMost: "1.5 MiB a connection", n: 60, run: streams((id) => [
       healthCall(id, id % 4 === 1 ? "Check" : "Watch"),
       ...bodyFrames(id, encodeEnvelope(0, Buffer.alloc(60_000))),
-    ]),
-  },
-  {
-    what: "streams that are opened and reset",
-    atMost: "512 KiB a connection",
-    n: 90,
-    run: streams((id) => [headersFrame(id, filled(guardedCall, id)), resetFrame(id, 8)]),
-  },
-  {
-    what: "PINGs with unread acknowledgements",
-    atMost: "256 KiB a connection",
-    n: 2_000,
-    run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))),
-  },
-  {
-    what: "SETTINGS with unread acknowledgements",
-    atMost: "256 KiB a connection",
-    n: 24,
-    run: frames((n) => times(n, (i) => settingFrame(4, i))),
-  },
+    ]) },
+  { what: "streams that are opened and reset", atMost: "512 KiB a connection", n: 90,
+    run: streams((id) => [headersFrame(id, filled(guardedCall, id)), resetFrame(id, 8)]) },
+  { what: "PINGs with unread acknowledgements", atMost: "256 KiB a connection", n: 2_000,
+    run: frames((n) => times(n, () => frame(frameType.ping, 0, 0, Buffer.alloc(8)))) },
+  { what: "SETTINGS with unread acknowledgements", atMost: "256 KiB a connection", n: 24,
+    run: frames((n) => times(n, (i) => settingFrame(4, i))) },
 ];

@@ -79,20 +79,14 @@ const compiled: readonly Pick<Generator, "tool" | "steps">[] = [
       ["mvn", "--batch-mode", "--quiet", "--file", "java/pom.xml", "initialize"], ["sh", "-c", javac]] },
 ];
 
+// oxfmt-ignore
 const called: readonly Generator[] = [
-  {
-    tool: "typescript-fetch",
-    steps: [
+  { tool: "typescript-fetch", steps: [
       openApiGeneratorStep("typescript-fetch", "typescript-fetch/client", "importFileExtension=.js"),
       typeScriptStep("typescript-fetch/client/index.ts"),
-    ],
-    command: ["node", "googleapis/call.ts", "./out/index.js", "openapi.json"],
-  },
-  {
-    tool: "python",
-    steps: [openApiGeneratorStep("python", "python", "packageName=client")],
-    command: ["env", "PYTHONPATH=python", "python", "googleapis/call.py"],
-  },
+    ], command: ["node", "googleapis/call.ts", "./out/index.js", "openapi.json"] },
+  { tool: "python", steps: [openApiGeneratorStep("python", "python", "packageName=client")],
+    command: ["env", "PYTHONPATH=python", "python", "googleapis/call.py"] },
 ];
 
 const fuzzing = {

@@ -43,10 +43,9 @@ const set = create(FileDescriptorSetSchema, {
       package: "names",
       syntax: "proto3",
       dependency: ["google/protobuf/field_mask.proto", "google/api/httpbody.proto"],
+      // oxfmt-ignore
       messageType: [
-        {
-          name: "Request",
-          field: [
+        { name: "Request", field: [
             ...special,
             ...exchanged,
             { ...message, name: "inner", number: 100, jsonName: "in.ner", typeName: ".names.Inner" },
@@ -65,8 +64,7 @@ const set = create(FileDescriptorSetSchema, {
             { ...map, name: "entries", number: 121, jsonName: "plain" },
             { ...text, name: "single", number: 122, jsonName: "items" },
             { ...list, name: "items", number: 123, jsonName: "single" },
-          ],
-          nestedType: [
+          ], nestedType: [
             {
               name: "LabelsEntry",
               options: { mapEntry: true },
@@ -75,33 +73,23 @@ const set = create(FileDescriptorSetSchema, {
                 { ...text, name: "value", number: 2, jsonName: "value" },
               ],
             },
-          ],
-        },
+          ] },
         { name: "Inner", field: [...special, ...exchanged] },
         { name: "Left", field: [{ ...text, name: "value", number: 1, jsonName: "q.r" }] },
         { name: "Right", field: [{ ...text, name: "value", number: 1, jsonName: "r" }] },
-        {
-          name: "File",
-          field: [
+        { name: "File", field: [
             { ...message, name: "body", number: 1, jsonName: "name", typeName: ".google.api.HttpBody" },
             { ...text, name: "name", number: 2, jsonName: "body" },
-          ],
-        },
-        {
-          name: "Loop",
-          field: [
+          ] },
+        { name: "Loop", field: [
             { ...text, name: "text", number: 3, jsonName: "text" },
             { ...message, name: "one", number: 1, jsonName: "a", typeName: ".names.Loop" },
             { ...message, name: "two", number: 2, jsonName: "a.a", typeName: ".names.Loop" },
-          ],
-        },
-        {
-          name: "Update",
-          field: [
+          ] },
+        { name: "Update", field: [
             { ...message, name: "mask", number: 1, jsonName: "inner", typeName: ".google.protobuf.FieldMask" },
             { ...message, name: "inner", number: 2, jsonName: "mask", typeName: ".names.Inner" },
-          ],
-        },
+          ] },
       ],
       service: [
         {
@@ -134,20 +122,14 @@ function serviceOf([service]: readonly DescService[]): DescService {
 /** The HTTP rules for {@link oddNames}, with the definition's names. */
 export const oddRules: NonNullable<RestOptions["rules"]> = parseHttpRules(
   JSON.stringify({
+    // oxfmt-ignore
     rules: [
       { selector: "names.Names.List", get: "/names" },
-      {
-        selector: "names.Names.Get",
-        get: "/names/{uuid}/{inner.f0}/{inner.two}/{f10}",
-        additional_bindings: [{ get: "/names/*/ids/{uuid}" }],
-      },
+      { selector: "names.Names.Get", get: "/names/{uuid}/{inner.f0}/{inner.two}/{f10}",
+        additional_bindings: [{ get: "/names/*/ids/{uuid}" }] },
       { selector: "names.Names.Post", post: "/names", body: "*" },
-      {
-        selector: "names.Names.PostInner",
-        post: "/names/{id}/inner",
-        body: "inner",
-        additional_bindings: [{ post: "/names/{id}/inner/{inner.two}", body: "inner" }],
-      },
+      { selector: "names.Names.PostInner", post: "/names/{id}/inner", body: "inner",
+        additional_bindings: [{ post: "/names/{id}/inner/{inner.two}", body: "inner" }] },
       { selector: "names.Names.Answer", post: "/answers", body: "*", response_body: "id" },
       { selector: "names.Names.Update", patch: "/names", body: "inner" },
       { selector: "names.Names.Upload", put: "/file", body: "body", response_body: "body" },

@@ -73,27 +73,22 @@ const testCases = (situations["deletePlant"] ?? [])
   )
   .map((testCase, index) => ({ ...testCase, plant: BigInt(index + 1) }));
 
-describe.each<{ name: string; definition: ServiceDefinition; options: GrpcJsOptions; isDirect: boolean }>([
-  {
-    name: "a ts-proto definition",
-    definition: PlantServiceService,
-    options: { descriptors: PlantService.file },
-    isDirect: true,
-  },
-  {
-    name: "a proto-loader definition",
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
-    definition: loaded["plantstore.v1.PlantService"] as ServiceDefinition,
-    options: {},
-    isDirect: true,
-  },
-  {
-    name: "Connect interceptors",
-    definition: PlantServiceService,
-    options: { descriptors: descriptorSetOf(PlantService.file) },
-    isDirect: false,
-  },
-])("a grpc-js handler with $name", ({ definition, options, isDirect }) => {
+describe.each<{ name: string; definition: ServiceDefinition; options: GrpcJsOptions; isDirect: boolean }>(
+  // oxfmt-ignore
+  [
+    { name: "a ts-proto definition", definition: PlantServiceService, options: { descriptors: PlantService.file },
+      isDirect: true },
+    {
+      name: "a proto-loader definition",
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the types of proto-loader allow messages here.
+      definition: loaded["plantstore.v1.PlantService"] as ServiceDefinition,
+      options: {},
+      isDirect: true,
+    },
+    { name: "Connect interceptors", definition: PlantServiceService,
+      options: { descriptors: descriptorSetOf(PlantService.file) }, isDirect: false },
+  ],
+)("a grpc-js handler with $name", ({ definition, options, isDirect }) => {
   const plants = new Set(testCases.map(({ plant }) => plant));
   const store = openSituationStore(plants);
   const parts = createPlantGatewayOptions({

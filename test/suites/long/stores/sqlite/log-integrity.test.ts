@@ -46,20 +46,16 @@ function createStore(folder: TempFolder): string {
 }
 
 /** Changes to a file's log, of which `other` is an older copy. All keep the log's inode. */
+// oxfmt-ignore
 const changes: readonly { name: string; change: (file: string, other: string) => void }[] = [
   { name: "its log was truncated to zero bytes", change: (file) => truncateSync(`${file}-wal`) },
-  {
-    name: "the end was cut from its log",
-    change: (file) => truncateSync(`${file}-wal`, statSync(`${file}-wal`).size - 1),
-  },
-  {
-    name: "another log was copied over its log",
-    change: (file, other) => {
+  { name: "the end was cut from its log",
+    change: (file) => truncateSync(`${file}-wal`, statSync(`${file}-wal`).size - 1) },
+  { name: "another log was copied over its log", change: (file, other) => {
       using db = new DatabaseSync(other);
       db.exec("PRAGMA journal_mode = WAL; CREATE TABLE other AS SELECT randomblob(1000000)");
       copyFileSync(`${other}-wal`, `${file}-wal`);
-    },
-  },
+    } },
 ];
 
 /** Changes the time stamps on a file and its log, as touch and programs that copy time stamps do. */

@@ -287,61 +287,54 @@ describe("a session", () => {
   });
 
   // If the server responds to the statement, the response contains the outcome.
-  test.each([
-    { name: "the server cancels the statement", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
-    {
-      name: "the synchronous standby does not confirm the commit",
-      sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
-      expected: { message: "committed, but not confirmed by its synchronous standbys" },
-      isAlone: true,
-    },
-    {
-      name: "the server does not cancel the statement",
-      // PostgreSQL signals the process and its group, so one request may arrive as two.
-      sql: `DO $$ DECLARE until timestamptz := clock_timestamp() + interval '3 seconds'; BEGIN
-              WHILE clock_timestamp() < until LOOP
-                BEGIN PERFORM pg_sleep(3); EXCEPTION WHEN query_canceled THEN NULL; END;
-              END LOOP; END $$`,
-      expected: { message: unresponsiveMessage },
-    },
-    {
-      name: "the network drops packets",
-      sql: "SELECT pg_sleep(60)",
-      expected: { message: unresponsiveMessage },
-      dropsPackets: true,
-    },
-  ])(
-    "when $name, reports the statement's outcome by the deadline",
-    async ({ sql, expected, isAlone, dropsPackets }) => {
-      const url = await server.createSchema();
-      await using proxy = await startCuttingProxy(server.socketFolder, port);
-      const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
-      const ask = async (): Promise<unknown> => {
-        session.deadlineMs = Number.POSITIVE_INFINITY;
-        await session.connect();
-        using waits = vi.spyOn(globalThis, "setTimeout");
-        session.deadlineMs = performance.now() + 1_000;
-        const outcome = session.query(sql).then(
-          () => ({}),
-          (fault: unknown) => fault,
-        );
-        if (dropsPackets === true) proxy.freeze();
-        const result = await outcome;
-        // The timeouts for the statement and for its cancellation do not depend on how busy the machine is.
-        const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
-        expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
-        return result;
-      };
-      const askUntilInTime = async (): Promise<void> => {
-        let result = await ask();
-        // On a busy machine, a server may take more than half a second to cancel a statement.
-        for (let attempts = 1; attempts < 5 && isLate(result, expected); attempts++) result = await ask();
-        expect(result).toMatchObject(expected);
-      };
-      await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
-      await session.close();
-    },
-  );
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "the server cancels the statement", sql: "SELECT pg_sleep(60)", expected: { code: "57014" } },
+      { name: "the synchronous standby does not confirm the commit",
+        sql: "SELECT pg_logical_emit_message(true, 'waits', '')",
+        expected: { message: "committed, but not confirmed by its synchronous standbys" }, isAlone: true },
+      {
+        name: "the server does not cancel the statement",
+        // PostgreSQL signals the process and its group, so one request may arrive as two.
+        sql: `DO $$ DECLARE until timestamptz := clock_timestamp() + interval '3 seconds'; BEGIN
+                WHILE clock_timestamp() < until LOOP
+                  BEGIN PERFORM pg_sleep(3); EXCEPTION WHEN query_canceled THEN NULL; END;
+                END LOOP; END $$`,
+        expected: { message: unresponsiveMessage },
+      },
+      { name: "the network drops packets", sql: "SELECT pg_sleep(60)", expected: { message: unresponsiveMessage },
+        dropsPackets: true },
+    ],
+  )("when $name, reports the statement's outcome by the deadline", async ({ sql, expected, isAlone, dropsPackets }) => {
+    const url = await server.createSchema();
+    await using proxy = await startCuttingProxy(server.socketFolder, port);
+    const session = new Session(readServerUrl(url.replace(server.socketFolder, proxy.socketFolder)), timeouts);
+    const ask = async (): Promise<unknown> => {
+      session.deadlineMs = Number.POSITIVE_INFINITY;
+      await session.connect();
+      using waits = vi.spyOn(globalThis, "setTimeout");
+      session.deadlineMs = performance.now() + 1_000;
+      const outcome = session.query(sql).then(
+        () => ({}),
+        (fault: unknown) => fault,
+      );
+      if (dropsPackets === true) proxy.freeze();
+      const result = await outcome;
+      // The timeouts for the statement and for its cancellation do not depend on how busy the machine is.
+      const [forStatement = NaN, forEnd = NaN] = waits.mock.calls.map(([, ms]) => ms);
+      expect(forStatement + forEnd).toBeLessThanOrEqual(1_000);
+      return result;
+    };
+    const askUntilInTime = async (): Promise<void> => {
+      let result = await ask();
+      // On a busy machine, a server may take more than half a second to cancel a statement.
+      for (let attempts = 1; attempts < 5 && isLate(result, expected); attempts++) result = await ask();
+      expect(result).toMatchObject(expected);
+    };
+    await (isAlone === true ? withoutStandby(url, askUntilInTime) : askUntilInTime());
+    await session.close();
+  });
 
   test("closes although the network drops packets", async () => {
     const url = await server.createSchema();
