@@ -39,9 +39,9 @@ import { authorized, bearer, guardedCall } from "../../support/costs/guarded-gat
 
 /** Memory that clients can make the server hold by one kind of action. */
 export interface HeldRow {
-  /** The action, as in protoport/SECURITY.md's table. */
+  /** The action. protoport/SECURITY.md lists the most expensive ones. */
   readonly what: string;
-  /** The memory limit, as in the table. Bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
+  /** The memory limit: bytes, KiB or MiB "a connection", "a stream", "a byte" or "in all". */
   readonly atMost: string;
   /** Whether the memory is outside the heap and buffers, and only shows in the process's memory. */
   readonly native?: true;

@@ -29,9 +29,9 @@ import { authorized, bearer, guardedCall } from "../../support/costs/guarded-gat
 
 /** CPU time that clients can make the server use by one kind of action. */
 export interface SpentRow {
-  /** The action, as in protoport/SECURITY.md's table. */
+  /** The action. protoport/SECURITY.md lists the most expensive ones. */
   readonly what: string;
-  /** The CPU time limit, as in the table, as a multiple of an {@link ordinaryCall}'s. */
+  /** The CPU time limit as a multiple of an {@link ordinaryCall}'s. */
   readonly atMost: string;
   /** Number of actions in a turn. A second measurement has four times as many. */
   readonly n: number;

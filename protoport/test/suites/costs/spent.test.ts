@@ -11,7 +11,7 @@ const ordinaryCalls = 1000;
 const timeout = 300_000;
 
 describe("a server's CPU time", () => {
-  test.for(spentRows)("for $what stays within the limit in protoport/SECURITY.md", { timeout }, async (row) => {
+  test.for(spentRows)("for $what stays within its limit", { timeout }, async (row) => {
     await using server = await startMeasuredServer();
     const most = Number(row.atMost);
     const ratioWith = (n: number): Promise<number> => leastOf(() => ratioOf(server, row, n), most);

@@ -17,7 +17,7 @@ const timeout = 300_000;
 const staysBytes = 512 * 1024;
 
 describe("a server's memory", () => {
-  test.for(heldRows)("for $what stays within the limit in protoport/SECURITY.md", { timeout }, async (row) => {
+  test.for(heldRows)("for $what stays within its limit", { timeout }, async (row) => {
     const mostBytes = bytesOf(row);
     await using server = await startMeasuredServer();
     await server.ask("usePool");
