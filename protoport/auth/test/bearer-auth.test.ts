@@ -113,76 +113,34 @@ interface Refusal {
   readonly cause: object;
 }
 
+// oxfmt-ignore
 const refusals: readonly Refusal[] = [
   { name: "a request without a credential", given: {}, want: missing, cause: { kind: "missing" } },
-  {
-    name: "a credential of another scheme",
-    given: { authorization: "Basic dTpw" },
-    want: missing,
-    cause: { kind: "other-scheme" },
-  },
+  { name: "a credential of another scheme", given: { authorization: "Basic dTpw" }, want: missing,
+    cause: { kind: "other-scheme" } },
   { name: "a malformed credential", given: { authorization: "Bearer" }, want: malformed, cause: { kind: "malformed" } },
-  {
-    name: "two valid tokens in one Authorization field",
-    given: { authorization: "Bearer good, Bearer good" },
-    want: malformed,
-    cause: { kind: "malformed" },
-  },
-  {
-    name: "an unknown token",
-    given: { authorization: "Bearer wrong" },
-    want: invalid,
-    cause: { kind: "invalid", reason: "no such token" },
-  },
-  {
-    name: "a rejected token",
-    given: { authorization: "Bearer tampered" },
-    want: invalid,
-    cause: { kind: "invalid", reason: "the signature is wrong" },
-  },
-  {
-    name: "an expired token",
-    given: { authorization: "Bearer expired" },
+  { name: "two valid tokens in one Authorization field", given: { authorization: "Bearer good, Bearer good" },
+    want: malformed, cause: { kind: "malformed" } },
+  { name: "an unknown token", given: { authorization: "Bearer wrong" }, want: invalid,
+    cause: { kind: "invalid", reason: "no such token" } },
+  { name: "a rejected token", given: { authorization: "Bearer tampered" }, want: invalid,
+    cause: { kind: "invalid", reason: "the signature is wrong" } },
+  { name: "an expired token", given: { authorization: "Bearer expired" },
     want: challenged("ERR_TOKEN_EXPIRED", "the token has expired", "invalid_token"),
-    cause: { kind: "expired", reason: "exp is 17" },
-  },
-  {
-    name: "a token without the required scope",
-    given: { authorization: "Bearer narrow" },
-    want: {
-      code: Code.PermissionDenied,
-      errorCode: "ERR_SCOPE_INSUFFICIENT",
+    cause: { kind: "expired", reason: "exp is 17" } },
+  { name: "a token without the required scope", given: { authorization: "Bearer narrow" },
+    want: { code: Code.PermissionDenied, errorCode: "ERR_SCOPE_INSUFFICIENT",
       message: "the token lacks the scope orders:delete",
-      header: {
-        "www-authenticate":
-          'Bearer realm="orders", error="insufficient_scope", error_description="the token lacks the scope orders:delete", scope="orders:delete"',
-      },
-    },
-    cause: { kind: "insufficient-scope" },
-  },
-  {
-    name: "a token that cannot be verified right now",
-    given: { authorization: "Bearer early" },
-    want: {
-      code: Code.Unavailable,
-      errorCode: "ERR_VERIFICATION_UNAVAILABLE",
-      message: "the token cannot be verified right now",
-      header: { "retry-after": "7" },
-    },
-    cause: { kind: "unavailable", reason: "no keys yet" },
-  },
-  {
-    name: "an anonymous call to an unknown path",
-    given: { procedure: undefined },
-    want: missing,
-    cause: { kind: "missing" },
-  },
-  {
-    name: "an anonymous call to an RPC named like an open one",
-    given: { procedure: "/orders.v1.OrderService/OpenAll" },
-    want: missing,
-    cause: { kind: "missing" },
-  },
+      header: { "www-authenticate": 'Bearer realm="orders", error="insufficient_scope", error_description="the token lacks the scope orders:delete", scope="orders:delete"' } },
+    cause: { kind: "insufficient-scope" } },
+  { name: "a token that cannot be verified right now", given: { authorization: "Bearer early" },
+    want: { code: Code.Unavailable, errorCode: "ERR_VERIFICATION_UNAVAILABLE",
+      message: "the token cannot be verified right now", header: { "retry-after": "7" } },
+    cause: { kind: "unavailable", reason: "no keys yet" } },
+  { name: "an anonymous call to an unknown path", given: { procedure: undefined }, want: missing,
+    cause: { kind: "missing" } },
+  { name: "an anonymous call to an RPC named like an open one", given: { procedure: "/orders.v1.OrderService/OpenAll" },
+    want: missing, cause: { kind: "missing" } },
 ];
 
 describe.each([
@@ -200,23 +158,20 @@ describe.each([
     expect(credentialRefusalOf(error)).toMatchObject(cause);
   });
 
-  test.each([
-    ["a valid token", { authorization: "Bearer good" }, "ada"],
-    ["a token with the scope", { authorization: "bearer wide" }, "bob"],
+  test.each(
+    // oxfmt-ignore
     [
-      "a token without scopes for a procedure that requires none",
-      { procedure: "/a.B/C", authorization: "Bearer narrow" },
-      "eve",
+      ["a valid token", { authorization: "Bearer good" }, "ada"],
+      ["a token with the scope", { authorization: "bearer wide" }, "bob"],
+      ["a token without scopes for a procedure that requires none",
+        { procedure: "/a.B/C", authorization: "Bearer narrow" }, "eve"],
+      ["a token without scopes for an unknown path", { procedure: undefined, authorization: "Bearer narrow" }, "eve"],
+      ["a request without credentials to an open service", { procedure: healthCheck }, ""],
+      ["a request without credentials to an open procedure", { procedure: "/orders.v1.OrderService/Open" }, ""],
+      ["an invalid token to an open service, without verifying it",
+        { procedure: healthCheck, authorization: "Bearer wrong" }, ""],
     ],
-    ["a token without scopes for an unknown path", { procedure: undefined, authorization: "Bearer narrow" }, "eve"],
-    ["a request without credentials to an open service", { procedure: healthCheck }, ""],
-    ["a request without credentials to an open procedure", { procedure: "/orders.v1.OrderService/Open" }, ""],
-    [
-      "an invalid token to an open service, without verifying it",
-      { procedure: healthCheck, authorization: "Bearer wrong" },
-      "",
-    ],
-  ])("admits %s", async (_, given, want) => {
+  )("admits %s", async (_, given, want) => {
     const request = toRequest(given);
     await admit(request);
     expect(request.contextValues.get(principalKey)?.subject ?? "").toBe(want);

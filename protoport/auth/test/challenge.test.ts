@@ -4,28 +4,20 @@ import { describe, expect, test } from "vitest";
 import { formatChallenge } from "../src/credential-refusal.ts";
 
 describe("formatChallenge", () => {
-  test.each([
-    { name: "writes a realm without other parameters", given: { realm: "orders" }, want: 'Bearer realm="orders"' },
-    {
-      name: "writes every parameter in the order of RFC 6750",
-      given: {
-        realm: "r",
-        error: "insufficient_scope",
-        errorDescription: "too narrow",
-        scope: "orders:delete",
-        resourceMetadata: "https://orders.example/.well-known/oauth-protected-resource",
-      } as const,
-      want:
-        'Bearer realm="r", error="insufficient_scope", error_description="too narrow", scope="orders:delete", ' +
-        'resource_metadata="https://orders.example/.well-known/oauth-protected-resource"',
-    },
-    {
-      name: "escapes quotes and backslashes (RFC 9110 §5.6.4)",
-      given: { realm: String.raw`the "big" \ store` },
-      want: String.raw`Bearer realm="the \"big\" \\ store"`,
-    },
-    { name: "writes an empty realm", given: { realm: "" }, want: 'Bearer realm=""' },
-  ])("$name", ({ given, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "writes a realm without other parameters", given: { realm: "orders" }, want: 'Bearer realm="orders"' },
+      { name: "writes every parameter in the order of RFC 6750",
+        given: { realm: "r", error: "insufficient_scope", errorDescription: "too narrow", scope: "orders:delete",
+          resourceMetadata: "https://orders.example/.well-known/oauth-protected-resource" } as const,
+        want: 'Bearer realm="r", error="insufficient_scope", error_description="too narrow", scope="orders:delete", ' +
+          'resource_metadata="https://orders.example/.well-known/oauth-protected-resource"' },
+      { name: "escapes quotes and backslashes (RFC 9110 §5.6.4)", given: { realm: String.raw`the "big" \ store` },
+        want: String.raw`Bearer realm="the \"big\" \\ store"` },
+      { name: "writes an empty realm", given: { realm: "" }, want: 'Bearer realm=""' },
+    ],
+  )("$name", ({ given, want }) => {
     expect(formatChallenge(given)).toBe(want);
   });
 

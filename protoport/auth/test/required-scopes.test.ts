@@ -152,21 +152,18 @@ const otherGreenhouse = scopedGreenhouse({
   RecordReadings: ["readings.record"],
 });
 
-describe.each([
-  { name: "services lists only another service", services: [KitchenSink], check: "createBearerAuth's admit" },
-  { name: "services lists only another service", services: [KitchenSink], check: "createBearerAuth's interceptor" },
-  { name: "services is missing", check: "createBearerAuth's interceptor" },
-  {
-    name: "services is missing and only another RPC has the option",
-    served: scopedGreenhouse({ WatchReadings: [] }),
-    check: "createBearerAuth's interceptor",
-  },
-  {
-    name: "services lists a descriptor with other scopes",
-    services: [KitchenSink, otherGreenhouse],
-    check: "createBearerAuth's interceptor",
-  },
-])("$check, if $name", ({ services: listed, served = greenhouse, check }) => {
+describe.each(
+  // oxfmt-ignore
+  [
+    { name: "services lists only another service", services: [KitchenSink], check: "createBearerAuth's admit" },
+    { name: "services lists only another service", services: [KitchenSink], check: "createBearerAuth's interceptor" },
+    { name: "services is missing", check: "createBearerAuth's interceptor" },
+    { name: "services is missing and only another RPC has the option", served: scopedGreenhouse({ WatchReadings: [] }),
+      check: "createBearerAuth's interceptor" },
+    { name: "services lists a descriptor with other scopes", services: [KitchenSink, otherGreenhouse],
+      check: "createBearerAuth's interceptor" },
+  ],
+)("$check, if $name", ({ services: listed, served = greenhouse, check }) => {
   test("refuses calls to RPCs with unknown scopes", async () => {
     const faults: unknown[] = [];
     const called: bigint[] = [];
@@ -306,24 +303,19 @@ const notUtf8 = {
 };
 
 describe("createBearerAuth", () => {
-  test.each([
+  test.each(
+    // oxfmt-ignore
     [
-      "a service with the option on only some RPCs",
-      { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
-      "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
-        "option protoport.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token",
+      ["a service with the option on only some RPCs", { WaterBed: ["a"], GetReading: [], WatchReadings: [] },
+        "greenhouse.v1.GreenhouseService.RecordReadings, greenhouse.v1.GreenhouseService.ControlClimate must have the " +
+          "option protoport.auth.v1.required_scopes, as other RPCs of the service do; {} accepts every valid token"],
+      ["two scopes in one string",
+        { GetReading: ["a b"], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+        'greenhouse.v1.GreenhouseService.GetReading requires the scope "a b", which no token can have'],
+      ["an empty scope", { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
+        'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have'],
     ],
-    [
-      "two scopes in one string",
-      { GetReading: ["a b"], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
-      'greenhouse.v1.GreenhouseService.GetReading requires the scope "a b", which no token can have',
-    ],
-    [
-      "an empty scope",
-      { GetReading: [""], WaterBed: [], WatchReadings: [], RecordReadings: [], ControlClimate: [] },
-      'greenhouse.v1.GreenhouseService.GetReading requires the scope "", which no token can have',
-    ],
-  ])("refuses %s with ERR_OPTIONS", (_name, scopes, problem) => {
+  )("refuses %s with ERR_OPTIONS", (_name, scopes, problem) => {
     const definition = scopedGreenhouse(scopes);
     expect(() => createBearerAuth(verifier, { realm: "r", services: [KitchenSink, definition] })).toThrow(
       expect.objectContaining({ code: "ERR_OPTIONS", message: `option "services" of createBearerAuth: ${problem}` }),

@@ -51,18 +51,16 @@ test.each<Row>(
 
 const upload: Operation = { id: "put", path: "/v1", method: "PUT", object: { responses: {} } };
 
-test.each<[name: string, input: Partial<Input>, want: readonly (readonly string[])[]]>([
+test.each<[name: string, input: Partial<Input>, want: readonly (readonly string[])[]]>(
+  // oxfmt-ignore
   [
-    "the selected response format and the body's type",
-    { accept: "text/event-stream", body: "{}", contentType: "application/json" },
-    [
-      ["Accept", "text/event-stream"],
-      ["Content-Type", "application/json"],
-    ],
+    ["the selected response format and the body's type",
+      { accept: "text/event-stream", body: "{}", contentType: "application/json" },
+      [["Accept", "text/event-stream"], ["Content-Type", "application/json"]]],
+    ["no content type without a body", { contentType: "application/json" }, []],
+    ["no empty content type", { body: "a", contentType: "" }, []],
   ],
-  ["no content type without a body", { contentType: "application/json" }, []],
-  ["no empty content type", { body: "a", contentType: "" }, []],
-])("requestOf sets header fields: %s", (_name, input, want) => {
+)("requestOf sets header fields: %s", (_name, input, want) => {
   const noInput = { values: new Map(), accept: undefined, body: undefined, contentType: undefined };
   expect(requestOf("http://beds.test", upload, { ...noInput, ...input }).headers).toEqual(want);
 });

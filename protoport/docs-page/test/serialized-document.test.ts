@@ -44,53 +44,30 @@ const writeYaml = (json: string): string => [...yamlPieces(parseWithDigits(json)
 // JavaScript puts integer keys first.
 const sorted = (text: string): string[] => text.split("\n").toSorted();
 
-test.each([
-  ["nested objects", '{"a":{"b":{"c":1}}}', "a:\n  b:\n    c: 1\n"],
-  ["an array", '{"a":["x",2]}', "a:\n  - x\n  - 2\n"],
-  ["an array of objects", '{"a":[{"b":1,"c":{"d":2}},{"e":[]}]}', "a:\n  - b: 1\n    c:\n      d: 2\n  - e: []\n"],
-  ["an array of arrays", "[[1,2],[{}]]", "- - 1\n  - 2\n- - {}\n"],
-  ["empty values", '{"a":{},"b":[],"c":null}', "a: {}\nb: []\nc: null\n"],
+test.each(
+  // oxfmt-ignore
   [
-    "keys that need quotes at any level",
-    '{"y":{"no":{"":{"on":{"a: b":1}}}}}',
-    '"y":\n  "no":\n    "":\n      "on":\n        "a: b": 1\n',
+    ["nested objects", '{"a":{"b":{"c":1}}}', "a:\n  b:\n    c: 1\n"],
+    ["an array", '{"a":["x",2]}', "a:\n  - x\n  - 2\n"],
+    ["an array of objects", '{"a":[{"b":1,"c":{"d":2}},{"e":[]}]}', "a:\n  - b: 1\n    c:\n      d: 2\n  - e: []\n"],
+    ["an array of arrays", "[[1,2],[{}]]", "- - 1\n  - 2\n- - {}\n"],
+    ["empty values", '{"a":{},"b":[],"c":null}', "a: {}\nb: []\nc: null\n"],
+    ["keys that need quotes at any level", '{"y":{"no":{"":{"on":{"a: b":1}}}}}',
+      '"y":\n  "no":\n    "":\n      "on":\n        "a: b": 1\n'],
+    ["a single value", '"x"', "x\n"],
+    ["booleans", '{"a":true,"b":false}', "a: true\nb: false\n"],
+    ["numbers with all their digits", '{"a":9223372036854775807,"b":-1.50,"c":1e400}',
+      "a: 9223372036854775807\nb: -1.50\nc: 1e400\n"],
+    ["strings that need quotes",
+      '["true","FALSE","yes","No","null","on","OFF","y","n","1","3.1.0","2026-11-22","-","~","","a: b","a #b","#a","*a","&a","!a","@a","a:","x ","a  b","a -b","{a}"]',
+      [..."true FALSE yes No null on OFF y n 1 3.1.0 2026-11-22 - ~".split(" "), "", "a: b", "a #b", "#a", "*a", "&a",
+        "!a", "@a", "a:", "x ", "a  b", "a -b", "{a}"].map((text) => `- ${JSON.stringify(text)}\n`).join("")],
+    ["strings that need no quotes", '["ny","a b $c","_a.b-c/d","$x"]', "- ny\n- a b $c\n- _a.b-c/d\n- $x\n"],
+    ["a string with line breaks", String.raw`["a\nb\u0007\"\\"]`, String.raw`- "a\nb\u0007\"\\"` + "\n"],
+    ["keys that need quotes",
+      '{"$ref":"#/components/schemas/A","/v1/{name}":1,"200":2,"application/json":3,"x-rpc":4,"":5,"on":6}',
+      '$ref: "#/components/schemas/A"\n"/v1/{name}": 1\n"200": 2\napplication/json: 3\nx-rpc: 4\n"": 5\n"on": 6\n'],
   ],
-  ["a single value", '"x"', "x\n"],
-  ["booleans", '{"a":true,"b":false}', "a: true\nb: false\n"],
-  [
-    "numbers with all their digits",
-    '{"a":9223372036854775807,"b":-1.50,"c":1e400}',
-    "a: 9223372036854775807\nb: -1.50\nc: 1e400\n",
-  ],
-  [
-    "strings that need quotes",
-    '["true","FALSE","yes","No","null","on","OFF","y","n","1","3.1.0","2026-11-22","-","~","","a: b","a #b","#a","*a","&a","!a","@a","a:","x ","a  b","a -b","{a}"]',
-    [
-      ..."true FALSE yes No null on OFF y n 1 3.1.0 2026-11-22 - ~".split(" "),
-      "",
-      "a: b",
-      "a #b",
-      "#a",
-      "*a",
-      "&a",
-      "!a",
-      "@a",
-      "a:",
-      "x ",
-      "a  b",
-      "a -b",
-      "{a}",
-    ]
-      .map((text) => `- ${JSON.stringify(text)}\n`)
-      .join(""),
-  ],
-  ["strings that need no quotes", '["ny","a b $c","_a.b-c/d","$x"]', "- ny\n- a b $c\n- _a.b-c/d\n- $x\n"],
-  ["a string with line breaks", String.raw`["a\nb\u0007\"\\"]`, String.raw`- "a\nb\u0007\"\\"` + "\n"],
-  [
-    "keys that need quotes",
-    '{"$ref":"#/components/schemas/A","/v1/{name}":1,"200":2,"application/json":3,"x-rpc":4,"":5,"on":6}',
-    '$ref: "#/components/schemas/A"\n"/v1/{name}": 1\n"200": 2\napplication/json: 3\nx-rpc: 4\n"": 5\n"on": 6\n',
-  ],
-])("yamlPieces converts %s to YAML", (_name, json, yaml) => {
+)("yamlPieces converts %s to YAML", (_name, json, yaml) => {
   expect(sorted(writeYaml(json))).toEqual(sorted(yaml));
 });

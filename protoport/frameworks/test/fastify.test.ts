@@ -21,18 +21,11 @@ interface TestApplication extends FastifyLike {
 function createApplication({ prefix = "", optionsUrl = "" }): TestApplication {
   const registered: Route[] = [];
   const logged: string[] = [];
-  return {
-    prefix,
-    server: new EventEmitter(),
-    registered,
-    logged,
+  // oxfmt-ignore
+  return { prefix, server: new EventEmitter(), registered, logged,
     log: { error: (_fields, message) => void logged.push(message), warn: (message) => void logged.push(message) },
-    removeAllContentTypeParsers: () => undefined,
-    addContentTypeParser: () => undefined,
-    addHook: () => undefined,
-    hasRoute: ({ url }) => url === optionsUrl,
-    route: (route) => void registered.push(route),
-  };
+    removeAllContentTypeParsers: () => undefined, addContentTypeParser: () => undefined, addHook: () => undefined,
+    hasRoute: ({ url }) => url === optionsUrl, route: (route) => void registered.push(route) };
 }
 
 const diskOnFire = new Error("disk on fire");

@@ -35,25 +35,11 @@ type StreamMember = "callback" | "data" | "drain" | "emit" | "end" | "for await"
 export type Member = CallMember | StreamMember;
 
 /** All members, by name. */
-export const members: Readonly<Record<Member, true>> = {
-  request: true,
-  metadata: true,
-  sendMetadata: true,
-  cancelled: true,
-  getDeadline: true,
-  getPath: true,
-  getHost: true,
-  getPeer: true,
-  getAuthContext: true,
-  getMetricsRecorder: true,
-  callback: true,
-  data: true,
-  drain: true,
-  emit: true,
-  end: true,
-  "for await": true,
-  write: true,
-};
+// oxfmt-ignore
+export const members: Readonly<Record<Member, true>> = { request: true, metadata: true, sendMetadata: true,
+  cancelled: true, getDeadline: true, getPath: true, getHost: true, getPeer: true, getAuthContext: true,
+  getMetricsRecorder: true, callback: true, data: true, drain: true, emit: true, end: true, "for await": true,
+  write: true };
 
 /** A handler, a call, and its outcome, which is the same with grpc-js's server and with a gateway. */
 export interface Case {
@@ -160,20 +146,14 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     deviation: { details: "The server does not implement the method /garden.v1.Garden/GetTree" } },
 ];
 
-const unaryCall: ClientCall = {
-  method: "GetTree",
-  requests: [{ bedName: "beds/1", treeId: 7 }],
-  metadata: [
-    ["x-text", "a"],
-    ["x-text", "b"],
-    ["x-bytes-bin", binary],
-    ["x-bytes-bin", Buffer.from("b")],
-  ],
-};
+// oxfmt-ignore
+const unaryCall: ClientCall = { method: "GetTree", requests: [{ bedName: "beds/1", treeId: 7 }],
+  metadata: [["x-text", "a"], ["x-text", "b"], ["x-bytes-bin", binary], ["x-bytes-bin", Buffer.from("b")]] };
 
 const three: readonly Message[] = [1, 2, 3].map((treeId) => ({ treeId }));
 const ids = (messages: readonly Message[]): unknown[] => messages.map(({ treeId }) => treeId);
 
+// oxfmt-ignore
 const streamCases: readonly Case[] = [
   {
     name: "data events deliver the requests of a client stream, and the end event follows",
@@ -201,13 +181,10 @@ const streamCases: readonly Case[] = [
     call: { method: "AddTrees", requests: three },
     outcome: { code: status.OK, messages: [{ treeCount: 6 }] },
   },
-  {
-    name: "a client stream can receive its response before it ends",
-    shows: ["callback"],
+  { name: "a client stream can receive its response before it ends", shows: ["callback"],
     handlers: { addTrees: (_call: Readable, callback: Callback) => callback(null, { treeCount: 9 }) },
     call: { method: "AddTrees", requests: three, keepsOpen: true },
-    outcome: { code: status.OK, messages: [{ treeCount: 9 }] },
-  },
+    outcome: { code: status.OK, messages: [{ treeCount: 9 }] } },
   {
     name: "write sends a server stream's message, and end sends its trailer",
     shows: ["write", "end", "sendMetadata", "request"],
@@ -238,20 +215,12 @@ const streamCases: readonly Case[] = [
     call: { method: "ListTrees" },
     outcome: { ...notFound, messages: said(1), trailer: { "x-why": ["frost"] } },
   },
-  {
-    name: "a server stream's handler receives no callback argument",
-    shows: [],
+  { name: "a server stream's handler receives no callback argument", shows: [],
     handlers: { listTrees: (call: Writable, callback?: Callback) => call.end(fields(["x-got", typeof callback])) },
-    call: { method: "ListTrees" },
-    outcome: { code: status.OK, trailer: { "x-got": ["undefined"] } },
-  },
-  {
-    name: "a server stream can end without messages",
-    shows: ["end"],
-    handlers: { listTrees: (call: Writable) => call.end() },
-    call: { method: "ListTrees" },
-    outcome: { code: status.OK, messages: [] },
-  },
+    call: { method: "ListTrees" }, outcome: { code: status.OK, trailer: { "x-got": ["undefined"] } } },
+  { name: "a server stream can end without messages", shows: ["end"],
+    handlers: { listTrees: (call: Writable) => call.end() }, call: { method: "ListTrees" },
+    outcome: { code: status.OK, messages: [] } },
   {
     name: "an exception in a server stream's handler results in UNKNOWN",
     shows: [],
@@ -282,20 +251,13 @@ const streamCases: readonly Case[] = [
       trailer: { "x-tail": ["1"] },
     },
   },
-  {
-    name: "a bidirectional stream can end before the client's half-close",
-    shows: ["end"],
+  { name: "a bidirectional stream can end before the client's half-close", shows: ["end"],
     handlers: { tradeTrees: (call: DuplexCall) => call.once("data", () => call.end()) },
-    call: { method: "TradeTrees", requests: three, keepsOpen: true },
-    outcome: { code: status.OK, messages: [] },
-  },
-  {
-    name: "call.pipe(call) sends a bidirectional stream's requests back",
-    shows: ["data", "write"],
+    call: { method: "TradeTrees", requests: three, keepsOpen: true }, outcome: { code: status.OK, messages: [] } },
+  { name: "call.pipe(call) sends a bidirectional stream's requests back", shows: ["data", "write"],
     handlers: { tradeTrees: (call: DuplexCall & NodeJS.WritableStream) => call.pipe(call) },
     call: { method: "TradeTrees", requests: three },
-    outcome: { code: status.OK, messages: [1, 2, 3].map((id) => expect.objectContaining({ treeId: String(id) })) },
-  },
+    outcome: { code: status.OK, messages: [1, 2, 3].map((id) => expect.objectContaining({ treeId: String(id) })) } },
   {
     name: "sendMetadata sends the header of a stream before its first message",
     shows: ["sendMetadata"],

@@ -20,25 +20,21 @@ const definition = loadFiles(
 const early = { seconds: -1, nanos: -500_000_000 };
 const printed = "1969-12-31T23:59:58.500Z";
 
-test.each<{ name: string; path: string; response: object; want: unknown }>([
-  { name: "a field", path: "/customer", response: { born: early }, want: { born: printed } },
-  {
-    name: "a list",
-    path: "/customer",
-    response: { visits: [early, { seconds: 0, nanos: -1 }, { seconds: 1, nanos: 5_000_000 }] },
-    want: { visits: [printed, "1969-12-31T23:59:59.999999999Z", "1970-01-01T00:00:01.005Z"] },
-  },
-  { name: "a map", path: "/customer", response: { orders: { a: early } }, want: { orders: { a: printed } } },
-  { name: "a oneof", path: "/customer", response: { left: early }, want: { left: printed } },
-  { name: "another member of a oneof", path: "/customer", response: { reason: "moved" }, want: { reason: "moved" } },
-  {
-    name: "a recursive message",
-    path: "/customer",
-    response: { parent: { parent: { born: early } } },
-    want: { parent: { parent: { born: printed } } },
-  },
-  { name: "the response itself", path: "/now", response: early, want: printed },
-])("a negative timestamp in $name is sent as a valid one", async ({ path, response, want }) => {
+test.each<{ name: string; path: string; response: object; want: unknown }>(
+  // oxfmt-ignore
+  [
+    { name: "a field", path: "/customer", response: { born: early }, want: { born: printed } },
+    { name: "a list", path: "/customer",
+      response: { visits: [early, { seconds: 0, nanos: -1 }, { seconds: 1, nanos: 5_000_000 }] },
+      want: { visits: [printed, "1969-12-31T23:59:59.999999999Z", "1970-01-01T00:00:01.005Z"] } },
+    { name: "a map", path: "/customer", response: { orders: { a: early } }, want: { orders: { a: printed } } },
+    { name: "a oneof", path: "/customer", response: { left: early }, want: { left: printed } },
+    { name: "another member of a oneof", path: "/customer", response: { reason: "moved" }, want: { reason: "moved" } },
+    { name: "a recursive message", path: "/customer", response: { parent: { parent: { born: early } } },
+      want: { parent: { parent: { born: printed } } } },
+    { name: "the response itself", path: "/now", response: early, want: printed },
+  ],
+)("a negative timestamp in $name is sent as a valid one", async ({ path, response, want }) => {
   const services = createGrpcJsServices();
   const respond = (_call: unknown, callback: (error: null, value: object) => void): void => callback(null, response);
   services.addService(Object(definition["shop.Shop"]), { get: respond, now: respond });

@@ -66,20 +66,17 @@ test("a proxy sends rest.errorBody for errors of its own and of upstreams, until
   expect(await bodyOf("/sensors/s/reading")).toEqual({ number: 9, details: [detail] });
 });
 
-test.each([
+test.each(
+  // oxfmt-ignore
   [
-    "an unknown placeholder",
-    'rest:\n  errorBody:\n    error:\n      text: "{msg}"\n',
-    "refused.yaml:4:13: rest.errorBody.error.text must be {code}, {number}",
+    ["an unknown placeholder", 'rest:\n  errorBody:\n    error:\n      text: "{msg}"\n',
+      "refused.yaml:4:13: rest.errorBody.error.text must be {code}, {number}"],
+    ["a list", "rest:\n  errorBody: [a]\n", "refused.yaml:2:14: rest.errorBody must be an object"],
+    ["an infinite number", "rest:\n  errorBody: {e: [.inf]}\n", "refused.yaml:2:19: rest.errorBody.e[0] must be JSON"],
+    ["rest.errors in addition", "rest:\n  errors: google\n  errorBody: {error: '{message}'}\n",
+      "refused.yaml:3:14: rest.errorBody must not be combined with rest.errors; use one of them"],
   ],
-  ["a list", "rest:\n  errorBody: [a]\n", "refused.yaml:2:14: rest.errorBody must be an object"],
-  ["an infinite number", "rest:\n  errorBody: {e: [.inf]}\n", "refused.yaml:2:19: rest.errorBody.e[0] must be JSON"],
-  [
-    "rest.errors in addition",
-    "rest:\n  errors: google\n  errorBody: {error: '{message}'}\n",
-    "refused.yaml:3:14: rest.errorBody must not be combined with rest.errors; use one of them",
-  ],
-])("a proxy refuses rest.errorBody with %s at its place", async (_name, yaml, problem) => {
+)("a proxy refuses rest.errorBody with %s at its place", async (_name, yaml, problem) => {
   const upstreams = `upstreams:\n- addresses: ["http://127.0.0.1:1"]\n  descriptors: ${greenhouse}\n`;
   const config = folder.write("refused.yaml", `${yaml}${upstreams}`);
   const command = new ProxyCommand(["--config", config, "--check"]);

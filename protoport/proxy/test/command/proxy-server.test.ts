@@ -173,21 +173,17 @@ test("an item of rest.services adds its options to rest.options", async () => {
   expect(await response.text()).toMatch(/^\{"bed":7,/);
 });
 
-test.each<{ name: string; more: readonly string[]; route: string; message: string }>([
-  {
-    name: "invalid rules of a file end",
-    more: ["--rules", "rules.yaml"],
-    route: "GET /v1/orders/{id}",
-    message: "cannot start the proxy: invalid HTTP rules",
-  },
-  {
-    name: "unknown services end",
-    more: ["--service", "b.*"],
-    route: "GET /v1/orders/{id}",
-    message: "--service must match a service of the descriptors",
-  },
-  { name: "invalid annotations delay", more: [], route: "GET /v1/{none}", message: "waiting for descriptors: invalid" },
-])("with --wait, $name the start", async ({ name, more, route, message }) => {
+test.each<{ name: string; more: readonly string[]; route: string; message: string }>(
+  // oxfmt-ignore
+  [
+    { name: "invalid rules of a file end", more: ["--rules", "rules.yaml"], route: "GET /v1/orders/{id}",
+      message: "cannot start the proxy: invalid HTTP rules" },
+    { name: "unknown services end", more: ["--service", "b.*"], route: "GET /v1/orders/{id}",
+      message: "--service must match a service of the descriptors" },
+    { name: "invalid annotations delay", more: [], route: "GET /v1/{none}",
+      message: "waiting for descriptors: invalid" },
+  ],
+)("with --wait, $name the start", async ({ name, more, route, message }) => {
   using folder = createTempFolder();
   const { file } = serviceWithRoutes("orders.v1.Orders", { Get: [route] });
   const descriptors = folder.write("orders.binpb", descriptorSetOf(file));

@@ -80,17 +80,9 @@ test("the most specific item of methodConfig applies to an RPC", async () => {
   const { waterBed, getReading } = GreenhouseService.method;
   const other: DescMethod = Object.assign(Object.create(waterBed), { parent: { typeName: "a.B" } });
   expect(settingsOf?.(waterBed)).toEqual({ timeoutMs: 3_000, maxTimeoutMs: 3_000 });
-  expect(settingsOf?.(getReading)).toEqual({
-    timeoutMs: 2_000,
-    maxTimeoutMs: 2_000,
-    retry: {
-      maxAttempts: 2,
-      initialBackoffMs: 1_000,
-      maxBackoffMs: 2_000,
-      backoffMultiplier: 3,
-      retryableCodes: [Code.Unavailable],
-    },
-  });
+  // oxfmt-ignore
+  expect(settingsOf?.(getReading)).toEqual({ timeoutMs: 2_000, maxTimeoutMs: 2_000, retry: { maxAttempts: 2,
+    initialBackoffMs: 1_000, maxBackoffMs: 2_000, backoffMultiplier: 3, retryableCodes: [Code.Unavailable] } });
   expect(settingsOf?.(other)).toEqual({ timeoutMs: 1_000, maxTimeoutMs: 1_000 });
 });
 

@@ -35,198 +35,98 @@ function retryPolicy(values: {
 const unknownKeys = (count: number): string => Array.from({ length: count }, (_, at) => `unknown${at}: 1\n`).join("");
 
 describe("proxy.yaml", () => {
-  test.each<{ name: string; text: string; problem: string }>([
-    {
-      name: "an unknown setting",
-      text: `${upstream}lisen:\n  port: 1\n`,
-      problem: 'proxy.yaml:4:1: lisen is not a setting; did you mean "listen"?',
-    },
-    {
-      name: "an unknown setting of an upstream",
-      text: `${upstream}  timeout_ms: 5\n`,
-      problem: 'proxy.yaml:4:3: upstreams[0].timeout_ms is not a setting; did you mean "timeoutMs"?',
-    },
-    {
-      name: "an unknown setting without a similar one",
-      text: `${upstream}drain:\n  xyz: 1\n`,
-      problem: "proxy.yaml:5:3: drain.xyz is not a setting; accepted here: delayMs, timeoutMs",
-    },
-    {
-      name: "a number out of range",
-      text: `${upstream}listen:\n  port: 65536\n`,
-      problem: "proxy.yaml:5:9: listen.port must be between 0 and 65535, got 65536",
-    },
-    {
-      name: "text instead of a number",
-      text: `${upstream}listen: { port: "8080" }\n`,
-      problem: 'proxy.yaml:4:17: listen.port must be between 0 and 65535, got "8080"',
-    },
-    {
-      name: "a number instead of text",
-      text: `${upstream}listen:\n  host: 5\n`,
-      problem: "proxy.yaml:5:9: listen.host must be text, got 5",
-    },
-    {
-      name: "text instead of a boolean",
-      text: `${upstream}docs: yes\n`,
-      problem: 'proxy.yaml:4:7: docs must be true or false, got "yes"',
-    },
-    {
-      name: "an unknown value of accessLog",
-      text: `${upstream}accessLog: some\n`,
-      problem: 'proxy.yaml:4:12: accessLog must be one of off, errors, all, got "some"',
-    },
-    {
-      name: "a mapping instead of a list",
-      text: "upstreams: {}\n",
-      problem: "proxy.yaml:1:12: upstreams must be a list, got a mapping",
-    },
-    {
-      name: "text instead of a mapping",
-      text: `${upstream}cors: "*"\n`,
-      problem: 'proxy.yaml:4:7: cors must be a mapping, got "*"',
-    },
-    {
-      name: "a key without a value",
-      text: `${upstream}listen:\n`,
-      problem: "proxy.yaml:4:8: listen must be a mapping, got nothing",
-    },
-    {
-      name: "a missing setting",
-      text: "upstreams:\n- descriptors: reflection\n",
-      problem: "proxy.yaml:2:3: upstreams[0] requires addresses",
-    },
-    { name: "an empty file", text: "", problem: "proxy.yaml:1:1: the configuration must be a mapping, got nothing" },
-    {
-      name: "invalid YAML",
-      text: `${upstream}a: [`,
-      problem: expect.stringMatching(/^proxy\.yaml:4:\d+: Flow sequence/),
-    },
-    {
-      name: "a duplicate key",
-      text: `${upstream}docs: true\ndocs: false\n`,
-      problem: 'proxy.yaml:5:1: mapping keys must be unique, got "docs" again',
-    },
-    {
-      name: "a duration without its unit",
-      text: `${upstream}methodConfig:\n- name: [{}]\n  timeout: "5"\n`,
-      problem: 'proxy.yaml:6:12: methodConfig[0].timeout must be a duration between 0.001s and 86400s, got "5"',
-    },
-    {
-      name: "an unknown status code",
-      text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 2, retryableStatusCodes: [NOPE] }\n`,
-      problem: expect.stringContaining(
-        "proxy.yaml:6:115: methodConfig[0].retryPolicy.retryableStatusCodes[0] must be one of CANCELLED, UNKNOWN, ",
-      ),
-    },
-    ...[0, 17, 1.5].map((code) => ({
-      name: `the status code ${code}`,
-      text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ codes: `[14, ${code}]` })}\n`,
-      problem: expect.stringContaining(`retryableStatusCodes[1] must be between 1 and 16, got ${code}`),
-    })),
-    {
-      name: "a backoff multiplier of 0",
-      text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ multiplier: 0 })}\n`,
-      problem: expect.stringContaining("backoffMultiplier must be a number above 0 and at most 1000, got 0"),
-    },
-    {
-      name: "a single attempt",
-      text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ attempts: 1 })}\n`,
-      problem: expect.stringContaining("maxAttempts must be between 2 and 4294967295, got 1"),
-    },
-    {
-      name: "a header field that cannot be set",
-      text: `${upstream}  requestHeader:\n    set: { a: b, Host: x }\n`,
-      problem: 'proxy.yaml:5:18: upstreams[0].requestHeader.set.Host must be a field that can be set, got "Host"',
-    },
-    {
-      name: "an invalid header field name in set",
-      text: `${upstream}  responseHeader:\n    set: { "a b": x }\n`,
-      problem: 'proxy.yaml:5:12: upstreams[0].responseHeader.set.a b must be a field that can be set, got "a b"',
-    },
-    {
-      name: "a gRPC header field in reflectionHeader",
-      text: `${upstream}  reflectionHeader: { grpc-timeout: 1S }\n`,
-      problem:
-        'proxy.yaml:4:23: upstreams[0].reflectionHeader.grpc-timeout must be a field that can be set, got "grpc-timeout"',
-    },
-    {
-      name: "a rename to a header field that cannot be set",
-      text: `${upstream}  requestHeader: { rename: { x-a: Connection } }\n`,
-      problem:
-        'proxy.yaml:4:35: upstreams[0].requestHeader.rename.x-a must be a field that can be set, got "Connection"',
-    },
-    {
-      name: "a realm with non-ASCII characters",
-      text: `${upstream}authentication: { realm: "Läden" }\n`,
-      problem: 'proxy.yaml:4:26: authentication.realm must be printable ASCII, got "Läden"',
-    },
-    {
-      name: "a public URL with a query",
-      text: `${upstream}authentication: { publicUrl: "https://api.example/?a=1" }\n`,
-      problem:
-        'proxy.yaml:4:30: authentication.publicUrl must be an http or https URL without a query, fragment or credentials, such as https://api.example, got "https://api.example/?a=1"',
-    },
-    {
-      name: "a public URL with a password",
-      text: `${upstream}authentication: { publicUrl: "https://a:b@api.example" }\n`,
-      problem: expect.stringContaining('such as https://api.example, got "https://…@api.example"'),
-    },
-    {
-      name: "a public URL without a scheme",
-      text: `${upstream}authentication: { publicUrl: api.example }\n`,
-      problem: expect.stringContaining('such as https://api.example, got "api.example"'),
-    },
-    {
-      name: "a scope list with two spaces in a row",
-      text: `${upstream}authentication: { scopes: { shop.v1.*: "a  b" } }\n`,
-      problem:
-        'proxy.yaml:4:40: authentication.scopes.shop.v1.* must be scopes of printable ASCII without quotes and backslashes, separated by a space, got "a  b"',
-    },
-    {
-      name: "a scope for an RPC path instead of an RPC name",
-      text: `${upstream}authentication: { scopes: { /shop.v1.Shop/Get: a } }\n`,
-      problem:
-        "proxy.yaml:4:29: authentication.scopes./shop.v1.Shop/Get is not the name of an RPC; names are similar to shop.v1.OrderService.GetOrder or shop.v1.*",
-    },
-    {
-      name: "the flag name reflection in an upstream",
-      text: "upstreams:\n- addresses: [dns:a:1]\n  reflection: true\n",
-      problem: 'proxy.yaml:3:3: upstreams[0].reflection is not a setting; did you mean "descriptors: reflection"?',
-    },
-    {
-      name: "the flag name reflection at the top level",
-      text: `${upstream}reflection: true\n`,
-      problem: 'proxy.yaml:4:1: reflection is not a setting; did you mean "upstreams[].descriptors: reflection"?',
-    },
-    {
-      name: "the flag name port at the top level",
-      text: `${upstream}port: 8080\n`,
-      problem: 'proxy.yaml:4:1: port is not a setting; did you mean "listen.port"?',
-    },
-    {
-      name: "an open RPC path without the leading slash",
-      text: `${upstream}authentication: { open: [shop.v1.Stock, shop.v1.Shop/Get] }\n`,
-      problem:
-        'proxy.yaml:4:41: authentication.open[1] must name services (package.Service) and RPCs (/package.Service/Method), got "shop.v1.Shop/Get", did you mean "/shop.v1.Shop/Get"?',
-    },
-    {
-      name: "an origin with a path",
-      text: `${upstream}cors: { origins: [https://a.example, https://b.example/] }\n`,
-      problem:
-        'proxy.yaml:4:38: cors.origins[1] must be * or an origin such as https://shop.example, got "https://b.example/"',
-    },
-    {
-      name: "an origin without a scheme",
-      text: `${upstream}cors: { origins: [a.example] }\n`,
-      problem: 'proxy.yaml:4:19: cors.origins[0] must be * or an origin such as https://shop.example, got "a.example"',
-    },
-    {
-      name: "an invalid header field name in allowedHeaders",
-      text: `${upstream}cors: { origins: ["*"], allowedHeaders: [a b] }\n`,
-      problem: 'proxy.yaml:4:42: cors.allowedHeaders[0] must be the name of a header field, got "a b"',
-    },
-  ])("$name is refused with line and column", ({ text, problem }) => {
+  test.each<{ name: string; text: string; problem: string }>(
+    // oxfmt-ignore
+    [
+      { name: "an unknown setting", text: `${upstream}lisen:\n  port: 1\n`,
+        problem: 'proxy.yaml:4:1: lisen is not a setting; did you mean "listen"?' },
+      { name: "an unknown setting of an upstream", text: `${upstream}  timeout_ms: 5\n`,
+        problem: 'proxy.yaml:4:3: upstreams[0].timeout_ms is not a setting; did you mean "timeoutMs"?' },
+      { name: "an unknown setting without a similar one", text: `${upstream}drain:\n  xyz: 1\n`,
+        problem: "proxy.yaml:5:3: drain.xyz is not a setting; accepted here: delayMs, timeoutMs" },
+      { name: "a number out of range", text: `${upstream}listen:\n  port: 65536\n`,
+        problem: "proxy.yaml:5:9: listen.port must be between 0 and 65535, got 65536" },
+      { name: "text instead of a number", text: `${upstream}listen: { port: "8080" }\n`,
+        problem: 'proxy.yaml:4:17: listen.port must be between 0 and 65535, got "8080"' },
+      { name: "a number instead of text", text: `${upstream}listen:\n  host: 5\n`,
+        problem: "proxy.yaml:5:9: listen.host must be text, got 5" },
+      { name: "text instead of a boolean", text: `${upstream}docs: yes\n`,
+        problem: 'proxy.yaml:4:7: docs must be true or false, got "yes"' },
+      { name: "an unknown value of accessLog", text: `${upstream}accessLog: some\n`,
+        problem: 'proxy.yaml:4:12: accessLog must be one of off, errors, all, got "some"' },
+      { name: "a mapping instead of a list", text: "upstreams: {}\n",
+        problem: "proxy.yaml:1:12: upstreams must be a list, got a mapping" },
+      { name: "text instead of a mapping", text: `${upstream}cors: "*"\n`,
+        problem: 'proxy.yaml:4:7: cors must be a mapping, got "*"' },
+      { name: "a key without a value", text: `${upstream}listen:\n`,
+        problem: "proxy.yaml:4:8: listen must be a mapping, got nothing" },
+      { name: "a missing setting", text: "upstreams:\n- descriptors: reflection\n",
+        problem: "proxy.yaml:2:3: upstreams[0] requires addresses" },
+      { name: "an empty file", text: "", problem: "proxy.yaml:1:1: the configuration must be a mapping, got nothing" },
+      { name: "invalid YAML", text: `${upstream}a: [`,
+        problem: expect.stringMatching(/^proxy\.yaml:4:\d+: Flow sequence/) },
+      { name: "a duplicate key", text: `${upstream}docs: true\ndocs: false\n`,
+        problem: 'proxy.yaml:5:1: mapping keys must be unique, got "docs" again' },
+      { name: "a duration without its unit", text: `${upstream}methodConfig:\n- name: [{}]\n  timeout: "5"\n`,
+        problem: 'proxy.yaml:6:12: methodConfig[0].timeout must be a duration between 0.001s and 86400s, got "5"' },
+      { name: "an unknown status code",
+        text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 2, retryableStatusCodes: [NOPE] }\n`,
+        problem: expect.stringContaining("proxy.yaml:6:115: methodConfig[0].retryPolicy.retryableStatusCodes[0] must be one of CANCELLED, UNKNOWN, ") },
+      ...[0, 17, 1.5].map((code) => ({
+        name: `the status code ${code}`,
+        text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ codes: `[14, ${code}]` })}\n`,
+        problem: expect.stringContaining(`retryableStatusCodes[1] must be between 1 and 16, got ${code}`),
+      })),
+      { name: "a backoff multiplier of 0",
+        text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ multiplier: 0 })}\n`,
+        problem: expect.stringContaining("backoffMultiplier must be a number above 0 and at most 1000, got 0") },
+      { name: "a single attempt",
+        text: `${upstream}methodConfig:\n- name: [{}]\n  retryPolicy: ${retryPolicy({ attempts: 1 })}\n`,
+        problem: expect.stringContaining("maxAttempts must be between 2 and 4294967295, got 1") },
+      { name: "a header field that cannot be set", text: `${upstream}  requestHeader:\n    set: { a: b, Host: x }\n`,
+        problem: 'proxy.yaml:5:18: upstreams[0].requestHeader.set.Host must be a field that can be set, got "Host"' },
+      { name: "an invalid header field name in set", text: `${upstream}  responseHeader:\n    set: { "a b": x }\n`,
+        problem: 'proxy.yaml:5:12: upstreams[0].responseHeader.set.a b must be a field that can be set, got "a b"' },
+      { name: "a gRPC header field in reflectionHeader", text: `${upstream}  reflectionHeader: { grpc-timeout: 1S }\n`,
+        problem: 'proxy.yaml:4:23: upstreams[0].reflectionHeader.grpc-timeout must be a field that can be set, got "grpc-timeout"' },
+      { name: "a rename to a header field that cannot be set",
+        text: `${upstream}  requestHeader: { rename: { x-a: Connection } }\n`,
+        problem: 'proxy.yaml:4:35: upstreams[0].requestHeader.rename.x-a must be a field that can be set, got "Connection"' },
+      { name: "a realm with non-ASCII characters", text: `${upstream}authentication: { realm: "Läden" }\n`,
+        problem: 'proxy.yaml:4:26: authentication.realm must be printable ASCII, got "Läden"' },
+      { name: "a public URL with a query",
+        text: `${upstream}authentication: { publicUrl: "https://api.example/?a=1" }\n`,
+        problem: 'proxy.yaml:4:30: authentication.publicUrl must be an http or https URL without a query, fragment or credentials, such as https://api.example, got "https://api.example/?a=1"' },
+      { name: "a public URL with a password",
+        text: `${upstream}authentication: { publicUrl: "https://a:b@api.example" }\n`,
+        problem: expect.stringContaining('such as https://api.example, got "https://…@api.example"') },
+      { name: "a public URL without a scheme", text: `${upstream}authentication: { publicUrl: api.example }\n`,
+        problem: expect.stringContaining('such as https://api.example, got "api.example"') },
+      { name: "a scope list with two spaces in a row",
+        text: `${upstream}authentication: { scopes: { shop.v1.*: "a  b" } }\n`,
+        problem: 'proxy.yaml:4:40: authentication.scopes.shop.v1.* must be scopes of printable ASCII without quotes and backslashes, separated by a space, got "a  b"' },
+      { name: "a scope for an RPC path instead of an RPC name",
+        text: `${upstream}authentication: { scopes: { /shop.v1.Shop/Get: a } }\n`,
+        problem: "proxy.yaml:4:29: authentication.scopes./shop.v1.Shop/Get is not the name of an RPC; names are similar to shop.v1.OrderService.GetOrder or shop.v1.*" },
+      { name: "the flag name reflection in an upstream",
+        text: "upstreams:\n- addresses: [dns:a:1]\n  reflection: true\n",
+        problem: 'proxy.yaml:3:3: upstreams[0].reflection is not a setting; did you mean "descriptors: reflection"?' },
+      { name: "the flag name reflection at the top level", text: `${upstream}reflection: true\n`,
+        problem: 'proxy.yaml:4:1: reflection is not a setting; did you mean "upstreams[].descriptors: reflection"?' },
+      { name: "the flag name port at the top level", text: `${upstream}port: 8080\n`,
+        problem: 'proxy.yaml:4:1: port is not a setting; did you mean "listen.port"?' },
+      { name: "an open RPC path without the leading slash",
+        text: `${upstream}authentication: { open: [shop.v1.Stock, shop.v1.Shop/Get] }\n`,
+        problem: 'proxy.yaml:4:41: authentication.open[1] must name services (package.Service) and RPCs (/package.Service/Method), got "shop.v1.Shop/Get", did you mean "/shop.v1.Shop/Get"?' },
+      { name: "an origin with a path", text: `${upstream}cors: { origins: [https://a.example, https://b.example/] }\n`,
+        problem: 'proxy.yaml:4:38: cors.origins[1] must be * or an origin such as https://shop.example, got "https://b.example/"' },
+      { name: "an origin without a scheme", text: `${upstream}cors: { origins: [a.example] }\n`,
+        problem: 'proxy.yaml:4:19: cors.origins[0] must be * or an origin such as https://shop.example, got "a.example"' },
+      { name: "an invalid header field name in allowedHeaders",
+        text: `${upstream}cors: { origins: ["*"], allowedHeaders: [a b] }\n`,
+        problem: 'proxy.yaml:4:42: cors.allowedHeaders[0] must be the name of a header field, got "a b"' },
+    ],
+  )("$name is refused with line and column", ({ text, problem }) => {
     expect(problemsOf(text)).toEqual(problem);
   });
 
@@ -356,21 +256,11 @@ describe("flags", () => {
 test("methodConfig is read as gRPC's service config, with durations in milliseconds", () => {
   const policy = retryPolicy({ attempts: 3, codes: "[UNAVAILABLE, cancelled, 8, Aborted]" });
   const text = `${upstream}methodConfig:\n- name: [{ service: a.B, method: C }, {}]\n  timeout: 1.5s\n  retryPolicy: ${policy}\n`;
+  // oxfmt-ignore
   expect(read(text).settings.methodConfig).toEqual([
-    {
-      name: [
-        { service: "a.B", method: "C" },
-        { service: "", method: "" },
-      ],
-      timeout: 1_500,
-      retryPolicy: {
-        maxAttempts: 3,
-        initialBackoff: 100,
-        maxBackoff: 1_000,
-        backoffMultiplier: 2,
-        retryableStatusCodes: [Code.Unavailable, Code.Canceled, Code.ResourceExhausted, Code.Aborted],
-      },
-    },
+    { name: [{ service: "a.B", method: "C" }, { service: "", method: "" }], timeout: 1_500,
+      retryPolicy: { maxAttempts: 3, initialBackoff: 100, maxBackoff: 1_000, backoffMultiplier: 2,
+      retryableStatusCodes: [Code.Unavailable, Code.Canceled, Code.ResourceExhausted, Code.Aborted] } },
   ]);
 });
 

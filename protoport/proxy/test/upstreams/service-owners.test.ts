@@ -53,24 +53,18 @@ test.each(["grpc.reflection.v1.ServerReflection", "grpc.health.v1.Health", "grpc
 const upstream = "http://127.0.0.1:1";
 const set = descriptorSetOf(GreenhouseService.file);
 
-test.each<[name: string, upstreams: readonly ProxiedUpstreamOptions[], problem: string]>([
+test.each<[name: string, upstreams: readonly ProxiedUpstreamOptions[], problem: string]>(
+  // oxfmt-ignore
   [
-    "reflection of two upstreams without services for each",
-    [
-      { upstream, descriptors: "reflection", services: ["a.*"] },
-      { upstream, descriptors: "reflection", services: [] },
-    ],
-    'upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["package.*"]',
+    ["reflection of two upstreams without services for each",
+      [{ upstream, descriptors: "reflection", services: ["a.*"] }, { upstream, descriptors: "reflection",
+        services: [] }],
+      'upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["package.*"]'],
+    ["the same service pattern for two upstreams",
+      [{ upstream, descriptors: "reflection", services: ["b.*", "a.*"] }, { upstream, descriptors: set,
+        services: ["a.*"] }], 'upstreams[1].services must not contain "a.*", which is a pattern of upstreams[0]'],
   ],
-  [
-    "the same service pattern for two upstreams",
-    [
-      { upstream, descriptors: "reflection", services: ["b.*", "a.*"] },
-      { upstream, descriptors: set, services: ["a.*"] },
-    ],
-    'upstreams[1].services must not contain "a.*", which is a pattern of upstreams[0]',
-  ],
-])("createProxy and reconfigure reject %s in the options", async (_name, upstreams, problem) => {
+)("createProxy and reconfigure reject %s in the options", async (_name, upstreams, problem) => {
   const error = { name: "TypeError", message: problem, code: "ERR_OPTIONS" };
   await expect(createProxy({ upstreams })).rejects.toMatchObject(error);
   const proxy = await createProxy({ upstreams: [{ upstream, descriptors: set }] });

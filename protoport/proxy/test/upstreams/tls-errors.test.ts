@@ -13,28 +13,20 @@ import { openGreenhouse, wateringOf } from "../../../testing/src/gateway/greenho
 const server = createCertificate("server");
 const client = createCertificate("client");
 
-test.each<[name: string, listen: TlsOptions | undefined, tls: UpstreamTls, want: string]>([
-  ["an unknown CA", server, {}, "; set tls.ca (--upstream-tls-ca) to the certificate of its authority"],
+test.each<[name: string, listen: TlsOptions | undefined, tls: UpstreamTls, want: string]>(
+  // oxfmt-ignore
   [
-    "a wrong host name",
-    server,
-    { ca: server.cert, servername: "other.example" },
-    "; set tls.servername (--upstream-tls-servername) to a name of the certificate",
+    ["an unknown CA", server, {}, "; set tls.ca (--upstream-tls-ca) to the certificate of its authority"],
+    ["a wrong host name", server, { ca: server.cert, servername: "other.example" },
+      "; set tls.servername (--upstream-tls-servername) to a name of the certificate"],
+    ["a missing client certificate", { ...server, requestCert: true, ca: client.cert }, { ca: server.cert },
+      "the server requires a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)"],
+    ["a server that closes the connection",
+      { ...server, requestCert: true, ca: client.cert, rejectUnauthorized: false }, { ca: server.cert },
+      "the server may require a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)"],
+    ["a server without TLS", undefined, {}, "the server does not use TLS: use an http: address, or dns: without tls"],
   ],
-  [
-    "a missing client certificate",
-    { ...server, requestCert: true, ca: client.cert },
-    { ca: server.cert },
-    "the server requires a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
-  ],
-  [
-    "a server that closes the connection",
-    { ...server, requestCert: true, ca: client.cert, rejectUnauthorized: false },
-    { ca: server.cert },
-    "the server may require a client certificate: set tls.cert and tls.key (--upstream-tls-cert, --upstream-tls-key)",
-  ],
-  ["a server without TLS", undefined, {}, "the server does not use TLS: use an http: address, or dns: without tls"],
-])("the error for %s names the TLS option to change", async (_name, listen, tls, want) => {
+)("the error for %s names the TLS option to change", async (_name, listen, tls, want) => {
   const listener =
     listen === undefined
       ? createTcpServer((socket) => void socket.resume().end("HTTP/1.1 400 Bad Request\r\n\r\n"))

@@ -8,20 +8,10 @@ import {
   rpcSeriesKey,
 } from "../../src/conventions/request-attributes.ts";
 
-const baseRequest: CompletedRequest = {
-  procedure: undefined,
-  protocol: "rest",
-  httpMethod: "GET",
-  path: "/",
-  httpRoute: undefined,
-  httpVersion: "1.1",
-  scheme: "http",
-  httpStatus: 200,
-  error: undefined,
-  durationMs: 1,
-  contextValues: createContextValues(),
-  peer: { address: "127.0.0.1", port: 1 },
-};
+// oxfmt-ignore
+const baseRequest: CompletedRequest = { procedure: undefined, protocol: "rest", httpMethod: "GET", path: "/",
+  httpRoute: undefined, httpVersion: "1.1", scheme: "http", httpStatus: 200, error: undefined, durationMs: 1,
+  contextValues: createContextValues(), peer: { address: "127.0.0.1", port: 1 } };
 
 interface Outcome {
   readonly name: string;

@@ -3,20 +3,10 @@ import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { type CompletedRequest, createGateway } from "../../../gateway/src/index.ts";
 import { type Attributes, createRequestMetrics, Metrics } from "../../src/metrics/index.ts";
 
-const baseRequest: CompletedRequest = {
-  procedure: undefined,
-  protocol: "rest",
-  httpMethod: "DELETE",
-  path: "/",
-  httpRoute: undefined,
-  httpVersion: "1.1",
-  scheme: "http",
-  httpStatus: 200,
-  error: undefined,
-  durationMs: 1_000,
-  contextValues: createContextValues(),
-  peer: { address: "127.0.0.1", port: 1 },
-};
+// oxfmt-ignore
+const baseRequest: CompletedRequest = { procedure: undefined, protocol: "rest", httpMethod: "DELETE", path: "/",
+  httpRoute: undefined, httpVersion: "1.1", scheme: "http", httpStatus: 200, error: undefined, durationMs: 1_000,
+  contextValues: createContextValues(), peer: { address: "127.0.0.1", port: 1 } };
 
 test("createRequestMetrics without refusalOf creates no refusal counter", async () => {
   const metrics = new Metrics();
@@ -30,20 +20,16 @@ test("createRequestMetrics without refusalOf creates no refusal counter", async 
   ]);
 });
 
-test.each<{ metric: string; requests: readonly Partial<CompletedRequest>[] }>([
-  {
-    metric: "http.server.request.duration",
-    requests: [{ httpRoute: "/sensors/{id}" }, { httpRoute: "/beds/{id}" }, { httpRoute: undefined }],
-  },
-  {
-    metric: "rpc.server.call.duration",
-    requests: [
-      { protocol: "grpc", procedure: "/garden.Service/Water" },
-      { protocol: "grpc", procedure: "/garden.Service/Prune" },
-      { protocol: "grpc", procedure: undefined },
-    ],
-  },
-])("$metric has one series for each route or method", ({ metric, requests }) => {
+test.each<{ metric: string; requests: readonly Partial<CompletedRequest>[] }>(
+  // oxfmt-ignore
+  [
+    { metric: "http.server.request.duration",
+      requests: [{ httpRoute: "/sensors/{id}" }, { httpRoute: "/beds/{id}" }, { httpRoute: undefined }] },
+    { metric: "rpc.server.call.duration",
+      requests: [{ protocol: "grpc", procedure: "/garden.Service/Water" }, { protocol: "grpc",
+        procedure: "/garden.Service/Prune" }, { protocol: "grpc", procedure: undefined }] },
+  ],
+)("$metric has one series for each route or method", ({ metric, requests }) => {
   const metrics = new Metrics();
   const record = createRequestMetrics(metrics);
   for (const request of [...requests, ...requests]) record({ ...baseRequest, ...request });

@@ -7,21 +7,11 @@ import { isProbe } from "../../../gateway/src/health/probes.ts";
 import { openLogLines } from "../../../testing/src/operations/log-lines.ts";
 
 function requestWith(changes: Partial<CompletedRequest>): CompletedRequest {
-  return {
-    procedure: "/orders.v1.OrderService/DeleteOrder",
-    protocol: "rest",
-    httpMethod: "DELETE",
-    httpVersion: "1.1",
-    scheme: "http",
-    path: "/orders/7",
-    httpRoute: "/orders/{id}",
-    httpStatus: 204,
-    error: undefined,
-    durationMs: 1.23456,
-    contextValues: createContextValues(),
-    peer: { address: "127.0.0.1", port: 50_000 },
-    ...changes,
-  };
+  // oxfmt-ignore
+  return { procedure: "/orders.v1.OrderService/DeleteOrder", protocol: "rest", httpMethod: "DELETE", httpVersion: "1.1",
+    scheme: "http", path: "/orders/7", httpRoute: "/orders/{id}", httpStatus: 204, error: undefined,
+    durationMs: 1.23456, contextValues: createContextValues(), peer: { address: "127.0.0.1", port: 50_000 },
+    ...changes };
 }
 
 const auditOf = (): ReturnType<CallLogOptions["auditOf"]> => ({ trail: "refusals", fields: { subject: "ops" } });
@@ -33,23 +23,11 @@ function linesOf(request: CompletedRequest): Record<string, unknown>[] {
 }
 
 test("a call is logged as one line with all fields", () => {
-  expect(linesOf(requestWith({}))).toEqual([
-    {
-      level: "info",
-      time: expect.any(String),
-      requestId: expect.stringMatching(/^[0-9a-f]{16}-/),
-      procedure: "/orders.v1.OrderService/DeleteOrder",
-      protocol: "rest",
-      httpMethod: "DELETE",
-      path: "/orders/7",
-      httpStatus: 204,
-      code: "OK",
-      durationMs: 1.235,
-      subject: "ops",
-      peer: "127.0.0.1",
-      msg: "call",
-    },
-  ]);
+  // oxfmt-ignore
+  expect(linesOf(requestWith({}))).toEqual([{ level: "info", time: expect.any(String),
+    requestId: expect.stringMatching(/^[0-9a-f]{16}-/), procedure: "/orders.v1.OrderService/DeleteOrder",
+    protocol: "rest", httpMethod: "DELETE", path: "/orders/7", httpStatus: 204, code: "OK", durationMs: 1.235,
+    subject: "ops", peer: "127.0.0.1", msg: "call" }]);
 });
 
 test("an error is logged with its code and its errorCode, if any", () => {

@@ -27,17 +27,14 @@ function familiesOf(metrics: Metrics): string[] {
 test("measureGateway exports load, bad requests and HTTP/2 errors", () => {
   const metrics = new Metrics();
   measureGateway(metrics, { load });
+  // oxfmt-ignore
   expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
     ["gauge", "gateway.connections", "{connection}", series([version("1.1"), 1], [version("2"), 2])],
     ["gauge", "gateway.requests.active", "{request}", series([version("1.1"), 3], [version("2"), 4])],
     ["gauge", "gateway.backlog", "By", series([{}, 5])],
     ["counter", "gateway.bad_requests", "{request}", series([{ "http.response.status_code": 400 }, 6])],
-    [
-      "counter",
-      "gateway.http2.errors",
-      "{error}",
-      series([{ scope: "connection", code: "PROTOCOL_ERROR" }, 7], [{ scope: "stream", code: "CANCEL" }, 8]),
-    ],
+    ["counter", "gateway.http2.errors", "{error}",
+      series([{ scope: "connection", code: "PROTOCOL_ERROR" }, 7], [{ scope: "stream", code: "CANCEL" }, 8])],
   ]);
   expect(new Set(metrics.collect().map(({ description }) => description)).size).toBe(5);
 });
@@ -75,18 +72,11 @@ test.each([
 test("measureProcess exports ten metrics, each with a description", () => {
   const metrics = new Metrics();
   using _ = measureProcess(metrics);
-  expect(familiesOf(metrics)).toEqual([
-    "counter process.cpu.time s",
-    "gauge process.memory.usage By",
-    "gauge process.uptime s",
-    "counter nodejs.eventloop.time s",
-    "gauge v8js.memory.heap.limit By",
-    "gauge v8js.memory.heap.used By",
-    "histogram v8js.gc.duration s",
-    "gauge nodejs.eventloop.delay.p50 s",
-    "gauge nodejs.eventloop.delay.p99 s",
-    "gauge nodejs.eventloop.delay.max s",
-  ]);
+  // oxfmt-ignore
+  expect(familiesOf(metrics)).toEqual(["counter process.cpu.time s", "gauge process.memory.usage By",
+    "gauge process.uptime s", "counter nodejs.eventloop.time s", "gauge v8js.memory.heap.limit By",
+    "gauge v8js.memory.heap.used By", "histogram v8js.gc.duration s", "gauge nodejs.eventloop.delay.p50 s",
+    "gauge nodejs.eventloop.delay.p99 s", "gauge nodejs.eventloop.delay.max s"]);
   const descriptions = metrics.collect().map(({ description }) => description);
   expect(new Set(descriptions).size).toBe(descriptions.length);
   for (const description of descriptions) expect(description).toMatch(/^[A-Z].* .*[^.]$/);

@@ -3,43 +3,18 @@ import { createMetricsEndpoint, type MetricFamily, Metrics } from "../../src/met
 import { formatPrometheus } from "../../src/metrics/metrics-endpoint.ts";
 import { askEndpoint } from "../../../testing/src/gateway/ask-endpoint.ts";
 
+// oxfmt-ignore
 const families: readonly MetricFamily[] = [
-  {
-    name: "http.server.request.duration",
-    unit: "s",
-    description: "How long",
-    kind: "histogram",
-    bounds: [0.5, 1],
-    points: [
-      { attributes: { "http.route": '/a\\"\n', "http.response.status_code": 204 }, counts: [2, 0, 1], sum: 7.5 },
-    ],
-  },
-  {
-    name: "a.refusals",
-    unit: "{request}",
-    description: "How many",
-    kind: "counter",
-    points: [{ attributes: {}, value: 3 }],
-  },
+  { name: "http.server.request.duration", unit: "s", description: "How long", kind: "histogram", bounds: [0.5, 1],
+    points: [{ attributes: { "http.route": '/a\\"\n', "http.response.status_code": 204 }, counts: [2, 0, 1],
+      sum: 7.5 }] },
+  { name: "a.refusals", unit: "{request}", description: "How many", kind: "counter",
+    points: [{ attributes: {}, value: 3 }] },
   { name: "a.backlog", unit: "By", description: "How much", kind: "gauge", points: [{ attributes: {}, value: 9 }] },
-  {
-    name: "a.size",
-    unit: "",
-    description: "How large",
-    kind: "histogram",
-    bounds: [1],
-    points: [{ attributes: {}, counts: [1, 0], sum: 1 }],
-  },
-  {
-    name: "a.cpu-time",
-    unit: "s",
-    description: "How busy",
-    kind: "counter",
-    points: [
-      { attributes: { mode: "user" }, value: 0.5 },
-      { attributes: { mode: "system" }, value: 0 },
-    ],
-  },
+  { name: "a.size", unit: "", description: "How large", kind: "histogram", bounds: [1],
+    points: [{ attributes: {}, counts: [1, 0], sum: 1 }] },
+  { name: "a.cpu-time", unit: "s", description: "How busy", kind: "counter",
+    points: [{ attributes: { mode: "user" }, value: 0.5 }, { attributes: { mode: "system" }, value: 0 }] },
   { name: "a.share", unit: "1", description: "Which part", kind: "gauge", points: [{ attributes: {}, value: 0.25 }] },
   { name: "a.absent.seconds", unit: "s", description: "Nothing", kind: "gauge", points: [] },
 ];

@@ -16,16 +16,14 @@ test("measureUpstreams exports connections, requests and refusals per upstream",
     },
   ]);
   const both = (value: number): object[] => series([{ upstream: "dns:a:1" }, value], [{ upstream: "unix:/b" }, 0]);
+  // oxfmt-ignore
   expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
     ["gauge", "gateway.upstream.connections", "{connection}", both(1)],
     ["gauge", "gateway.upstream.requests.active", "{request}", both(2)],
     ["gauge", "gateway.upstream.requests.waiting", "{request}", both(3)],
-    [
-      "counter",
-      "gateway.upstream.refusals",
-      "{request}",
-      series([{ upstream: "dns:a:1", reason: "queue_full" }, 4], [{ upstream: "dns:a:1", reason: "queue_timeout" }, 5]),
-    ],
+    ["counter", "gateway.upstream.refusals", "{request}",
+      series([{ upstream: "dns:a:1", reason: "queue_full" }, 4], [{ upstream: "dns:a:1", reason: "queue_timeout" },
+        5])],
     ["histogram", "rpc.client.call.duration", "s", []],
     ["histogram", "gateway.upstream.queue.duration", "s", []],
     ["counter", "gateway.upstream.retries", "{attempt}", []],
@@ -96,22 +94,13 @@ test("measureDescriptors exports descriptor reloads and conflicts per upstream",
   ];
   measureDescriptors(metrics, ["dns:a:1", "unix:/b", "unix:/c"], { descriptorReloads });
   const [a, b, c] = [{ upstream: "dns:a:1" }, { upstream: "unix:/b" }, { upstream: "unix:/c" }];
+  // oxfmt-ignore
   expect(metrics.collect().map(({ kind, name, unit, points }) => [kind, name, unit, points])).toEqual([
     ["gauge", "gateway.descriptors.reload.successful", "", series([a, 1], [b, 0], [c, 0])],
     ["gauge", "gateway.descriptors.reload.last_success", "s", series([a, 2.5], [b, 1])],
-    [
-      "counter",
-      "gateway.descriptors.reloads",
-      "{reload}",
-      series(
-        [{ ...a, result: "success" }, 3],
-        [{ ...a, result: "failure" }, 1],
-        [{ ...b, result: "success" }, 1],
-        [{ ...b, result: "failure" }, 2],
-        [{ ...c, result: "success" }, 0],
-        [{ ...c, result: "failure" }, 4],
-      ),
-    ],
+    ["counter", "gateway.descriptors.reloads", "{reload}",
+      series([{ ...a, result: "success" }, 3], [{ ...a, result: "failure" }, 1], [{ ...b, result: "success" }, 1],
+        [{ ...b, result: "failure" }, 2], [{ ...c, result: "success" }, 0], [{ ...c, result: "failure" }, 4])],
     ["gauge", "gateway.descriptors.conflicts", "{conflict}", series([a, 0], [b, 2], [c, 0])],
   ]);
 });

@@ -79,18 +79,14 @@ test("the caller's traceparent and baggage are forwarded without an SDK", async 
   expect(await forward()).toMatchObject({ traceparent: traceparent[1], baggage: "a=b" });
 });
 
-test.each<[name: string, sent: readonly Field[], want: string | undefined]>([
-  ["forwarded with its traceparent", [traceparent, ["tracestate", "a=1"]], "a=1"],
-  ["removed without a traceparent", [["tracestate", "a=1"]], undefined],
+test.each<[name: string, sent: readonly Field[], want: string | undefined]>(
+  // oxfmt-ignore
   [
-    "removed with a malformed traceparent",
-    [
-      ["traceparent", "00-1"],
-      ["tracestate", "a=1"],
-    ],
-    undefined,
+    ["forwarded with its traceparent", [traceparent, ["tracestate", "a=1"]], "a=1"],
+    ["removed without a traceparent", [["tracestate", "a=1"]], undefined],
+    ["removed with a malformed traceparent", [["traceparent", "00-1"], ["tracestate", "a=1"]], undefined],
   ],
-])("the caller's tracestate is %s", async (_name, sent, want) => {
+)("the caller's tracestate is %s", async (_name, sent, want) => {
   using sdk = registerSdk();
   const { traceparent: forwarded, tracestate } = await forward(undefined, sent);
   expect(tracestate).toBe(want);

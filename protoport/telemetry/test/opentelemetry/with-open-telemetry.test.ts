@@ -126,15 +126,9 @@ test("a span of a Fetch request has no client address attributes", async () => {
   using sdk = registerSdk();
   const gateway = createTestGateway(withOpenTelemetry({ routes: () => {} }));
   await gateway.fetch(new Request("http://orders.example/nothing"));
-  expect(sdk.spans.map(({ attributes }) => attributes)).toEqual([
-    {
-      "server.address": "orders.example",
-      "url.path": "/nothing",
-      "http.request.method": "GET",
-      "http.response.status_code": 404,
-      "url.scheme": "http",
-    },
-  ]);
+  // oxfmt-ignore
+  expect(sdk.spans.map(({ attributes }) => attributes)).toEqual([{ "server.address": "orders.example",
+    "url.path": "/nothing", "http.request.method": "GET", "http.response.status_code": 404, "url.scheme": "http" }]);
 });
 
 test("a sampler receives the span's final name, or HTTP without a route", async () => {

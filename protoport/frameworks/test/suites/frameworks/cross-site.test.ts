@@ -54,6 +54,7 @@ const sites: readonly Site[] = [
 ];
 
 describe.each(sites)("$name", ({ name, start }) => {
+  // oxfmt-ignore
   const rows: readonly (readonly [title: string, path: string, headers: object, httpStatus: number])[] = [
     ["a page of another site is refused", "/beds/7:water", { "sec-fetch-site": "cross-site" }, 403],
     ["a form of another site is refused", "/beds/7:water", { origin: shop, "content-type": "text/plain" }, 403],
@@ -61,12 +62,8 @@ describe.each(sites)("$name", ({ name, start }) => {
     ["curl is served", "/beds/7:water", {}, 200],
     ["JSON of another site is served", "/beds/7:water", { origin: shop, "content-type": "application/json" }, 200],
     ["a listed origin is served by the second gateway", "/listing/beds/7:water", { origin: shop }, 200],
-    [
-      "an unlisted origin is refused by the second gateway",
-      "/listing/beds/7:water",
-      { origin: "https://a.example" },
-      403,
-    ],
+    ["an unlisted origin is refused by the second gateway", "/listing/beds/7:water", { origin: "https://a.example" },
+      403],
     ["the application's own path is served", "/own", { "sec-fetch-site": "cross-site" }, 200],
   ];
 

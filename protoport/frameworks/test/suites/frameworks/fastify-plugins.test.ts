@@ -64,6 +64,7 @@ const setLast: Hook = (_request, reply, payload, done) => {
 type ErrorHandler = (error: object, request: object, reply: HookReply) => void;
 
 /** What an `onSend` hook does that ends a call, and the response. */
+// oxfmt-ignore
 const endingHooks: readonly {
   readonly name: string;
   readonly run: (reply: HookReply, payload: unknown) => unknown;
@@ -73,20 +74,14 @@ const endingHooks: readonly {
   { name: "returns a Buffer", run: () => Buffer.from("denied"), want: [200, "denied"] },
   { name: "returns a stream", run: () => Readable.from(["de", "nied"]), want: [200, "denied"] },
   { name: "sets a status", run: (reply) => void reply.code(403), want: [403, ""] },
-  {
-    name: "redirects",
-    run: (reply) => void reply.code(302).header("location", "/login"),
-    want: [302, "", "/login"],
-  },
+  { name: "redirects", run: (reply) => void reply.code(302).header("location", "/login"), want: [302, "", "/login"] },
   { name: "ends the response", run: ({ raw }) => void raw.writeHead(403).end("denied"), want: [403, "denied"] },
   { name: "begins the response", run: ({ raw }) => void raw.writeHead(403), want: [403, ""] },
   { name: "writes", run: ({ raw }) => void raw.write("denied"), want: [200, "denied"] },
   { name: "calls hijack() and responds", run: (reply) => void reply.hijack().raw.end("own"), want: [200, "own"] },
-  {
-    name: "calls hijack() and responds later",
+  { name: "calls hijack() and responds later",
     run: (reply) => void setImmediate((raw: ServerResponse) => raw.end("own"), reply.hijack().raw),
-    want: [200, "own"],
-  },
+    want: [200, "own"] },
 ];
 
 const setNotFound: Hook = (_request, reply, done) => Object(done)(void reply.code(404));

@@ -107,23 +107,20 @@ describe.each(nestVersions)("module middleware in Nest, %s", (_name, version) =>
     expect(handled).toBe(2);
   });
 
-  test.each<[name: string, configure: (consumer: Consumer) => Consumer, urls: readonly string[]]>([
-    ["all paths", (consumer) => consumer.forRoutes("*path"), ["/echo", reading, getReading]],
-    ["a template's prefix", (consumer) => consumer.forRoutes("sensors/*path"), [reading]],
-    ["a path variable", (consumer) => consumer.forRoutes("sensors/:id/reading"), [reading]],
-    ["a service", (consumer) => consumer.forRoutes(`${GreenhouseService.typeName}/*path`), [getReading]],
+  test.each<[name: string, configure: (consumer: Consumer) => Consumer, urls: readonly string[]]>(
+    // oxfmt-ignore
     [
-      "a method",
-      (consumer) => consumer.forRoutes({ path: "*path", method: RequestMethod.POST }),
-      ["/echo", getReading],
+      ["all paths", (consumer) => consumer.forRoutes("*path"), ["/echo", reading, getReading]],
+      ["a template's prefix", (consumer) => consumer.forRoutes("sensors/*path"), [reading]],
+      ["a path variable", (consumer) => consumer.forRoutes("sensors/:id/reading"), [reading]],
+      ["a service", (consumer) => consumer.forRoutes(`${GreenhouseService.typeName}/*path`), [getReading]],
+      ["a method", (consumer) => consumer.forRoutes({ path: "*path", method: RequestMethod.POST }),
+        ["/echo", getReading]],
+      ["an own route", (consumer) => consumer.forRoutes("echo"), ["/echo"]],
+      ["all paths except a service",
+        (consumer) => consumer.exclude(`${GreenhouseService.typeName}/*path`).forRoutes("*path"), ["/echo", reading]],
     ],
-    ["an own route", (consumer) => consumer.forRoutes("echo"), ["/echo"]],
-    [
-      "all paths except a service",
-      (consumer) => consumer.exclude(`${GreenhouseService.typeName}/*path`).forRoutes("*path"),
-      ["/echo", reading],
-    ],
-  ])("for %s runs once per request", async (_, configure, urls) => {
+  )("for %s runs once per request", async (_, configure, urls) => {
     const seen: string[] = [];
     const log: Middleware = ({ originalUrl }, _response, next) => {
       seen.push(originalUrl);

@@ -26,6 +26,7 @@ const versionsOn = (platform: string): typeof nestVersions =>
   nestVersions.filter(([, nest]) => nest.platform === platform);
 
 /** The ways to mount the gateway, with their path prefixes. */
+// oxfmt-ignore
 const ways: readonly {
   way: string;
   prefix: string;
@@ -34,12 +35,8 @@ const ways: readonly {
 }[] = [
   { way: "at the root", prefix: "", options: {}, prepare: () => undefined },
   { way: "below a prefix", prefix: "/api", options: { requestPathPrefix: "/api" }, prepare: () => undefined },
-  {
-    way: "at the root of an application with a global prefix",
-    prefix: "",
-    options: {},
-    prepare: (app) => app.setGlobalPrefix("pages"),
-  },
+  { way: "at the root of an application with a global prefix", prefix: "", options: {},
+    prepare: (app) => app.setGlobalPrefix("pages") },
 ];
 
 /** Starts the application, and checks calls. */

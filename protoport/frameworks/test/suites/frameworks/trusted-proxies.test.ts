@@ -53,6 +53,7 @@ const frameworks: readonly (readonly [string, Start])[] = [
   ]),
 ];
 
+// oxfmt-ignore
 const cases: readonly {
   readonly name: string;
   readonly trusted: readonly string[] | false;
@@ -62,39 +63,19 @@ const cases: readonly {
 }[] = [
   { name: "no proxy", trusted: false, header: { "x-forwarded-for": "203.0.113.9" }, want: "127.0.0.1" },
   { name: "one proxy", trusted: ["127.0.0.1"], header: { "x-forwarded-for": "203.0.113.9" }, want: "203.0.113.9" },
-  {
-    name: "two proxies",
-    trusted: ["127.0.0.1", "10.0.0.0/8"],
-    header: { "x-forwarded-for": "192.0.2.1, 203.0.113.9, 10.1.2.3" },
-    want: "203.0.113.9",
-  },
-  {
-    name: "a proxy with an IPv6 client",
-    trusted: ["127.0.0.1"],
-    header: { "x-forwarded-for": "2001:DB8:0::7" },
-    want: "2001:db8::7",
-  },
-  {
-    name: "a proxy with an IPv4 client in IPv6",
-    trusted: ["127.0.0.1"],
-    header: { "x-forwarded-for": "::ffff:203.0.113.9" },
-    want: "203.0.113.9",
-  },
+  { name: "two proxies", trusted: ["127.0.0.1", "10.0.0.0/8"],
+    header: { "x-forwarded-for": "192.0.2.1, 203.0.113.9, 10.1.2.3" }, want: "203.0.113.9" },
+  { name: "a proxy with an IPv6 client", trusted: ["127.0.0.1"], header: { "x-forwarded-for": "2001:DB8:0::7" },
+    want: "2001:db8::7" },
+  { name: "a proxy with an IPv4 client in IPv6", trusted: ["127.0.0.1"],
+    header: { "x-forwarded-for": "::ffff:203.0.113.9" }, want: "203.0.113.9" },
   { name: "another proxy", trusted: ["10.0.0.1"], header: { "x-forwarded-for": "203.0.113.9" }, want: "127.0.0.1" },
-  {
-    name: "one proxy, and trustedProxies names another field",
-    trusted: ["127.0.0.1"],
+  { name: "one proxy, and trustedProxies names another field", trusted: ["127.0.0.1"],
     options: { trustedProxies: { addresses: ["127.0.0.1"], fields: "forwarded" } },
-    header: { "x-forwarded-for": "203.0.113.9", forwarded: "for=192.0.2.1" },
-    want: "192.0.2.1",
-  },
-  {
-    name: "one proxy, and trustedProxies names another proxy",
-    trusted: ["127.0.0.1"],
-    options: { trustedProxies: { addresses: ["10.0.0.1"] } },
-    header: { "x-forwarded-for": "203.0.113.9" },
-    want: "127.0.0.1",
-  },
+    header: { "x-forwarded-for": "203.0.113.9", forwarded: "for=192.0.2.1" }, want: "192.0.2.1" },
+  { name: "one proxy, and trustedProxies names another proxy", trusted: ["127.0.0.1"],
+    options: { trustedProxies: { addresses: ["10.0.0.1"] } }, header: { "x-forwarded-for": "203.0.113.9" },
+    want: "127.0.0.1" },
 ];
 
 describe.each(frameworks)("with %s", (_name, start) => {

@@ -46,6 +46,7 @@ const protocols: Readonly<Record<string, Caller>> = {
   gRPC: connect((baseUrl) => createGrpcTransport({ baseUrl })),
 };
 
+// oxfmt-ignore
 const calls: readonly {
   readonly name: string;
   readonly treeId: number;
@@ -53,37 +54,16 @@ const calls: readonly {
   readonly outcome: unknown;
   readonly order: readonly string[];
 }[] = [
-  {
-    name: "guards, interceptors and pipes run before a handler",
-    treeId: 7,
-    outcome: "beds/1/piped",
-    order: ["guard", "interceptor", "pipe", "handler"],
-  },
-  {
-    name: "a call that a guard refuses is PERMISSION_DENIED",
-    treeId: 7,
-    key: "closed",
-    outcome: [status.PERMISSION_DENIED, "Forbidden resource"],
-    order: ["guard"],
-  },
-  {
-    name: "an exception filter sets the status",
-    treeId: 404,
-    outcome: [status.NOT_FOUND, "no such tree"],
-    order: ["guard", "interceptor", "pipe", "handler", "filter"],
-  },
-  {
-    name: "an RpcException with a string is UNKNOWN with this message",
-    treeId: 400,
-    outcome: [status.UNKNOWN, "not a tree"],
-    order: ["guard", "interceptor", "pipe", "handler"],
-  },
-  {
-    name: "another error is UNKNOWN without its message",
-    treeId: 500,
-    outcome: [status.UNKNOWN, "Internal server error"],
-    order: ["guard", "interceptor", "pipe", "handler"],
-  },
+  { name: "guards, interceptors and pipes run before a handler", treeId: 7, outcome: "beds/1/piped",
+    order: ["guard", "interceptor", "pipe", "handler"] },
+  { name: "a call that a guard refuses is PERMISSION_DENIED", treeId: 7, key: "closed",
+    outcome: [status.PERMISSION_DENIED, "Forbidden resource"], order: ["guard"] },
+  { name: "an exception filter sets the status", treeId: 404, outcome: [status.NOT_FOUND, "no such tree"],
+    order: ["guard", "interceptor", "pipe", "handler", "filter"] },
+  { name: "an RpcException with a string is UNKNOWN with this message", treeId: 400,
+    outcome: [status.UNKNOWN, "not a tree"], order: ["guard", "interceptor", "pipe", "handler"] },
+  { name: "another error is UNKNOWN without its message", treeId: 500,
+    outcome: [status.UNKNOWN, "Internal server error"], order: ["guard", "interceptor", "pipe", "handler"] },
 ];
 
 describe.each(nestVersions)("Nest, %s", (_version, { create, startOwn }) => {

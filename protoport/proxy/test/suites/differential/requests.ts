@@ -42,40 +42,16 @@ const queryParts: readonly string[] = [
   "fString=a+b", "fString=%C3%A4",
 ];
 
-const bodyParts: readonly string[] = [
-  '"nested":{"text":"a","number":"5","tags":["x","y"]}',
-  '"nested":{"inner":{"text":"deep"}}',
-  '"nested":null',
-  '"tree":{"child":{"child":{"text":"leaf"}}}',
-  '"rString":["a","b"]',
-  '"r_int64":["1","2"]',
-  '"rNested":[{"text":"a"},{}]',
-  '"rEnum":["COLOR_RED","COLOR_GREEN"]',
-  '"mString":{"a":"b","c":"d"}',
-  '"mInt64":{"7":{"text":"a"}}',
-  '"mBool":{"true":1}',
-  '"mEnum":{"a":"COLOR_RED"}',
-  '"optInt64":"0"',
-  '"optString":""',
-  '"wString":"text"',
-  '"w_int64":"5"',
-  '"wBool":false',
-  '"timestamp":"2026-01-31T12:00:00Z"',
-  '"timestamp":"yesterday"',
-  '"duration":"1.5s"',
-  '"mask":"nested.text,fString"',
-  '"struct":{"a":1,"b":[true,null],"c":{"d":"e"}}',
-  '"value":[1,"a",null]',
-  '"list":[1,2]',
-  '"any":{"@type":"type.googleapis.com/google.protobuf.StringValue","value":"a"}',
-  '"choiceString":"a"',
-  '"choiceNested":{"text":"a"}',
-  '"ownName":"a"',
-  '"unknown":1',
-  '"fString":5',
-  '"fInt32":"7"',
-  '"fInt64":7',
-];
+// oxfmt-ignore
+const bodyParts: readonly string[] = ['"nested":{"text":"a","number":"5","tags":["x","y"]}',
+  '"nested":{"inner":{"text":"deep"}}', '"nested":null', '"tree":{"child":{"child":{"text":"leaf"}}}',
+  '"rString":["a","b"]', '"r_int64":["1","2"]', '"rNested":[{"text":"a"},{}]', '"rEnum":["COLOR_RED","COLOR_GREEN"]',
+  '"mString":{"a":"b","c":"d"}', '"mInt64":{"7":{"text":"a"}}', '"mBool":{"true":1}', '"mEnum":{"a":"COLOR_RED"}',
+  '"optInt64":"0"', '"optString":""', '"wString":"text"', '"w_int64":"5"', '"wBool":false',
+  '"timestamp":"2026-01-31T12:00:00Z"', '"timestamp":"yesterday"', '"duration":"1.5s"', '"mask":"nested.text,fString"',
+  '"struct":{"a":1,"b":[true,null],"c":{"d":"e"}}', '"value":[1,"a",null]', '"list":[1,2]',
+  '"any":{"@type":"type.googleapis.com/google.protobuf.StringValue","value":"a"}', '"choiceString":"a"',
+  '"choiceNested":{"text":"a"}', '"ownName":"a"', '"unknown":1', '"fString":5', '"fInt32":"7"', '"fInt64":7'];
 
 /** Makes a request as clients send it, mostly valid, to any route in the contract. */
 export const makeRequest = (dice: Dice): CaseRequest => dice.oneOf(makers)(dice);
@@ -132,17 +108,9 @@ function create(dice: Dice): CaseRequest {
 }
 
 function createInvalid(dice: Dice): CaseRequest {
-  const json = dice.oneOf([
-    "",
-    "{",
-    "[]",
-    "null",
-    '"text"',
-    "{} ",
-    '{"fString":"a"',
-    "{'fString':1}",
-    '{"fString":"a",}',
-  ]);
+  // oxfmt-ignore
+  const json = dice.oneOf(["", "{", "[]", "null", '"text"', "{} ", '{"fString":"a"', "{'fString':1}",
+    '{"fString":"a",}']);
   return { method: "POST", target: "/v1/everything", json };
 }
 

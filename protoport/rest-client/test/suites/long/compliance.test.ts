@@ -37,19 +37,13 @@ const definition = fromJson(FileDescriptorProtoSchema, {
   syntax: "proto3",
   dependency: ["google/api/annotations.proto"],
   enumType: [{ name: "Kingdom", value: kingdoms.map((name, number) => ({ name, number })) }],
+  // oxfmt-ignore
   messageType: [
     { name: "Child", field: [field("f_string", 1, "STRING")] },
-    {
-      name: "Data",
-      field: [
-        field("f_string", 1, "STRING"),
-        field("f_int32", 2, "INT32"),
-        field("f_double", 3, "DOUBLE"),
-        field("f_bool", 4, "BOOL"),
-        field("f_kingdom", 5, "ENUM", "Kingdom"),
-        field("f_child", 6, "MESSAGE", "Child"),
-      ],
-    },
+    { name: "Data",
+      field: [field("f_string", 1, "STRING"), field("f_int32", 2, "INT32"), field("f_double", 3, "DOUBLE"),
+        field("f_bool", 4, "BOOL"), field("f_kingdom", 5, "ENUM", "Kingdom"), field("f_child", 6, "MESSAGE",
+        "Child")] },
     { name: "Repeat", field: [field("info", 1, "MESSAGE", "Data"), field("f_int32", 2, "INT32")] },
   ],
   service: [

@@ -54,64 +54,52 @@ test.each([
 
 describe("createRestTransport", () => {
   const redirect = "the server redirected to https://elsewhere.example/; redirects are not followed";
-  test.each([
-    {
-      name: "an HTML response",
-      answer: (response: ServerResponse) => respondWith(response, 200, "<p>hello", "text/html"),
-      want: { code: Code.Unknown, rawMessage: "the response must be application/json, got text/html" },
-    },
-    {
-      name: "truncated JSON",
-      answer: (response: ServerResponse) => respondWith(response, 200, '{"rpc":"x"'),
-      want: { code: Code.Internal, rawMessage: expect.stringContaining("not a valid kitchensink.v1.Echo") },
-    },
-    {
-      name: "JSON of another type",
-      answer: (response: ServerResponse) => respondWith(response, 200, { rpc: 7 }),
-      want: { code: Code.Internal, rawMessage: expect.stringContaining("rpc: ") },
-    },
-    {
-      name: "a truncated body",
-      answer: (response: ServerResponse) => {
-        response.writeHead(200, { "content-length": 100, "content-type": "application/json" }).write('{"rpc":');
-        setImmediate(() => response.destroy());
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "an HTML response",
+        answer: (response: ServerResponse) => respondWith(response, 200, "<p>hello", "text/html"),
+        want: { code: Code.Unknown, rawMessage: "the response must be application/json, got text/html" } },
+      { name: "truncated JSON", answer: (response: ServerResponse) => respondWith(response, 200, '{"rpc":"x"'),
+        want: { code: Code.Internal, rawMessage: expect.stringContaining("not a valid kitchensink.v1.Echo") } },
+      { name: "JSON of another type", answer: (response: ServerResponse) => respondWith(response, 200, { rpc: 7 }),
+        want: { code: Code.Internal, rawMessage: expect.stringContaining("rpc: ") } },
+      {
+        name: "a truncated body",
+        answer: (response: ServerResponse) => {
+          response.writeHead(200, { "content-length": 100, "content-type": "application/json" }).write('{"rpc":');
+          setImmediate(() => response.destroy());
+        },
+        want: { code: Code.Unavailable, rawMessage: "the response is incomplete" },
       },
-      want: { code: Code.Unavailable, rawMessage: "the response is incomplete" },
-    },
-    {
-      name: "a connection closed before the response",
-      answer: (response: ServerResponse) => response.destroy(),
-      want: { code: Code.Unavailable, rawMessage: expect.stringContaining("cannot get a response from the server") },
-    },
-    {
-      name: "a Content-Length of 100 MB",
-      answer: (response: ServerResponse) => response.writeHead(200, { "content-length": 100_000_000 }).write("{"),
-      want: { code: Code.ResourceExhausted },
-    },
-    {
-      name: "an endless body",
-      answer: (response: ServerResponse) => {
-        response.writeHead(200);
-        const more = (): void => {
-          while (!response.destroyed && response.write(" ".repeat(65_536)));
-        };
-        response.on("drain", more);
-        more();
+      { name: "a connection closed before the response", answer: (response: ServerResponse) => response.destroy(),
+        want: { code: Code.Unavailable,
+          rawMessage: expect.stringContaining("cannot get a response from the server") } },
+      { name: "a Content-Length of 100 MB",
+        answer: (response: ServerResponse) => response.writeHead(200, { "content-length": 100_000_000 }).write("{"),
+        want: { code: Code.ResourceExhausted } },
+      {
+        name: "an endless body",
+        answer: (response: ServerResponse) => {
+          response.writeHead(200);
+          const more = (): void => {
+            while (!response.destroyed && response.write(" ".repeat(65_536)));
+          };
+          response.on("drain", more);
+          more();
+        },
+        want: { code: Code.ResourceExhausted, rawMessage: "the response is larger than 4194304 bytes" },
       },
-      want: { code: Code.ResourceExhausted, rawMessage: "the response is larger than 4194304 bytes" },
-    },
-    ...[301, 302, 303, 307, 308].map((status) => ({
-      name: `a redirect with status ${status}`,
-      answer: (response: ServerResponse) =>
-        response.writeHead(status, { location: "https://elsewhere.example/" }).end(),
-      want: { code: Code.Unknown, rawMessage: redirect },
-    })),
-    {
-      name: "a response with status 304",
-      answer: (response: ServerResponse) => response.writeHead(304).end(),
-      want: { code: Code.Unknown, rawMessage: "the server redirected; redirects are not followed" },
-    },
-  ])("$name fails the call", async ({ answer, want }) => {
+      ...[301, 302, 303, 307, 308].map((status) => ({
+        name: `a redirect with status ${status}`,
+        answer: (response: ServerResponse) =>
+          response.writeHead(status, { location: "https://elsewhere.example/" }).end(),
+        want: { code: Code.Unknown, rawMessage: redirect },
+      })),
+      { name: "a response with status 304", answer: (response: ServerResponse) => response.writeHead(304).end(),
+        want: { code: Code.Unknown, rawMessage: "the server redirected; redirects are not followed" } },
+    ],
+  )("$name fails the call", async ({ answer, want }) => {
     const error = await ask(answer);
     expect(error).toBeInstanceOf(ConnectError);
     expect(error).toMatchObject(want);
@@ -331,19 +319,17 @@ describe("google.api.HttpBody", () => {
     expect(server.seen[1]?.header).not.toHaveProperty("content-type");
   });
 
-  test.each([
-    { name: "that is not set", file: undefined, want: "file: must be set, because it is the raw body of the request" },
-    {
-      name: "with an invalid content type",
-      file: { contentType: "a\r\nb: c" },
-      want: "file.content_type: must be a media type such as image/png",
-    },
-    {
-      name: "with extensions",
-      file: { extensions: [{}] },
-      want: "file.extensions: must be empty, because a raw body cannot contain extensions",
-    },
-  ])("$name is refused", async ({ file, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "that is not set", file: undefined,
+        want: "file: must be set, because it is the raw body of the request" },
+      { name: "with an invalid content type", file: { contentType: "a\r\nb: c" },
+        want: "file.content_type: must be a media type such as image/png" },
+      { name: "with extensions", file: { extensions: [{}] },
+        want: "file.extensions: must be empty, because a raw body cannot contain extensions" },
+    ],
+  )("$name is refused", async ({ file, want }) => {
     await using server = await startRestServer((response) => respondWith(response, 200, {}));
     const client = createClient(FileService, createRestTransport({ baseUrl: server.baseUrl }));
     const call = client.putFile({ name: "n", ...(file && { file }) });

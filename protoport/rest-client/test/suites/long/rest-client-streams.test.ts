@@ -17,17 +17,12 @@ import { onFirstWay, restWays } from "../../../../testing/src/gateway/rest-ways.
 
 type Rules = NonNullable<NonNullable<GatewayOptions["rest"]>["rules"]>;
 const service = "greenhouse.v1.GreenhouseService";
+// oxfmt-ignore
 const rules: Rules = [
-  {
-    selector: `${service}.RecordReadings`,
-    pattern: { case: "post", value: "/readings" },
-    body: "*",
-    additionalBindings: [
-      { pattern: { case: "post", value: "/sensors/{sensor}/readings" }, body: "*" },
+  { selector: `${service}.RecordReadings`, pattern: { case: "post", value: "/readings" }, body: "*",
+    additionalBindings: [{ pattern: { case: "post", value: "/sensors/{sensor}/readings" }, body: "*" },
       { pattern: { case: "put", value: "/sensors/{sensor}/degrees" }, body: "degrees_celsius" },
-      { pattern: { case: "put", value: "/degrees" }, body: "degrees_celsius" },
-    ],
-  },
+      { pattern: { case: "put", value: "/degrees" }, body: "degrees_celsius" }] },
   { selector: `${service}.ControlClimate`, pattern: { case: "post", value: "/climate" }, body: "*" },
 ];
 

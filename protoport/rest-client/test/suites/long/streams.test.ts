@@ -43,86 +43,48 @@ const ndjson = "application/x-ndjson";
 const events = "text/event-stream";
 
 describe("a server stream", () => {
-  test.each([
-    { name: "lines", type: ndjson, body: '{"title":"a"}\n\n{"title":"b"}\r\n{"title":"c"}', want: ["a", "b", "c"] },
-    {
-      name: "lines with the type application/jsonl",
-      type: "application/jsonl; charset=utf-8",
-      body: '{"title":"a"}\n',
-      want: ["a"],
-    },
-    { name: "lines without a content type", type: "", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
-    { name: "lines of plain text", type: "text/plain", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
-    {
-      name: "concatenated values with the type text/json",
-      type: "text/json",
-      body: '{"title":"a"}{"title":"b"}',
-      want: ["a", "b"],
-    },
-    { name: "an array", type: json, body: ' [{"title":"a"},\n {"title":"}\\""}]\n', want: ["a", '}"'] },
-    { name: "an empty array", type: json, body: "[]", want: [] },
-    { name: "an empty body", type: ndjson, body: "", want: [] },
-    {
-      name: "lines that grpc-gateway wraps in result",
-      type: json,
-      body: '{"result":{"title":"a"}}\n{"result":{"title":"b"}}\n',
-      want: ["a", "b"],
-    },
-    {
-      name: "server-sent events",
-      type: events,
-      body: 'retry: 3\ndata: {"title":"a"}\n\n: beat\n\ndata: {"title":\ndata: "b"}\r\n\r\nevent: ping\ndata: 1\n\nevent: end\ndata: {}\n\ndata: {"title":"c"}\n\n',
-      want: ["a", "b"],
-    },
-    {
-      name: "lines with an error",
-      type: ndjson,
-      body: '{"title":"a"}\n{"@error":{"code":5,"message":"gone"}}\n',
-      want: ["a", "NotFound: gone"],
-    },
-    {
-      name: "an array with an error",
-      type: json,
-      body: '[{"title":"a"},{"@error":{"code":3,"message":"bad"}}]',
-      want: ["a", "InvalidArgument: bad"],
-    },
-    {
-      name: "grpc-gateway lines with an error",
-      type: json,
-      body: '{"result":{"title":"a"}}\n{"error":{"grpc_code":14,"http_code":503,"message":"later"}}\n',
-      want: ["a", "Unavailable: later"],
-    },
-    {
-      name: "events with an error",
-      type: events,
-      body: 'data: {"title":"a"}\n\nevent: error\ndata: {"error":7,"message":"no"}\n\n',
-      want: ["a", "PermissionDenied: no"],
-    },
-    {
-      name: "a truncated array",
-      type: json,
-      body: '[{"title":"a"}',
-      want: ["a", expect.stringMatching(/^Internal: .*the array is not closed$/)],
-    },
-    {
-      name: "a truncated line",
-      type: ndjson,
-      body: '{"title":"a"}\n{"title":',
-      want: ["a", expect.stringMatching(/^Internal: the response is not a valid catalog\.v1\.Book/)],
-    },
-    {
-      name: "an event that is not JSON",
-      type: events,
-      body: "data: x\n\n",
-      want: [expect.stringMatching(/^Internal: /)],
-    },
-    ...["text/html", "application/xhtml+xml"].map((type) => ({
-      name: type,
-      type,
-      body: "<p>",
-      want: [`Unknown: the response must be a stream of JSON or events, got ${type}`],
-    })),
-  ])("sent as $name yields its messages or an error", async ({ type, body, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "lines", type: ndjson, body: '{"title":"a"}\n\n{"title":"b"}\r\n{"title":"c"}', want: ["a", "b", "c"] },
+      { name: "lines with the type application/jsonl", type: "application/jsonl; charset=utf-8",
+        body: '{"title":"a"}\n', want: ["a"] },
+      { name: "lines without a content type", type: "", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
+      { name: "lines of plain text", type: "text/plain", body: '{"title":"a"}\n{"title":"b"}\n', want: ["a", "b"] },
+      { name: "concatenated values with the type text/json", type: "text/json", body: '{"title":"a"}{"title":"b"}',
+        want: ["a", "b"] },
+      { name: "an array", type: json, body: ' [{"title":"a"},\n {"title":"}\\""}]\n', want: ["a", '}"'] },
+      { name: "an empty array", type: json, body: "[]", want: [] },
+      { name: "an empty body", type: ndjson, body: "", want: [] },
+      { name: "lines that grpc-gateway wraps in result", type: json,
+        body: '{"result":{"title":"a"}}\n{"result":{"title":"b"}}\n', want: ["a", "b"] },
+      { name: "server-sent events", type: events,
+        body: 'retry: 3\ndata: {"title":"a"}\n\n: beat\n\ndata: {"title":\ndata: "b"}\r\n\r\nevent: ping\ndata: 1\n\nevent: end\ndata: {}\n\ndata: {"title":"c"}\n\n',
+        want: ["a", "b"] },
+      { name: "lines with an error", type: ndjson, body: '{"title":"a"}\n{"@error":{"code":5,"message":"gone"}}\n',
+        want: ["a", "NotFound: gone"] },
+      { name: "an array with an error", type: json, body: '[{"title":"a"},{"@error":{"code":3,"message":"bad"}}]',
+        want: ["a", "InvalidArgument: bad"] },
+      { name: "grpc-gateway lines with an error", type: json,
+        body: '{"result":{"title":"a"}}\n{"error":{"grpc_code":14,"http_code":503,"message":"later"}}\n',
+        want: ["a", "Unavailable: later"] },
+      { name: "events with an error", type: events,
+        body: 'data: {"title":"a"}\n\nevent: error\ndata: {"error":7,"message":"no"}\n\n',
+        want: ["a", "PermissionDenied: no"] },
+      { name: "a truncated array", type: json, body: '[{"title":"a"}',
+        want: ["a", expect.stringMatching(/^Internal: .*the array is not closed$/)] },
+      { name: "a truncated line", type: ndjson, body: '{"title":"a"}\n{"title":',
+        want: ["a", expect.stringMatching(/^Internal: the response is not a valid catalog\.v1\.Book/)] },
+      { name: "an event that is not JSON", type: events, body: "data: x\n\n",
+        want: [expect.stringMatching(/^Internal: /)] },
+      ...["text/html", "application/xhtml+xml"].map((type) => ({
+        name: type,
+        type,
+        body: "<p>",
+        want: [`Unknown: the response must be a stream of JSON or events, got ${type}`],
+      })),
+    ],
+  )("sent as $name yields its messages or an error", async ({ type, body, want }) => {
     expect(await watch((response) => response.writeHead(200, { "content-type": type }).end(body))).toEqual(want);
   });
 

@@ -43,21 +43,9 @@ async function openPage(more: object): Promise<typeof import("../../../../testin
     output: { format: "iife", name: "page" },
     write: false,
   });
-  const web = {
-    AbortController,
-    AbortSignal,
-    Headers,
-    ReadableStream,
-    Request,
-    TextDecoder,
-    TextEncoder,
-    URL,
-    Uint8Array,
-    clearTimeout,
-    console,
-    fetch,
-    setTimeout,
-  };
+  // oxfmt-ignore
+  const web = { AbortController, AbortSignal, Headers, ReadableStream, Request, TextDecoder, TextEncoder, URL,
+    Uint8Array, clearTimeout, console, fetch, setTimeout };
   const context = createContext(
     { ...web, ...more, recordEnteredBlock: Reflect.get(globalThis, "recordEnteredBlock") },
     { codeGeneration: { strings: false, wasm: false } },

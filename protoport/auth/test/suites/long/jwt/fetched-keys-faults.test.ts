@@ -177,15 +177,9 @@ describe("a misbehaving provider", () => {
     provider.respond = respond;
     await within(Promise.resolve(verifier.reload?.()), "the end of the fetch");
     expect(await outcomeOf(verifier, await provider.sign())).toMatchObject({ kind: "principal" });
-    expect(warnings).toEqual([
-      {
-        errorCode: "ERR_KEYS_UNAVAILABLE",
-        issuer: provider.issuer,
-        failures: 1,
-        keysInUse: 1,
-        problem: expect.stringMatching(want),
-      },
-    ]);
+    // oxfmt-ignore
+    expect(warnings).toEqual([{ errorCode: "ERR_KEYS_UNAVAILABLE", issuer: provider.issuer, failures: 1, keysInUse: 1,
+      problem: expect.stringMatching(want) }]);
   });
 
   test("withdraws all keys when it publishes an empty key set", async () => {

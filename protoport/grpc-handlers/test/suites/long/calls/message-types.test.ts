@@ -133,35 +133,17 @@ async function callBoth({ address: { port } }: TestGarden, treeId: number): Prom
 }
 
 // One value in each list has the field's type. Others are what programs in JavaScript, or with a cast, may return.
-const values: Readonly<Record<string, readonly unknown[]>> = {
-  treeId: [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 63n, 7, "7", undefined, null],
-  speciesName: ["", "oak", "é😀", "\ud800", "a\udc00b", 5, undefined, null, Object("oak")],
-  sownAt: [
-    undefined,
-    { seconds: 0n, nanos: 0 },
-    { seconds: -1n, nanos: 999_999_999 },
-    { seconds: 1, nanos: 0 },
-    new Date(0),
-    null,
-    {},
-  ],
-  leavesByName: [
-    {},
-    { a: { spotSizes: [], kind: 0 } },
-    { "": { spotSizes: [1.5, NaN, Infinity], kind: 7 }, b: { spotSizes: [-0], kind: -1 } },
-    { a: undefined },
-    JSON.parse('{"__proto__":{"spotSizes":[],"kind":1}}'),
-    { 7: { spotSizes: [2], kind: 1 } },
-    { "\ud800": { spotSizes: [], kind: 0 } },
-    [],
-    undefined,
-    new Map([["a", { spotSizes: [], kind: 0 }]]),
-  ],
-  kind: [0, 1, -1, 7, 2 ** 31, 1.5, -0, NaN, "OAK", undefined],
-  heightCm: [undefined, 0, 5, -5, 2 ** 31 - 1, 2 ** 31, -0, 1.5, NaN, null, "5", true],
-  photoBytes: [new Uint8Array(), new Uint8Array([1, 2]), Buffer.from([255]), [1], "AQ==", undefined],
-  extra: [undefined, 1],
-};
+// oxfmt-ignore
+const values: Readonly<Record<string, readonly unknown[]>> = { treeId: [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n),
+  2n ** 63n, 7, "7", undefined, null], speciesName: ["", "oak", "é😀", "\ud800", "a\udc00b", 5, undefined, null,
+  Object("oak")], sownAt: [undefined, { seconds: 0n, nanos: 0 }, { seconds: -1n, nanos: 999_999_999 },
+  { seconds: 1, nanos: 0 }, new Date(0), null, {}], leavesByName: [{}, { a: { spotSizes: [], kind: 0 } },
+  { "": { spotSizes: [1.5, NaN, Infinity], kind: 7 }, b: { spotSizes: [-0], kind: -1 } }, { a: undefined },
+  JSON.parse('{"__proto__":{"spotSizes":[],"kind":1}}'), { 7: { spotSizes: [2], kind: 1 } },
+  { "\ud800": { spotSizes: [], kind: 0 } }, [], undefined, new Map([["a", { spotSizes: [], kind: 0 }]])], kind: [0, 1,
+  -1, 7, 2 ** 31, 1.5, -0, NaN, "OAK", undefined], heightCm: [undefined, 0, 5, -5, 2 ** 31 - 1, 2 ** 31, -0, 1.5, NaN,
+  null, "5", true], photoBytes: [new Uint8Array(), new Uint8Array([1, 2]), Buffer.from([255]), [1], "AQ==", undefined],
+  extra: [undefined, 1] };
 
 test("a converted object equals the message in its bytes", () => {
   const [definition, desc] = getTree();

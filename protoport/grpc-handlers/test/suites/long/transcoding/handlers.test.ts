@@ -33,49 +33,27 @@ interface Exceptions {
 }
 
 const deepQuery = "GET /v1/query?child.child.child.child.";
-const tsProto: Exceptions = {
-  cases: {
-    "body.map.proto-key": protoKey,
-    "query.well-known.timestamp-nanos": dates,
-    "type.timestamp.micros": dates,
-    "type.timestamp.nanos": dates,
-    "type.timestamp.max": dates,
-    "type.timestamp.before-epoch": dates,
-  },
-  requests: {
-    [deepQuery]: depth,
-    'POST /v1/shelves:get with {"masksByName":{"a":"addressLine1","__proto__":"*"}}': protoKey,
-    'POST /v1/legacies with {"name":"a","[kitchensink.v1.note]":"b"': extensions,
-    'POST /v1/legacies with {"name":"a","[kitchensink.v1.note]":""': extensions,
-    'POST /kitchensink.v1.LegacySink/Keep with {"name":"a","[kitchensink.v1.note]":"b"': extensions,
-    'POST /kitchensink.v1.LegacySink/Keep with {"name":"a","[kitchensink.v1.note]":""': extensions,
-    'POST /v1/legacies with {"name":""}': zeros,
-    'POST /kitchensink.v1.LegacySink/Keep with {"name":""}': zeros,
-    'PUT /v1/legacies/a with {"number":7}': zeros,
-    "GET /v1/legacies?name=a&child.name=b&child.number=7": zeros,
-  },
-};
+// oxfmt-ignore
+const tsProto: Exceptions = { cases: { "body.map.proto-key": protoKey, "query.well-known.timestamp-nanos": dates,
+  "type.timestamp.micros": dates, "type.timestamp.nanos": dates, "type.timestamp.max": dates,
+  "type.timestamp.before-epoch": dates }, requests: { [deepQuery]: depth,
+  'POST /v1/shelves:get with {"masksByName":{"a":"addressLine1","__proto__":"*"}}': protoKey,
+  'POST /v1/legacies with {"name":"a","[kitchensink.v1.note]":"b"': extensions,
+  'POST /v1/legacies with {"name":"a","[kitchensink.v1.note]":""': extensions,
+  'POST /kitchensink.v1.LegacySink/Keep with {"name":"a","[kitchensink.v1.note]":"b"': extensions,
+  'POST /kitchensink.v1.LegacySink/Keep with {"name":"a","[kitchensink.v1.note]":""': extensions,
+  'POST /v1/legacies with {"name":""}': zeros, 'POST /kitchensink.v1.LegacySink/Keep with {"name":""}': zeros,
+  'PUT /v1/legacies/a with {"number":7}': zeros, "GET /v1/legacies?name=a&child.name=b&child.number=7": zeros } };
 
 const exceptions: Readonly<Record<keyof typeof libraries, Exceptions>> = {
   "ts-proto": tsProto,
   "ts-proto with messages": { ...tsProto, cases: { "body.map.proto-key": protoKey } },
-  "proto-loader": {
-    cases: {
-      "body.name.own": jsonName,
-      "query.name.json-name": jsonName,
-      "response.return.own-name": jsonName,
-      "body.map.int64": mapKeys,
-      "body.map.bool": mapKeys,
-      "response.return.map": mapKeys,
-    },
-    requests: {
-      [deepQuery]: depth,
-      "GET /v1/customName/a": jsonName,
-      "GET /v1/query?customName=a&": jsonName,
-      "GET /v1/query?customName=a": jsonName,
-      "GET /v1/query?odd_name=a": jsonName,
-    },
-  },
+  // oxfmt-ignore
+  "proto-loader": { cases: { "body.name.own": jsonName, "query.name.json-name": jsonName,
+    "response.return.own-name": jsonName, "body.map.int64": mapKeys, "body.map.bool": mapKeys,
+    "response.return.map": mapKeys }, requests: { [deepQuery]: depth, "GET /v1/customName/a": jsonName,
+    "GET /v1/query?customName=a&": jsonName, "GET /v1/query?customName=a": jsonName,
+    "GET /v1/query?odd_name=a": jsonName } },
 };
 
 const requests = corpusGroups.flatMap(({ cases }) => cases);

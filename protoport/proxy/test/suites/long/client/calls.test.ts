@@ -70,32 +70,23 @@ const expired = createCertificate("localhost", new Date("2020-03-01T00:00:00Z"))
 const socketPath = join(tmpdir(), `client-calls-${process.pid}.sock`);
 const host = "127.0.0.1";
 
+// oxfmt-ignore
 const connections: readonly {
   readonly name: string;
   readonly listen: ListenOptions;
   readonly options: (port: number) => GrpcTransportOptions;
 }[] = [
   { name: "without TLS", listen: { host, port: 0 }, options: (port) => ({ baseUrl: `http://${host}:${port}` }) },
-  {
-    name: "with mutual TLS",
-    listen: {
-      host,
-      port: 0,
-      tls: { ...certificate, ca: clientCertificate.cert, requestCert: true, rejectUnauthorized: true },
-    },
-    options: (port) => ({ baseUrl: `https://localhost:${port}`, tls: { ca: certificate.cert, ...clientCertificate } }),
-  },
+  { name: "with mutual TLS",
+    listen: { host, port: 0, tls: { ...certificate, ca: clientCertificate.cert, requestCert: true,
+      rejectUnauthorized: true } },
+    options: (port) => ({ baseUrl: `https://localhost:${port}`,
+      tls: { ca: certificate.cert, ...clientCertificate } }) },
   { name: "over a Unix socket", listen: { path: socketPath }, options: () => ({ baseUrl: `unix:${socketPath}` }) },
-  {
-    name: "with gzip",
-    listen: { host, port: 0 },
-    options: (port) => ({ baseUrl: `http://${host}:${port}`, sendCompression: "gzip", compressMinBytes: 0 }),
-  },
-  {
-    name: "with an interceptor",
-    listen: { host, port: 0 },
-    options: (port) => ({ baseUrl: `http://${host}:${port}`, interceptors: [(next) => (request) => next(request)] }),
-  },
+  { name: "with gzip", listen: { host, port: 0 },
+    options: (port) => ({ baseUrl: `http://${host}:${port}`, sendCompression: "gzip", compressMinBytes: 0 }) },
+  { name: "with an interceptor", listen: { host, port: 0 },
+    options: (port) => ({ baseUrl: `http://${host}:${port}`, interceptors: [(next) => (request) => next(request)] }) },
 ];
 
 test.each(connections)("$name, unary and streaming calls succeed", async (connection) => {

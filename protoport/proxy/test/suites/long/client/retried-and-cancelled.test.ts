@@ -285,20 +285,17 @@ function fails(streamId: number): Frame {
   );
 }
 
-test.each<[name: string, more: (streamId: number) => readonly Frame[], want: readonly unknown[], isReset?: boolean]>([
+test.each<[name: string, more: (streamId: number) => readonly Frame[], want: readonly unknown[], isReset?: boolean]>(
+  // oxfmt-ignore
   [
-    "that fails with unread messages",
-    (id) => [dataFrame(id, Buffer.concat([readingOf("a"), readingOf("b")])), fails(id)],
-    ["a", "b", "NotFound: gone"],
+    ["that fails with unread messages",
+      (id) => [dataFrame(id, Buffer.concat([readingOf("a"), readingOf("b")])), fails(id)],
+      ["a", "b", "NotFound: gone"]],
+    ["that is reset before its first message", (id) => [resetFrame(id, 2)], ["Internal: the server reset the call"]],
+    ["with an invalid message", (id) => [dataFrame(id, envelope(Buffer.of(0xff)))],
+      ["Internal: the response is not a valid greenhouse.v1.Reading"], true],
   ],
-  ["that is reset before its first message", (id) => [resetFrame(id, 2)], ["Internal: the server reset the call"]],
-  [
-    "with an invalid message",
-    (id) => [dataFrame(id, envelope(Buffer.of(0xff)))],
-    ["Internal: the response is not a valid greenhouse.v1.Reading"],
-    true,
-  ],
-])("a response stream %s yields all received messages, then an error", async (_name, more, want, isReset = false) => {
+)("a response stream %s yields all received messages, then an error", async (_name, more, want, isReset = false) => {
   const { server, reset } = await startStreams(more);
   await using _ = server;
   await using transport = createGrpcTransport({ baseUrl: server.baseUrl });

@@ -208,54 +208,37 @@ describe("the configuration file", () => {
   const check = (file: string, ...more: readonly string[]) =>
     runProgram(process.execPath, [main, "--config", file, "--check", ...more]);
 
-  test.each([
-    ["accesslog: all", ':8:1: accesslog is not a setting; did you mean "accessLog"?'],
-    ["authentication: { realm: a }", ":8:17: authentication requires tokens, tokenHashesFile, jwt"],
-    ["authentication: { tokens: [{ env: PATH }] }", ":8:27: authentication.tokens are not valid: token 1"],
+  test.each(
+    // oxfmt-ignore
     [
-      `authentication: { tokens: [{ file: ${folder.file("one")} }, { file: ${folder.file("two")} }] }`,
-      ":8:27: authentication.tokens are not valid: token 2 contains a character that a bearer token cannot",
+      ["accesslog: all", ':8:1: accesslog is not a setting; did you mean "accessLog"?'],
+      ["authentication: { realm: a }", ":8:17: authentication requires tokens, tokenHashesFile, jwt"],
+      ["authentication: { tokens: [{ env: PATH }] }", ":8:27: authentication.tokens are not valid: token 1"],
+      [`authentication: { tokens: [{ file: ${folder.file("one")} }, { file: ${folder.file("two")} }] }`,
+        ":8:27: authentication.tokens are not valid: token 2 contains a character that a bearer token cannot"],
+      ["rateLimit: { perPrincipal: 1 }", ":8:28: rateLimit.perPrincipal requires authentication"],
+      ['- { addresses: ["http://127.0.0.1:1"], descriptors: /none, reflectionHeader: { x-a: b } }',
+        ":8:78: upstreams[1].reflectionHeader requires descriptors: reflection"],
+      ["  requestHeader: { allow: ['*', cookie] }",
+        ':8:33: upstreams[0].requestHeader.allow[1] must match a field that can be forwarded, got "cookie"'],
+      ["  responseHeader: { rename: { Link: x-link } }",
+        ':8:37: upstreams[0].responseHeader.rename.Link has no effect unless allow contains the exact name, got "Link"'],
+      ["validate: true", ":6:16: upstreams[0].descriptors must be a file"],
+      ["trustedProxies: [10.0.0.0/8, proxy.example]",
+        ":8:30: trustedProxies[1] must be an IP address or a network such as 10.0.0.0/8, got"],
+      ["methodConfig: [{ name: [{}], retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 1, retryableStatusCodes: [] } }]",
+        ":8:141: methodConfig[0].retryPolicy.retryableStatusCodes must contain between 1 and 16 codes, got 0"],
+      ["methodConfig: [{ name: [{ method: Get }] }]",
+        ':8:35: methodConfig[0].name[0].method requires a service, got only "Get"'],
+      ["methodConfig: [{ name: [{ service: a.B, method: C }, { method: C, service: a.B }] }]",
+        ":8:54: methodConfig[0].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs"],
+      ["methodConfig: [{ name: [{ service: a.B }] }, { name: [{ service: a.C }, { service: a.B }] }]",
+        ":8:73: methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs"],
+      ["methodConfig: [{ name: [{}], timeout: 1s }, { name: [{}], timeout: 2s }]",
+        ":8:54: methodConfig[1].name[0] must be unique, but methodConfig[0].name[0] names the same RPCs"],
+      ["listen: { tls: { cert: a } }", ':8:1: mapping keys must be unique, got "listen" again'],
     ],
-    ["rateLimit: { perPrincipal: 1 }", ":8:28: rateLimit.perPrincipal requires authentication"],
-    [
-      '- { addresses: ["http://127.0.0.1:1"], descriptors: /none, reflectionHeader: { x-a: b } }',
-      ":8:78: upstreams[1].reflectionHeader requires descriptors: reflection",
-    ],
-    [
-      "  requestHeader: { allow: ['*', cookie] }",
-      ':8:33: upstreams[0].requestHeader.allow[1] must match a field that can be forwarded, got "cookie"',
-    ],
-    [
-      "  responseHeader: { rename: { Link: x-link } }",
-      ':8:37: upstreams[0].responseHeader.rename.Link has no effect unless allow contains the exact name, got "Link"',
-    ],
-    ["validate: true", ":6:16: upstreams[0].descriptors must be a file"],
-    [
-      "trustedProxies: [10.0.0.0/8, proxy.example]",
-      ":8:30: trustedProxies[1] must be an IP address or a network such as 10.0.0.0/8, got",
-    ],
-    [
-      "methodConfig: [{ name: [{}], retryPolicy: { maxAttempts: 2, initialBackoff: 1s, maxBackoff: 1s, backoffMultiplier: 1, retryableStatusCodes: [] } }]",
-      ":8:141: methodConfig[0].retryPolicy.retryableStatusCodes must contain between 1 and 16 codes, got 0",
-    ],
-    [
-      "methodConfig: [{ name: [{ method: Get }] }]",
-      ':8:35: methodConfig[0].name[0].method requires a service, got only "Get"',
-    ],
-    [
-      "methodConfig: [{ name: [{ service: a.B, method: C }, { method: C, service: a.B }] }]",
-      ":8:54: methodConfig[0].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs",
-    ],
-    [
-      "methodConfig: [{ name: [{ service: a.B }] }, { name: [{ service: a.C }, { service: a.B }] }]",
-      ":8:73: methodConfig[1].name[1] must be unique, but methodConfig[0].name[0] names the same RPCs",
-    ],
-    [
-      "methodConfig: [{ name: [{}], timeout: 1s }, { name: [{}], timeout: 2s }]",
-      ":8:54: methodConfig[1].name[0] must be unique, but methodConfig[0].name[0] names the same RPCs",
-    ],
-    ["listen: { tls: { cert: a } }", ':8:1: mapping keys must be unique, got "listen" again'],
-  ])("the invalid setting `$0` is reported with its line by --check", async (others, problem) => {
+  )("the invalid setting `$0` is reported with its line by --check", async (others, problem) => {
     const file = configure("wrong.yaml", "", others);
     const { exitCode, stdout, stderr } = await check(file);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });

@@ -50,65 +50,38 @@ function configure(upstreams: readonly string[], others = ""): readonly string[]
 const withRules = (name: string, text: string): string => `rest: { rules: [${folder.write(name, text)}] }`;
 const unknownRule = `rules:\n- selector: other.v1.Other.Get\n  get: /other\n`;
 
-test.each<[name: string, args: () => readonly string[], want: string]>([
+test.each<[name: string, args: () => readonly string[], want: string]>(
+  // oxfmt-ignore
   [
-    "a misspelled service",
-    () => configure([`descriptors: ${set},\n  services: [${served}, greenhouse.v1.GreenhosueService]`]),
-    "DIR/proxy.yaml:3:47: upstreams[0].services[1] must match a service of the descriptors, got " +
-      `"greenhouse.v1.GreenhosueService", did you mean ${served}?`,
+    ["a misspelled service",
+      () => configure([`descriptors: ${set},\n  services: [${served}, greenhouse.v1.GreenhosueService]`]),
+      "DIR/proxy.yaml:3:47: upstreams[0].services[1] must match a service of the descriptors, got " +
+        `"greenhouse.v1.GreenhosueService", did you mean ${served}?`],
+    ["a misspelled package", () => configure([`descriptors: ${set}, services: ["grenhouse.v1.*"]`]),
+      'upstreams[0].services[0] must match a service of the descriptors, got "grenhouse.v1.*", did you mean greenhouse.v1.*?'],
+    ["a misspelled service in a flag",
+      () => ["--upstream", "http://127.0.0.1:1", "--descriptors", set, "--service", "typo"],
+      '--service must match a service of the descriptors, got "typo"'],
+    ["a misspelled service next to an upstream with reflection",
+      () => configure([`descriptors: ${set}, services: [typo]`, "descriptors: reflection, services: [other.*]"]),
+      'upstreams[0].services[0] must match a service of the descriptors, got "typo"'],
+    ["a misspelled selector in a YAML service config",
+      () => configure([`descriptors: ${set}`], withRules("rules.yaml",
+        `http:\n  rules:\n  - { selector: ${served}.GetReading, get: "/r/{sensor}" }\n` +
+          `  - { get: /r, selector: ${served}.GetReadng }\n  - { get: /o, selector: greenhouse.v1.Other.Get }\n`)),
+      `DIR/rules.yaml:4:26: selector must be an RPC of the descriptors, got "${served}.GetReadng", did you mean ` +
+        `${served}.GetReading?\n` +
+        'DIR/rules.yaml:5:26: selector must be an RPC of the descriptors, got "greenhouse.v1.Other.Get"'],
+    ["a misspelled selector in JSON rules",
+      () => configure([`descriptors: ${set}`], withRules("rules.json",
+        `{"rules": [\n{"selector":"${served}.X","get":"/"}]}`)),
+      `DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "${served}.X"`],
+    ["a misspelled selector in JSON that is not YAML",
+      () => configure([`descriptors: ${set}`], withRules("repeated.json",
+        `{"name": "a", "name": "b", "http": {"rules": [{"selector":"${served}.X","get":"/"}]}}`)),
+      `DIR/repeated.json: selector must be an RPC of the descriptors, got "${served}.X"`],
   ],
-  [
-    "a misspelled package",
-    () => configure([`descriptors: ${set}, services: ["grenhouse.v1.*"]`]),
-    'upstreams[0].services[0] must match a service of the descriptors, got "grenhouse.v1.*", did you mean greenhouse.v1.*?',
-  ],
-  [
-    "a misspelled service in a flag",
-    () => ["--upstream", "http://127.0.0.1:1", "--descriptors", set, "--service", "typo"],
-    '--service must match a service of the descriptors, got "typo"',
-  ],
-  [
-    "a misspelled service next to an upstream with reflection",
-    () => configure([`descriptors: ${set}, services: [typo]`, "descriptors: reflection, services: [other.*]"]),
-    'upstreams[0].services[0] must match a service of the descriptors, got "typo"',
-  ],
-  [
-    "a misspelled selector in a YAML service config",
-    () =>
-      configure(
-        [`descriptors: ${set}`],
-        withRules(
-          "rules.yaml",
-          `http:\n  rules:\n  - { selector: ${served}.GetReading, get: "/r/{sensor}" }\n` +
-            `  - { get: /r, selector: ${served}.GetReadng }\n  - { get: /o, selector: greenhouse.v1.Other.Get }\n`,
-        ),
-      ),
-    `DIR/rules.yaml:4:26: selector must be an RPC of the descriptors, got "${served}.GetReadng", did you mean ` +
-      `${served}.GetReading?\n` +
-      'DIR/rules.yaml:5:26: selector must be an RPC of the descriptors, got "greenhouse.v1.Other.Get"',
-  ],
-  [
-    "a misspelled selector in JSON rules",
-    () =>
-      configure(
-        [`descriptors: ${set}`],
-        withRules("rules.json", `{"rules": [\n{"selector":"${served}.X","get":"/"}]}`),
-      ),
-    `DIR/rules.json:2:13: selector must be an RPC of the descriptors, got "${served}.X"`,
-  ],
-  [
-    "a misspelled selector in JSON that is not YAML",
-    () =>
-      configure(
-        [`descriptors: ${set}`],
-        withRules(
-          "repeated.json",
-          `{"name": "a", "name": "b", "http": {"rules": [{"selector":"${served}.X","get":"/"}]}}`,
-        ),
-      ),
-    `DIR/repeated.json: selector must be an RPC of the descriptors, got "${served}.X"`,
-  ],
-])("%s is rejected with its location", async (_name, args, want) => {
+)("%s is rejected with its location", async (_name, args, want) => {
   const { exitCode, errors } = await check(...args());
   expect({ exitCode, errors }).toEqual({ exitCode: 2, errors: expect.stringContaining(want) });
 });

@@ -61,46 +61,25 @@ test.each<{
   breakSource: () => void;
   fixSource: () => void;
   problem: RegExp;
-}>([
-  {
-    name: "with a file that is not a descriptor set",
-    source: () => ["--descriptors", file],
-    breakSource: () => replaceFile("no descriptors"),
-    fixSource: () => replaceFile(descriptors),
-    problem:
-      /they are not a binary google\.protobuf\.FileDescriptorSet; the previous descriptors of these upstreams stay in use$/,
-  },
-  {
-    name: "with a missing file",
-    source: () => ["--descriptors", file],
-    breakSource: () => renameSync(file, `${file}.away`),
-    fixSource: () => renameSync(`${file}.away`, file),
-    problem: /ENOENT: no such file or directory/,
-  },
-  {
-    name: "without a service in reflection",
-    source: () => ["--reflection"],
-    breakSource: () => list(ServerReflection),
-    fixSource: () => list(GreenhouseService, ServerReflection),
-    problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
-  },
-  {
-    name: "without a service in the reflection of one of several upstreams",
-    source: () => [
-      "--reflection",
-      "--require-all",
-      "--upstream",
-      neighborAddress,
-      "--service",
-      `${address}=greenhouse.*`,
-      "--service",
-      `${neighborAddress}=streams.*`,
-    ],
-    breakSource: () => list(ServerReflection),
-    fixSource: () => list(GreenhouseService, ServerReflection),
-    problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/,
-  },
-])("a reload $name is logged and keeps the previous descriptors", async (testCase) => {
+}>(
+  // oxfmt-ignore
+  [
+    { name: "with a file that is not a descriptor set", source: () => ["--descriptors", file],
+      breakSource: () => replaceFile("no descriptors"), fixSource: () => replaceFile(descriptors),
+      problem: /they are not a binary google\.protobuf\.FileDescriptorSet; the previous descriptors of these upstreams stay in use$/ },
+    { name: "with a missing file", source: () => ["--descriptors", file],
+      breakSource: () => renameSync(file, `${file}.away`), fixSource: () => renameSync(`${file}.away`, file),
+      problem: /ENOENT: no such file or directory/ },
+    { name: "without a service in reflection", source: () => ["--reflection"],
+      breakSource: () => list(ServerReflection), fixSource: () => list(GreenhouseService, ServerReflection),
+      problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/ },
+    { name: "without a service in the reflection of one of several upstreams",
+      source: () => ["--reflection", "--require-all", "--upstream", neighborAddress, "--service",
+        `${address}=greenhouse.*`, "--service", `${neighborAddress}=streams.*`],
+      breakSource: () => list(ServerReflection), fixSource: () => list(GreenhouseService, ServerReflection),
+      problem: /no service to proxy; the previous descriptors of these upstreams stay in use$/ },
+  ],
+)("a reload $name is logged and keeps the previous descriptors", async (testCase) => {
   writeFileSync(file, descriptors);
   list(GreenhouseService, ServerReflection);
   const args = ["--port", "0", "--drain-delay-ms", "0", "--upstream", address];

@@ -40,27 +40,20 @@ const upstreamOf = (path: string): string => `upstreams: [{ addresses: ["http://
 
 const count = (text: string, pattern: RegExp): number => [...text.matchAll(pattern)].length;
 
-test.concurrent.for<WatchedFile>([
-  {
-    name: "descriptors",
-    settings: upstreamOf,
-    content: (version) => (version % 2 === 0 ? greenhouse : withOrders),
-    logged: /^descriptors reloaded$/gm,
-  },
-  {
-    name: "token hashes",
-    settings: (path) => `${upstreamOf(set)}\nauthentication: { tokenHashesFile: ${path} }`,
-    content: (version) => `sha256:${hash("sha256", `token-of-version-${version}`)} shop - -\n`,
-    logged: /^file of token hashes reloaded /gm,
-  },
-  {
-    name: "signing keys",
-    settings: (path) =>
-      `${upstreamOf(set)}\nauthentication: { jwt: [{ issuer: "https://id.example", audiences: [a], keysFile: ${path} }] }`,
-    content: (version) => JSON.stringify({ keys: keys.slice(version % 2).map(({ jwk }) => jwk) }),
-    logged: /^key set reloaded /gm,
-  },
-])("after two reloads, only the current file with $name is watched", async (row, { expect }) => {
+test.concurrent.for<WatchedFile>(
+  // oxfmt-ignore
+  [
+    { name: "descriptors", settings: upstreamOf, content: (version) => (version % 2 === 0 ? greenhouse : withOrders),
+      logged: /^descriptors reloaded$/gm },
+    { name: "token hashes", settings: (path) => `${upstreamOf(set)}\nauthentication: { tokenHashesFile: ${path} }`,
+      content: (version) => `sha256:${hash("sha256", `token-of-version-${version}`)} shop - -\n`,
+      logged: /^file of token hashes reloaded /gm },
+    { name: "signing keys",
+      settings: (path) => `${upstreamOf(set)}\nauthentication: { jwt: [{ issuer: "https://id.example", audiences: [a], keysFile: ${path} }] }`,
+      content: (version) => JSON.stringify({ keys: keys.slice(version % 2).map(({ jwk }) => jwk) }),
+      logged: /^key set reloaded /gm },
+  ],
+)("after two reloads, only the current file with $name is watched", async (row, { expect }) => {
   const { name, settings, content, logged } = row;
   const versions = new Map<string, number>();
   const fileOf = (id: string): string => `${name.replaceAll(" ", "-")}-${id}`;

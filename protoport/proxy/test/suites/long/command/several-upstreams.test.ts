@@ -83,49 +83,35 @@ async function run(args: readonly string[]): Promise<{ readonly exitCode: number
 const [one, two] = ["--upstream dns:a:1", "--upstream dns:b:2"].map((text) => text.split(" "));
 const both = [...(one ?? []), ...(two ?? []), "--reflection"];
 
-test.each([
+test.each(
+  // oxfmt-ignore
   [
-    "no --service flag",
-    [],
-    [
-      "upstreams[0].services is required because upstreams[1] uses reflection, too; add --service 'dns:a:1=PACKAGE.*'",
-      "upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'",
-    ],
+    ["no --service flag", [],
+      ["upstreams[0].services is required because upstreams[1] uses reflection, too; add --service 'dns:a:1=PACKAGE.*'",
+        "upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'"]],
+    ["a --service flag for only one upstream", ["--service", "dns:a:1=a.*"],
+      ["upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'"]],
+    ["the same --service flag for both", ["--service", "a.*"],
+      ["--service must not contain \"a.*\", which upstreams[0] has, too; use --service 'dns:b:2=a.*' for one of them"]],
+    ["a --service flag for an unknown address", ["--service", "dns:c:3=c.*"],
+      ['protoport: --service must have the address of an upstream before "=", got "dns:c:3"']],
   ],
-  [
-    "a --service flag for only one upstream",
-    ["--service", "dns:a:1=a.*"],
-    ["upstreams[1].services is required because upstreams[0] uses reflection, too; add --service 'dns:b:2=PACKAGE.*'"],
-  ],
-  [
-    "the same --service flag for both",
-    ["--service", "a.*"],
-    ["--service must not contain \"a.*\", which upstreams[0] has, too; use --service 'dns:b:2=a.*' for one of them"],
-  ],
-  [
-    "a --service flag for an unknown address",
-    ["--service", "dns:c:3=c.*"],
-    ['protoport: --service must have the address of an upstream before "=", got "dns:c:3"'],
-  ],
-])("two upstreams with reflection and %s are refused", async (_name, flags, want) => {
+)("two upstreams with reflection and %s are refused", async (_name, flags, want) => {
   const { exitCode, errors } = await run([...both, ...flags]);
   expect(exitCode).toBe(2);
   expect(errors.split("\n")).toEqual(expect.arrayContaining(want));
   expect(errors).not.toContain("descriptors");
 });
 
-test.each([
-  {
-    name: "without services in one of two upstreams",
-    second: "",
-    want: 'FILE:3:5: upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["PACKAGE.*"]',
-  },
-  {
-    name: "with the same services in two upstreams",
-    second: ", services: [b.*, a.*]",
-    want: 'FILE:3:66: upstreams[1].services must not contain "a.*", which upstreams[0] has, too',
-  },
-])("a configuration file $name is refused", async ({ second, want }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { name: "without services in one of two upstreams", second: "",
+      want: 'FILE:3:5: upstreams[1].services is required because upstreams[0] uses reflection, too; add services: ["PACKAGE.*"]' },
+    { name: "with the same services in two upstreams", second: ", services: [b.*, a.*]",
+      want: 'FILE:3:66: upstreams[1].services must not contain "a.*", which upstreams[0] has, too' },
+  ],
+)("a configuration file $name is refused", async ({ second, want }) => {
   using folder = createTempFolder();
   const file = folder.file("proxy.yaml");
   const first = '{ addresses: ["dns:a:1"], descriptors: reflection, services: [a.*] }';

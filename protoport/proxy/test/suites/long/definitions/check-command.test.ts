@@ -184,26 +184,23 @@ describe("protoport check", () => {
     return toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [proto] }));
   };
 
-  test.each([
-    ["an empty file", "", 'is empty. Create it with "buf build'],
-    ["a .proto file", 'syntax = "proto3";', "it is text. Create it"],
-    ["a descriptor set in JSON", '{"file": []}', "it is text"],
-    ["text that begins with line breaks", "\n\n\nhello, world\n", "it is text"],
+  test.each(
+    // oxfmt-ignore
     [
-      "another binary file",
-      new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
-      "it does not start with a FileDescriptorProto",
+      ["an empty file", "", 'is empty. Create it with "buf build'],
+      ["a .proto file", 'syntax = "proto3";', "it is text. Create it"],
+      ["a descriptor set in JSON", '{"file": []}', "it is text"],
+      ["text that begins with line breaks", "\n\n\nhello, world\n", "it is text"],
+      ["another binary file", new Uint8Array([0x7f, 0x45, 0x4c, 0x46, 0]),
+        "it does not start with a FileDescriptorProto"],
+      ["a compressed descriptor set", gzipSync(set), "it is compressed with gzip"],
+      ["a truncated descriptor set", set.subarray(0, set.length / 2), "it is truncated or not protobuf"],
+      ["a file without services", descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
+        "declares no services"],
+      ["a file whose types are missing", setWith([]), "a.S is omitted: the type a.M is missing. "],
+      ["an annotation that is not an HttpRule", setWith(["M"]), "cannot check the definition: "],
     ],
-    ["a compressed descriptor set", gzipSync(set), "it is compressed with gzip"],
-    ["a truncated descriptor set", set.subarray(0, set.length / 2), "it is truncated or not protobuf"],
-    [
-      "a file without services",
-      descriptorSetOf(file_kitchensink_v1_legacy.dependencies[0] ?? file_files_v1_files),
-      "declares no services",
-    ],
-    ["a file whose types are missing", setWith([]), "a.S is omitted: the type a.M is missing. "],
-    ["an annotation that is not an HttpRule", setWith(["M"]), "cannot check the definition: "],
-  ])("given %s as the input file, exits with 2", async (_name, content, message) => {
+  )("given %s as the input file, exits with 2", async (_name, content, message) => {
     const { exitCode, printed, errorOutput } = await check(write("set.binpb", content));
     expect({ exitCode, printed }).toEqual({ exitCode: 2, printed: "" });
     expect(errorOutput).toContain(message);
@@ -290,16 +287,10 @@ function sameNames(): string {
 
 test("--mcp lists RPCs that cannot be tools, and tools with a hash", async () => {
   const { exitCode, printed } = await check(sameNames(), "--mcp", "a.*", "--mcp", "c.*");
-  expect([exitCode, printed.split("\n\n").at(-1)?.split("\n")]).toEqual([
-    0,
-    [
-      "2 RPCs would be tools of AI agents.",
-      "  a.b.C.Send is not a tool: its client sends a stream",
-      "  a.b_C.Send is not a tool: its client sends a stream",
-      expect.stringMatching(/^  a\.b_C\.Get is the tool a_b_C_Get_[0-9a-f]{8}$/),
-      "  --mcp c.* matches no RPC",
-    ],
-  ]);
+  // oxfmt-ignore
+  expect([exitCode, printed.split("\n\n").at(-1)?.split("\n")]).toEqual([0, ["2 RPCs would be tools of AI agents.",
+    "  a.b.C.Send is not a tool: its client sends a stream", "  a.b_C.Send is not a tool: its client sends a stream",
+    expect.stringMatching(/^  a\.b_C\.Get is the tool a_b_C_Get_[0-9a-f]{8}$/), "  --mcp c.* matches no RPC"]]);
   const { printed: json } = await check(everything, "--mcp", "streams.*", "--json");
   expect(JSON.parse(json)).toMatchObject({
     tools: {

@@ -49,15 +49,11 @@ test("readYaml parses a Google service config", () => {
     name: "library.example.com",
     http: {
       fully_decode_reserved_expansion: true,
+      // oxfmt-ignore
       rules: [
-        {
-          selector: "library.v1.Library.GetBook",
-          get: "/v1/{name=shelves/*/books/*}",
-          additional_bindings: [
-            { get: "/v1/{name=books/*}:it's", response_body: "title" },
-            { post: "/v1/books:get", body: "*" },
-          ],
-        },
+        { selector: "library.v1.Library.GetBook", get: "/v1/{name=shelves/*/books/*}",
+          additional_bindings: [{ get: "/v1/{name=books/*}:it's", response_body: "title" }, { post: "/v1/books:get",
+            body: "*" }] },
         { selector: "library.v1.Library.PutBook", put: "/v1/{name=books/*}", body: "*" },
       ],
     },

@@ -132,15 +132,9 @@ const limitEffects: EffectsOf<UpstreamLimits> = {
       return observed;
     }),
   headerBytes: () => {
-    const script: Script = {
-      request: (connection, id) =>
-        connection.send(
-          ...grpcResponse(id, watered, [
-            ["grpc-status", "0"],
-            ["x-long", "x".repeat(9_000)],
-          ]),
-        ),
-    };
+    // oxfmt-ignore
+    const script: Script = { request: (connection,
+      id) => connection.send(...grpcResponse(id, watered, [["grpc-status", "0"], ["x-long", "x".repeat(9_000)]])) };
     return compareLimits(script, { headerBytes: 4_096 }, wateringOf);
   },
   idleTimeoutMs: () => compareLimits(respondWatered, { idleTimeoutMs: 50 }, openAfter(1)),

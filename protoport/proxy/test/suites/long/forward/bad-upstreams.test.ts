@@ -35,19 +35,11 @@ const cardinality = new Set(["no message", "a trailers-only success", "two messa
 /** Fails only if the proxy decodes messages for the caller. */
 const undecodable = "a message of another type";
 
-const httpStatuses: Readonly<Partial<Record<Code, number>>> = {
-  [Code.Canceled]: 499,
-  [Code.Unknown]: 500,
-  [Code.NotFound]: 404,
-  [Code.PermissionDenied]: 403,
-  [Code.ResourceExhausted]: 429,
-  [Code.FailedPrecondition]: 400,
-  [Code.Aborted]: 409,
-  [Code.Unimplemented]: 501,
-  [Code.Internal]: 500,
-  [Code.Unavailable]: 503,
-  [Code.Unauthenticated]: 401,
-};
+// oxfmt-ignore
+const httpStatuses: Readonly<Partial<Record<Code, number>>> = { [Code.Canceled]: 499, [Code.Unknown]: 500,
+  [Code.NotFound]: 404, [Code.PermissionDenied]: 403, [Code.ResourceExhausted]: 429, [Code.FailedPrecondition]: 400,
+  [Code.Aborted]: 409, [Code.Unimplemented]: 501, [Code.Internal]: 500, [Code.Unavailable]: 503,
+  [Code.Unauthenticated]: 401 };
 
 const codeOf = ({ name, want }: HostileCase): Code | undefined => (cardinality.has(name) ? Code.Internal : want);
 
@@ -127,47 +119,32 @@ test.each<{
   readonly want: readonly [code: Code | undefined, message: string, errorCode?: string];
   /** How many fields x-a the caller gets. */
   readonly fields?: number;
-}>([
-  {
-    name: "a trailers-only success",
-    frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"], ["x-a", "1"]], frameFlag.endStream)],
-    want: [undefined, ""],
-    fields: 1,
-  },
-  {
-    name: "a trailers-only error",
-    frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "5"], ["x-a", "1"]], frameFlag.endStream)],
-    want: [Code.NotFound, ""],
-    fields: 1,
-  },
-  {
-    name: "reserved envelope flags after a message",
-    frames: (id) => grpcResponse(id, Buffer.concat([reading, envelope(Buffer.alloc(0), 2)])),
-    want: [Code.Internal, `${malformed}the response is not valid: the message has reserved flags 0b10`, upstreamError],
-  },
-  {
-    name: "a message over the limit",
-    frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))],
-    want: [Code.ResourceExhausted, `${malformed}the message is larger than 4194304 bytes`, upstreamError],
-  },
-  {
-    name: "a CANCEL reset",
-    frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, reading), resetFrame(id, 8)],
-    want: [Code.Canceled, "the server cancelled the call"],
-  },
-  {
-    name: "no message instead of one",
-    rpc: "RecordReadings",
-    frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], frameFlag.endStream)],
-    want: [Code.Internal, "the response of the service has no message", upstreamError],
-  },
-  {
-    name: "two messages instead of one",
-    rpc: "RecordReadings",
-    frames: (id) => grpcResponse(id, Buffer.concat([reading, reading])),
-    want: [Code.Internal, "the response of the service has more than one message", upstreamError],
-  },
-])(
+}>(
+  // oxfmt-ignore
+  [
+    { name: "a trailers-only success",
+      frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"], ["x-a", "1"]], frameFlag.endStream)],
+      want: [undefined, ""], fields: 1 },
+    { name: "a trailers-only error",
+      frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "5"], ["x-a", "1"]], frameFlag.endStream)],
+      want: [Code.NotFound, ""], fields: 1 },
+    { name: "reserved envelope flags after a message",
+      frames: (id) => grpcResponse(id, Buffer.concat([reading, envelope(Buffer.alloc(0), 2)])),
+      want: [Code.Internal, `${malformed}the response is not valid: the message has reserved flags 0b10`,
+        upstreamError] },
+    { name: "a message over the limit",
+      frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))],
+      want: [Code.ResourceExhausted, `${malformed}the message is larger than 4194304 bytes`, upstreamError] },
+    { name: "a CANCEL reset", frames: (id) => [headersFrame(id, grpcHead), dataFrame(id, reading), resetFrame(id, 8)],
+      want: [Code.Canceled, "the server cancelled the call"] },
+    { name: "no message instead of one", rpc: "RecordReadings",
+      frames: (id) => [headersFrame(id, [...grpcHead, ["grpc-status", "0"]], frameFlag.endStream)],
+      want: [Code.Internal, "the response of the service has no message", upstreamError] },
+    { name: "two messages instead of one", rpc: "RecordReadings",
+      frames: (id) => grpcResponse(id, Buffer.concat([reading, reading])),
+      want: [Code.Internal, "the response of the service has more than one message", upstreamError] },
+  ],
+)(
   "if an upstream responds to a stream with $name, the caller gets the matching status",
   async ({ rpc, frames, want, fields = 0 }) => {
     await using upstream = await startScriptedServer({ request: (connection, id) => connection.send(...frames(id)) });

@@ -29,16 +29,12 @@ import {
 // Gateway features that a proxy has too.
 
 const files = [GreenhouseService.file];
+// oxfmt-ignore
 const rules: NonNullable<GatewayOptions["rest"]>["rules"] = [
-  {
-    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
-    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
-  },
-  {
-    selector: "greenhouse.v1.GreenhouseService.RecordReadings",
-    pattern: { case: "post", value: "/readings" },
-    body: "*",
-  },
+  { selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+  { selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern: { case: "post", value: "/readings" },
+    body: "*" },
 ];
 
 const urlOf = (port: number): string => `http://127.0.0.1:${port}`;

@@ -117,21 +117,15 @@ const registry = createRegistry(file_kitchensink_v1_legacy, file_kitchensink_v1_
 function seen(legacy: Legacy): object {
   const unpacked = legacy.any && unpack(LegacySchema, legacy.any);
   const member = legacy.choice.case === "choiceLegacy" ? legacy.choice.value : undefined;
-  return {
-    name: legacy.name,
-    number: legacy.number,
-    shade: legacy.shade,
-    shades: legacy.shades,
-    codes: getExtension(legacy, codes),
-    label: getExtension(legacy, label),
+  // oxfmt-ignore
+  return { name: legacy.name, number: legacy.number, shade: legacy.shade, shades: legacy.shades,
+    codes: getExtension(legacy, codes), label: getExtension(legacy, label),
     ...(hasExtension(legacy, note) && { note: getExtension(legacy, note) }),
     ...(hasExtension(legacy, tint) && { tint: getExtension(legacy, tint) }),
-    ...(legacy.child && { child: seen(legacy.child) }),
-    ...(legacy.byName["a"] && { inMap: seen(legacy.byName["a"]) }),
+    ...(legacy.child && { child: seen(legacy.child) }), ...(legacy.byName["a"] && { inMap: seen(legacy.byName["a"]) }),
     ...(member && { inOneof: seen(member) }),
     ...(hasExtension(legacy, origin) && { origin: seen(getExtension(legacy, origin)) }),
-    ...(unpacked && { any: seen(unpacked) }),
-  };
+    ...(unpacked && { any: seen(unpacked) }) };
 }
 
 function unpack<Desc extends typeof LegacySchema>(desc: Desc, any: Any): MessageShape<Desc> {

@@ -14,17 +14,14 @@ const second = "elm ".repeat(25_000);
 // Without compression, messages are forwarded in the memory in which they arrived.
 const uncompressed = { acceptCompression: [] };
 
+// oxfmt-ignore
 const protocols = [
   { name: "gRPC", transport: (baseUrl: string) => createGrpcTransport({ baseUrl, ...uncompressed }) },
-  {
-    name: "gRPC-Web over HTTP/1.1",
-    transport: (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1", ...uncompressed }),
-  },
-  {
-    name: "Connect with JSON",
-    transport: (baseUrl: string) =>
-      createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false, ...uncompressed }),
-  },
+  { name: "gRPC-Web over HTTP/1.1",
+    transport: (baseUrl: string) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1", ...uncompressed }) },
+  { name: "Connect with JSON",
+    transport: (baseUrl: string) => createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false,
+      ...uncompressed }) },
 ];
 
 /** Starts a proxy with interceptors in front of a greenhouse that echoes notes and sensors. */

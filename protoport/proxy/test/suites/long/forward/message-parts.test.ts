@@ -151,19 +151,12 @@ test.each(Object.values(rpcs))("large %s messages are forwarded completely in bo
 });
 
 /** Invalid requests, with the expected status. `isForwarded` is whether the upstream gets the start. */
+// oxfmt-ignore
 const invalidRequests = [
-  {
-    name: "a truncated message",
-    body: messageOf(mebibyte, readMaxBytes),
-    code: Code.InvalidArgument,
-    isForwarded: true,
-  },
-  {
-    name: "a message above the limit",
-    body: messageOf(100, readMaxBytes + 1),
-    code: Code.ResourceExhausted,
-    isForwarded: false,
-  },
+  { name: "a truncated message", body: messageOf(mebibyte, readMaxBytes), code: Code.InvalidArgument,
+    isForwarded: true },
+  { name: "a message above the limit", body: messageOf(100, readMaxBytes + 1), code: Code.ResourceExhausted,
+    isForwarded: false },
 ] as const;
 
 describe.each(invalidRequests)("a request with $name", ({ body, code, isForwarded }) => {

@@ -51,51 +51,30 @@ async function send(
   return (await exchangeHttp2(proxy.address, request)).httpStatus;
 }
 
-test.each<{ name: string; request: typeof water | typeof watch; respond: Script["request"]; want: object }>([
-  {
-    name: "a success",
-    request: water,
-    respond: (connection, id) => connection.send(...grpcResponse(id, watered)),
-    want: { error: undefined, retries: 0 },
-  },
-  {
-    name: "a gRPC error status",
-    request: water,
-    respond: (connection, id) => connection.send(...grpcResponse(id, watered, failed)),
-    want: { error: { code: Code.NotFound, rawMessage: "no bed" }, retries: 0 },
-  },
-  {
-    name: "a lost connection",
-    request: water,
-    respond: (connection) => connection.socket.destroy(),
-    want: { error: { code: Code.Unavailable }, retries: 0 },
-  },
-  {
-    name: "an incomplete message with the status OK",
-    request: water,
-    respond: (connection, id) => connection.send(...grpcResponse(id, watered.subarray(0, -1))),
-    want: { error: { code: Code.Internal }, retries: 0 },
-  },
-  {
-    name: "a stream reset after the first message",
-    request: watch,
-    respond: (connection, id) => connection.send(headersFrame(id, grpcHead), dataFrame(id, watered), resetFrame(id, 2)),
-    want: { error: { code: Code.Internal }, retries: 0 },
-  },
-  {
-    name: "a retry",
-    request: water,
-    respond: (connection, id) =>
-      connection.send(...(connection.requests === 1 ? [resetFrame(id, 7)] : grpcResponse(id, watered))),
-    want: { error: undefined, retries: 1 },
-  },
-  {
-    name: "a stream",
-    request: watch,
-    respond: (connection, id) => connection.send(...grpcResponse(id, watered)),
-    want: { error: undefined, retries: 0 },
-  },
-])("onUpstreamCall reports $name once, when the call ends", async ({ request, respond, want }) => {
+test.each<{ name: string; request: typeof water | typeof watch; respond: Script["request"]; want: object }>(
+  // oxfmt-ignore
+  [
+    { name: "a success", request: water, respond: (connection, id) => connection.send(...grpcResponse(id, watered)),
+      want: { error: undefined, retries: 0 } },
+    { name: "a gRPC error status", request: water,
+      respond: (connection, id) => connection.send(...grpcResponse(id, watered, failed)),
+      want: { error: { code: Code.NotFound, rawMessage: "no bed" }, retries: 0 } },
+    { name: "a lost connection", request: water, respond: (connection) => connection.socket.destroy(),
+      want: { error: { code: Code.Unavailable }, retries: 0 } },
+    { name: "an incomplete message with the status OK", request: water,
+      respond: (connection, id) => connection.send(...grpcResponse(id, watered.subarray(0, -1))),
+      want: { error: { code: Code.Internal }, retries: 0 } },
+    { name: "a stream reset after the first message", request: watch,
+      respond: (connection, id) => connection.send(headersFrame(id, grpcHead), dataFrame(id, watered), resetFrame(id,
+        2)), want: { error: { code: Code.Internal }, retries: 0 } },
+    { name: "a retry", request: water,
+      respond: (connection,
+        id) => connection.send(...(connection.requests === 1 ? [resetFrame(id, 7)] : grpcResponse(id, watered))),
+      want: { error: undefined, retries: 1 } },
+    { name: "a stream", request: watch, respond: (connection, id) => connection.send(...grpcResponse(id, watered)),
+      want: { error: undefined, retries: 0 } },
+  ],
+)("onUpstreamCall reports $name once, when the call ends", async ({ request, respond, want }) => {
   const { observer, calls, ends } = recorder();
   const codes: (Code | undefined)[] = [];
   const onResponse = ({ error }: CompletedRequest): void => void codes.push(error?.code);

@@ -114,41 +114,27 @@ test("a reload applies new descriptors, and keeps the previous if reading fails"
   expect(changed).toBeUndefined();
 });
 
-test.each([
-  ["are not a FileDescriptorSet", [Buffer.from("x")], "not a binary google.protobuf.FileDescriptorSet"],
+test.each(
+  // oxfmt-ignore
   [
-    "contain no service",
-    [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
-    "they have no service to proxy",
+    ["are not a FileDescriptorSet", [Buffer.from("x")], "not a binary google.protobuf.FileDescriptorSet"],
+    ["contain no service", [toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema))],
+      "they have no service to proxy"],
+    ["contain no service with all its types",
+      [toBinary(FileDescriptorSetSchema,
+        create(FileDescriptorSetSchema,
+          { file: [{ name: "a",
+            service: [{ name: "A", method: [{ name: "Get", inputType: ".B", outputType: ".B" }] }] }] }))],
+      "127.0.0.1:1: cannot use the descriptors: they have no service to proxy; A: the type B is missing"],
+    ["contain names that protoc would reject",
+      [toBinary(FileDescriptorSetSchema,
+        create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }))],
+      '127.0.0.1:1: cannot use the descriptors: they are not a valid definition: "a;b" is not a protobuf identifier.*'],
+    ["contain the same service for two upstreams",
+      [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
+      "kitchensink.v1.KitchenSink is served by two upstreams"],
   ],
-  [
-    "contain no service with all its types",
-    [
-      toBinary(
-        FileDescriptorSetSchema,
-        create(FileDescriptorSetSchema, {
-          file: [{ name: "a", service: [{ name: "A", method: [{ name: "Get", inputType: ".B", outputType: ".B" }] }] }],
-        }),
-      ),
-    ],
-    "127.0.0.1:1: cannot use the descriptors: they have no service to proxy; A: the type B is missing",
-  ],
-  [
-    "contain names that protoc would reject",
-    [
-      toBinary(
-        FileDescriptorSetSchema,
-        create(FileDescriptorSetSchema, { file: [{ name: "a", package: "a;b", service: [{ name: "A" }] }] }),
-      ),
-    ],
-    '127.0.0.1:1: cannot use the descriptors: they are not a valid definition: "a;b" is not a protobuf identifier.*',
-  ],
-  [
-    "contain the same service for two upstreams",
-    [descriptorSetOf(KitchenSink.file), descriptorSetOf(KitchenSink.file, Shelves.file)],
-    "kitchensink.v1.KitchenSink is served by two upstreams",
-  ],
-])("descriptors that %s prevent the start of a proxy", async (_name, sets, problem) => {
+)("descriptors that %s prevent the start of a proxy", async (_name, sets, problem) => {
   const upstreams = sets.map((descriptors) => ({ upstream: "http://127.0.0.1:1", descriptors }));
   await expect(createProxy({ upstreams })).rejects.toMatchObject({
     message: expect.stringMatching(new RegExp(`${problem}$`)),

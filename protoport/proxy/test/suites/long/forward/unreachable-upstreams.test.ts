@@ -89,14 +89,10 @@ test("an upstream that is unreachable during a reload keeps its descriptors", as
   let set = descriptorSetOf(GreenhouseService.file);
   let isUnreachable = false;
   const unreachable = new Error("unreachable", { cause: new ConnectError("no connection", Code.Unavailable) });
+  // oxfmt-ignore
   const { proxy } = await openProxy([
-    {
-      ...streams,
-      descriptors: {
-        read: () =>
-          isUnreachable ? Promise.reject(unreachable) : Promise.resolve(descriptorSetOf(StreamService.file)),
-      },
-    },
+    { ...streams,
+      descriptors: { read: () => isUnreachable ? Promise.reject(unreachable) : Promise.resolve(descriptorSetOf(StreamService.file)) } },
     { upstream: "http://127.0.0.1:1", descriptors: { read: () => Promise.resolve(set) } },
   ]);
   isUnreachable = true;

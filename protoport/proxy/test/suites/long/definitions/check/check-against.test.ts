@@ -189,20 +189,16 @@ c0.proto:17: warning: route-shadowed c0.S.Call GET /items/{id}
     expect(await rulesIn("--visibility", "PARTNER")).toEqual(hidden);
   });
 
-  test.for([
-    {
-      definition: "warns that buf.validate rules are not compared",
-      set: () => now,
-      service: "c0.*",
-      stderr: "buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them\n",
-    },
-    {
-      definition: "prints no warning for a definition without buf.validate",
-      set: () => folder.write("plain.binpb", descriptorSetOf(file_files_v1_files)),
-      service: "files.v1.*",
-      stderr: "",
-    },
-  ])("without protovalidate, $definition", async ({ set, service, stderr }) => {
+  test.for(
+    // oxfmt-ignore
+    [
+      { definition: "warns that buf.validate rules are not compared", set: () => now, service: "c0.*",
+        stderr: "buf.validate rules are not compared: install the package @bufbuild/protovalidate to compare them\n" },
+      { definition: "prints no warning for a definition without buf.validate",
+        set: () => folder.write("plain.binpb", descriptorSetOf(file_files_v1_files)), service: "files.v1.*",
+        stderr: "" },
+    ],
+  )("without protovalidate, $definition", async ({ set, service, stderr }) => {
     const hook = `import { registerHooks } from "node:module";
       registerHooks({ resolve(name, context, next) {
         if (name.startsWith("@bufbuild/protovalidate")) throw new Error("not installed");
@@ -230,46 +226,28 @@ describe("check --against with invalid input", () => {
   const text = folder.write("text.binpb", 'syntax = "proto3";');
   const missing = folder.file("missing.txt");
 
-  test.for<[name: string, args: () => readonly string[], problem: string]>([
+  test.for<[name: string, args: () => readonly string[], problem: string]>(
+    // oxfmt-ignore
     [
-      "a descriptor set of another package",
-      () => [files, "--against", old],
-      `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, c4, and the definition has files.v1`,
+      ["a descriptor set of another package", () => [files, "--against", old],
+        `cannot compare with ${folder.file("old.binpb")}: it has the packages c0, c1, c2, c3, c4, and the definition has files.v1`],
+      ["an old descriptor set without the selected service", () => [files, "--against", old, "--service", "files.v1.*"],
+        `${folder.file("old.binpb")} has no service that matches files.v1.*`],
+      ["an old descriptor set that is text", () => [files, "--against", text],
+        `${text} is not a binary descriptor set: it is text.`],
+      ["a folder", () => [files, "--against", folder.path],
+        `--against must be a descriptor set or a git revision, got "${folder.path}": `],
+      ["a revision that looks like an option", () => [files, "--against=--all"],
+        '--against must be a descriptor set or a git revision, got "--all": '],
+      ["an unreadable file of accepted changes", () => [now, "--against", old, "--accept", missing],
+        `cannot read ${missing}: `],
+      ["two output formats", () => [now, "--against", old, "--json", "--github"],
+        "--json and --github cannot be combined"],
+      ["--accept without --against", () => [now, "--accept", missing], "--accept requires --against"],
+      ["--github without --against", () => [now, "--github"], "--github requires --against"],
+      ["--source-root without --against", () => [now, "--source-root", "."], "--source-root requires --against"],
     ],
-    [
-      "an old descriptor set without the selected service",
-      () => [files, "--against", old, "--service", "files.v1.*"],
-      `${folder.file("old.binpb")} has no service that matches files.v1.*`,
-    ],
-    [
-      "an old descriptor set that is text",
-      () => [files, "--against", text],
-      `${text} is not a binary descriptor set: it is text.`,
-    ],
-    [
-      "a folder",
-      () => [files, "--against", folder.path],
-      `--against must be a descriptor set or a git revision, got "${folder.path}": `,
-    ],
-    [
-      "a revision that looks like an option",
-      () => [files, "--against=--all"],
-      '--against must be a descriptor set or a git revision, got "--all": ',
-    ],
-    [
-      "an unreadable file of accepted changes",
-      () => [now, "--against", old, "--accept", missing],
-      `cannot read ${missing}: `,
-    ],
-    [
-      "two output formats",
-      () => [now, "--against", old, "--json", "--github"],
-      "--json and --github cannot be combined",
-    ],
-    ["--accept without --against", () => [now, "--accept", missing], "--accept requires --against"],
-    ["--github without --against", () => [now, "--github"], "--github requires --against"],
-    ["--source-root without --against", () => [now, "--source-root", "."], "--source-root requires --against"],
-  ])("given %s, exits with 2 and the reason", async ([, args, problem]) => {
+  )("given %s, exits with 2 and the reason", async ([, args, problem]) => {
     const { exitCode, stdout, stderr } = await check(...args());
     expect([exitCode, stdout, stderr.slice(0, problem.length)]).toEqual([2, "", problem]);
   });

@@ -40,16 +40,9 @@ export interface ComparisonCase {
   readonly rest?: RestOptions;
 }
 
-const defaults: Required<Version> = {
-  syntax: 'syntax = "proto3";',
-  methods: "",
-  rpc: "rpc Call(Req) returns (Res)",
-  http: 'post: "/call" body: "*"',
-  options: "",
-  req: "string id = 1;",
-  res: "string id = 1;",
-  types: "",
-};
+// oxfmt-ignore
+const defaults: Required<Version> = { syntax: 'syntax = "proto3";', methods: "", rpc: "rpc Call(Req) returns (Res)",
+  http: 'post: "/call" body: "*"', options: "", req: "string id = 1;", res: "string id = 1;", types: "" };
 
 /** Returns a version's .proto file. @param packageName - the test case's package */
 export function toProto(version: Version, packageName: string): string {
