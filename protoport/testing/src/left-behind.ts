@@ -1,8 +1,9 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe } from "node:diagnostics_channel";
 import { getEventListeners } from "node:events";
 import { Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, expect } from "vitest";
+import { afterAll, aroundEach, expect } from "vitest";
 import { Backlog, BacklogBudget } from "../../gateway/src/engine/backlog.ts";
 import { ReceiveFlow } from "../../gateway/src/engine/http2/flow-control.ts";
 import { reserveWindow, maxZstdWindowBytes } from "../../gateway/src/protocols/compression/decode-pieces.ts";
@@ -12,7 +13,8 @@ import { projectFolder } from "./process/child-program.ts";
 // Setup file that runs before each test file. After a file, no resource that the source code has opened may remain.
 // Resources are timers, budget accounts, signal listeners, decoder windows, uncredited bytes in an HTTP/2 window, and
 // connections. A missing cleanup thus fails the test files that depend on the cleanup, even if all their results are
-// correct. An error that is only logged also fails the test file.
+// correct. An error that is only logged also fails the test file. The report names the test that opened the resource.
+// A test that fails may skip its own cleanup, so its resources are not reported, in its file or in later ones.
 
 /** A resource that was opened. */
 interface OpenResource {
@@ -22,9 +24,24 @@ interface OpenResource {
   readonly isClosed: () => boolean;
 }
 
+/** A test that opens resources. */
+interface Opener {
+  readonly name: string;
+  hasFailed: boolean;
+}
+
+/** What is known about the resources in this process, which runs many test files. */
+interface Tracking {
+  /** The resources that are not known to be closed, and the tests that opened them. */
+  readonly open: Map<OpenResource, Opener>;
+  /** The test whose function, timer or callback is running. */
+  readonly running: AsyncLocalStorage<Opener>;
+  /** The last test that was started. It is the opener of what its peers open, such as accepted connections. */
+  latest: Opener;
+}
+
 declare global {
-  /** The resources in this process that are not known to be closed. The process runs many test files. */
-  var openResources: Set<OpenResource> | undefined;
+  var leftovers: Tracking | undefined;
 }
 
 // Minimum number of entries before closed resources are removed. Low, because some tests measure memory.
@@ -42,22 +59,38 @@ const maxConnectionFrames = 10;
 /** Maximum number of resources in the failure message. */
 const maxShown = 5;
 
-const openResources = (globalThis.openResources ??= trackResources());
+const tracking = (globalThis.leftovers ??= trackResources());
+const beforeTests: Opener = { name: "code outside a test", hasFailed: false };
+tracking.latest = beforeTests;
+
+// A test of an earlier file may hold a window.
+const isWindowHeld = !areWindowsReleased();
+let hasFailure = false;
+
+aroundEach(async (runTest, { task, onTestFailed }) => {
+  const opener: Opener = { name: task.fullTestName, hasFailed: false };
+  onTestFailed(() => void (hasFailure = opener.hasFailed = true));
+  tracking.latest = opener;
+  await tracking.running.run(opener, runTest);
+});
 
 afterAll(async () => {
+  tracking.latest = beforeTests;
   // Sockets and their resources close within a few event loop turns.
   const end = performance.now() + waitLimitMs / 3;
   while (findLeaks().length > 0 && performance.now() < end) await new Promise(setImmediate);
   const leaks = findLeaks();
-  openResources.clear();
+  tracking.open.clear();
   expect(leaks.slice(0, maxShown), leaks[0]?.replaceAll("\n", ", of ")).toEqual([]);
 });
 
-/** Describes the resources that are still open, with their stacks. */
+/** Describes the resources that tests without a failure have left open, with their stacks. */
 function findLeaks(): string[] {
-  removeClosed(openResources);
-  const leaks = [...openResources].map(({ what, callers }) => [what, ...callers].join("\n"));
-  return areWindowsReleased() ? leaks : [...leaks, "the window of a decoder"];
+  removeClosed(tracking.open);
+  const leaks = [...tracking.open].flatMap(([{ what, callers }, { name, hasFailed }]) =>
+    hasFailed ? [] : [[`${what}, opened by ${name}`, ...callers].join("\n")],
+  );
+  return isWindowHeld || hasFailure || areWindowsReleased() ? leaks : [...leaks, "the window of a decoder"];
 }
 
 function areWindowsReleased(): boolean {
@@ -70,20 +103,22 @@ function areWindowsReleased(): boolean {
 }
 
 /** Removes closed resources. */
-function removeClosed(all: Set<OpenResource>): void {
-  for (const one of all) if (one.isClosed()) all.delete(one);
+function removeClosed(open: Tracking["open"]): void {
+  for (const one of open.keys()) if (one.isClosed()) open.delete(one);
 }
 
-function trackResources(): Set<OpenResource> {
-  const all = new Set<OpenResource>();
+function trackResources(): Tracking {
+  const open: Tracking["open"] = new Map();
+  const running = new AsyncLocalStorage<Opener>();
+  const all: Tracking = { open, running, latest: { name: "the start", hasFailed: false } };
   let sweepAt = sweepMin;
   const track = (one: OpenResource): void => {
     // Ignores resources that dependencies and tests open.
     if (one.callers.length === 0) return;
-    all.add(one);
-    if (all.size < sweepAt) return;
-    removeClosed(all);
-    sweepAt = Math.max(sweepMin, 2 * all.size);
+    open.set(one, running.getStore() ?? all.latest);
+    if (open.size < sweepAt) return;
+    removeClosed(open);
+    sweepAt = Math.max(sweepMin, 2 * open.size);
   };
   countTimers(track);
   countListeners(track);
@@ -98,7 +133,7 @@ function trackResources(): Set<OpenResource> {
   });
   // In production, a store only logs that it has ended a deletion twice. In tests, the warning fails the test file.
   process.on("warning", ({ name, message, stack = "" }) => {
-    if (name === "TransitionError") all.add({ what: message, callers: [stack], isClosed: () => false });
+    if (name === "TransitionError") track({ what: message, callers: [stack], isClosed: () => false });
   });
   return all;
 }

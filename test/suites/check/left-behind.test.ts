@@ -7,19 +7,23 @@ import { openMemoryStore } from "../../../src/index.ts";
 
 // If the source folder moved, the check for leftovers would find nothing.
 
-function filesWithOpenResources(): string[] {
-  return [...(globalThis.openResources ?? [])].map(({ callers: [nearest = ""] }) => nearest);
-}
+/** Returns the test that opened each open resource, and the nearest function. */
+const openResources = (): string[] =>
+  Array.from(globalThis.leftovers?.open ?? [], ([{ callers }, { name }]) => `${name}: ${callers[0] ?? ""}`);
 
 test("the leftover check detects resources from the packages", async () => {
   await using greenhouse = await startGreenhouse({});
   const socket = connect(greenhouse.address);
-  await expect.poll(filesWithOpenResources).toContainEqual(expect.stringContaining("/protoport/gateway/src/http/"));
+  await expect
+    .poll(openResources)
+    .toContainEqual(expect.stringMatching(/from the packages: .*\/protoport\/gateway\/src\/http\//));
   socket.destroy();
 });
 
 test("the leftover check detects resources from the plant store", () => {
   const watch = watchStoreFailure(openMemoryStore(), silentLog);
-  expect(filesWithOpenResources()).toContainEqual(expect.stringContaining("/src/server/start-server.ts"));
+  expect(openResources()).toContainEqual(
+    expect.stringMatching(/from the plant store: .*\/src\/server\/start-server.ts/),
+  );
   watch.stop();
 });
