@@ -55,7 +55,7 @@ export const suites: readonly Suite[] = [
   {
     kind: "files",
     name: "clients",
-    about: "the example clients in five languages, curl, grpcurl and ghz; the last lines count tests by client",
+    about: "the example clients in five languages, curl, grpcurl and ghz",
     occasion: "run",
     whySeparate: "compiles programs in five languages",
     workers: 3,

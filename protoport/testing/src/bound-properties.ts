@@ -5,7 +5,6 @@ import {
   type Plugin,
   PreconditionFailure,
 } from "fast-check";
-import { type RunnerTestCase, TestRunner } from "vitest";
 import { waitLimitMs } from "./deadline.ts";
 import { isNightly, testSeed } from "./test-seed.ts";
 
@@ -18,17 +17,8 @@ const inputLimitMs = waitLimitMs / 2;
 // Minimum share of inputs that a property must run. At night, a property has twenty times as many inputs.
 const shareMin = isNightly ? 1 / 200 : 1 / 10;
 
-/** The number of inputs that a property has run, and the number that it should run. */
-type TriedInputs = { readonly tried: number; readonly wanted: number };
-
 declare global {
   var areInputsBounded: true | undefined;
-}
-
-declare module "vitest" {
-  interface TaskMeta {
-    inputs?: TriedInputs[];
-  }
 }
 
 const endInTime: Plugin<unknown> = () => {
@@ -48,7 +38,6 @@ configureGlobal({
     const message = defaultReportMessage(details);
     if (message !== undefined) throw new Error(message, { cause: details.errorInstance });
     const wanted = details.runConfiguration.numRuns ?? details.numRuns;
-    (TestRunner.getCurrentTest<RunnerTestCase>().meta.inputs ??= []).push({ tried: details.numRuns, wanted });
     if (details.numRuns < wanted * shareMin) throw new Error(`only ${details.numRuns} of ${wanted} inputs were tried`);
   },
 });

@@ -1,5 +1,5 @@
 import type { TestProjectConfiguration, ViteUserConfig } from "vitest/config";
-import { BaseSequencer, type Reporter, type TestCase, type TestModule, type TestSpecification } from "vitest/node";
+import { BaseSequencer, type Reporter, type TestCase, type TestSpecification } from "vitest/node";
 import { waitLimitMs } from "./deadline.ts";
 import { buildLimitMs } from "./process/build-step.ts";
 import { compileCache } from "./process/child-program.ts";
@@ -35,8 +35,6 @@ export function createVitestConfig(suites: readonly Suite[]): ViteUserConfig {
       reporters: [
         new ClipFailures(),
         "default",
-        new ClientLines(),
-        new InputCounts(),
         ...(report === undefined ? [] : [["json", { outputFile: report }] satisfies [string, object]]),
       ],
       // Processes rather than threads, since a test may change the working folder. A process runs many files:
@@ -99,66 +97,4 @@ function clip(text: string): string {
     .map((line) => (line.length > maxColumns ? `${line.slice(0, maxColumns)}\x1b[39m…` : line));
   if (lines.length > maxLines) shown.push("… and more lines");
   return shown.join("\n");
-}
-
-/** Prints how many inputs a run's properties have tried, and names the properties that ran out of time. */
-class InputCounts implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    const counts = modules
-      .flatMap((module) => [...module.children.allTests()])
-      .flatMap((test) => (test.meta().inputs ?? []).map((inputs) => ({ test, ...inputs })));
-    if (counts.length === 0) return;
-    for (const { test, tried, wanted } of counts.filter((count) => count.tried < count.wanted))
-      console.log(`${test.module.relativeModuleId}: ${test.fullName}: ${tried} of ${wanted} inputs`);
-    console.log(`${counts.reduce((total, { tried }) => total + tried, 0)} inputs of ${counts.length} properties`);
-  }
-}
-
-interface Line {
-  readonly client: string;
-  passed: number;
-  failed: number;
-}
-
-/**
- * Prints one line per client when the suite "clients" ends. The line has the numbers of passed and failed tests, or
- * states that the toolchain is not installed. The last line has the totals.
- */
-class ClientLines implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[]): void {
-    const tests = modules
-      .filter((module) => module.project.name === "clients")
-      .flatMap((module) => [...module.children.allTests()]);
-    if (tests.length === 0) return;
-    const lines = linesOf(tests);
-    const width = Math.max(...lines.map(({ client }) => client.length)) + 2;
-    console.log("");
-    for (const line of lines) console.log(`${line.client.padEnd(width)}${toText(line)}`);
-    console.log(`\n${sum(lines, "passed")} passed, ${sum(lines, "failed")} failed`);
-  }
-}
-
-function linesOf(tests: readonly TestCase[]): readonly Line[] {
-  const lines = new Map<string, Line>();
-  for (const test of tests) {
-    const client = clientOf(test);
-    const line = lines.get(client) ?? { client, passed: 0, failed: 0 };
-    lines.set(client, line);
-    const { state } = test.result();
-    if (state === "passed" || state === "failed") line[state]++;
-  }
-  return [...lines.values()].toSorted((a, b) => (a.client < b.client ? -1 : 1));
-}
-
-// Returns a test's client, which is the innermost group around the test, or the file if there are no groups.
-function clientOf({ parent, module }: TestCase): string {
-  return parent.type === "suite" ? parent.name : (module.moduleId.split("/").at(-1) ?? "");
-}
-
-function toText({ passed, failed }: Line): string {
-  return passed + failed === 0 ? "not run: its toolchain is not on PATH" : `${passed} passed, ${failed} failed`;
-}
-
-function sum(lines: readonly Line[], key: "passed" | "failed"): number {
-  return lines.reduce((total, line) => total + line[key], 0);
 }

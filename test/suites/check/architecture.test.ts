@@ -25,11 +25,6 @@ test("no file in protoport/ mentions plants", () => {
   expect(lines).toEqual([]);
 });
 
-test.each(["the plants", "PlantService", "deletePlant", "ERR_PLANT", "plantstore.v1"])(
-  'the text "%s" counts as a mention of plants',
-  (text) => expect(plant.test(text)).toBe(true),
-);
-
 /** Returns the paths outside some folders that files import, relative to the project folder. */
 function importsOutside(files: readonly string[], folders: RegExp): string[] {
   return files

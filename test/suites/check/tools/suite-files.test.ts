@@ -1,5 +1,5 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { projectFolder } from "../../../../protoport/testing/src/process/child-program.ts";
 import { type FileSuite, filePatternsOf, isFileSuite } from "../../../../protoport/testing/src/suite.ts";
@@ -39,55 +39,6 @@ test("the suite long repeats every file that tests only some combinations", () =
   expect(fileSuites.find(({ name }) => name === "long")?.repeats?.toSorted()).toEqual(
     reduced.filter((file) => suiteOf(file) === "unit").toSorted(),
   );
-});
-
-/** Folders for one subject, whose tests may have the name of a source elsewhere. */
-const subjects = [
-  // What each option or setting changes.
-  /\/effects\//,
-  // What holds over every protocol, and for every store.
-  /^test\/contract\//,
-  /^test\/stores\/contract\/(?:commands|\w+-store)\./,
-  // What only the HTTP engine does.
-  /^protoport\/gateway\/test\/http\/engine\//,
-  // The suite for google.api.http on handlers of grpc-js.
-  /\/transcoding\//,
-];
-
-/** Tests of something else than the source of their name. */
-const homonyms = [
-  // Not the workers of Citus, but processes of a server.
-  "test/suites/long/command/workers.test.ts",
-  // Not the header field, but keys in the database.
-  "test/suites/long/stores/postgres/idempotency-key.test.ts",
-  // A whole store on a failing PostgreSQL.
-  "test/suites/long/stores/postgres/store-health.test.ts",
-];
-
-/** Returns the folder in src/ that corresponds to a test's, and the name of the source that it tests. */
-function sourceOf(file: string): { folder: string; name: string } {
-  const path = file.replace(/(^|\/)test\/(?:suites\/long\/)?/, "$1src/");
-  return { folder: path.slice(0, -basename(path).length), name: basename(path, ".test.ts") };
-}
-
-/** Returns a source file's package, or its module in the gateway. */
-function moduleOf(source: string): string {
-  return /^protoport\/gateway\/src\/(?:[^/]+\/)?|^.*?src\//.exec(source)?.[0] ?? "";
-}
-
-test("a test named like a source file is in the matching folder", () => {
-  const sources = Map.groupBy(globSync("{src,protoport/*/src}/**/*.ts", { cwd: projectFolder }), (source) =>
-    basename(source, ".ts"),
-  );
-  const misplaced = testFiles.filter((file) => {
-    const isOtherSuite = /\/suites\/(?!long\/)/.test(file);
-    if (isOtherSuite || homonyms.includes(file) || subjects.some((subject) => subject.test(file))) return false;
-    const { folder, name } = sourceOf(file);
-    const named = (sources.get(name) ?? []).filter((source) => moduleOf(source) === moduleOf(`${folder}${name}.ts`));
-    return named.length > 0 && !named.includes(`${folder}${name}.ts`);
-  });
-  expect(misplaced).toEqual([]);
-  expect(homonyms.filter((file) => !testFiles.includes(file))).toEqual([]);
 });
 
 test.each(fileSuites)("the suite $name has test files", (suite) => {
