@@ -13,17 +13,17 @@ interface ControlFields {
  * protoport/docs/reference/proxy-configuration.md shows this list.
  */
 export const controlFields: readonly ControlFields[] = [
-  { controls: "the status and the redirect of a REST response", names: ["Status", "Location", "Refresh"] },
+  { controls: "status and redirects on REST", names: ["Status", "Location", "Refresh"] },
   {
     controls: "how browsers run the response",
     names: ["Content-Security-Policy", "Content-Security-Policy-Report-Only", "X-Frame-Options"],
   },
   {
-    controls: "what browsers load or use in addition to the response",
+    controls: "what browsers load or use besides",
     names: ["Link", "Speculation-Rules", "Use-As-Dictionary"],
   },
   {
-    controls: "what browsers keep for the origin, which all upstreams share",
+    controls: "what browsers keep for the origin",
     names: [
       "Accept-CH",
       "Clear-Site-Data",
@@ -37,7 +37,7 @@ export const controlFields: readonly ControlFields[] = [
     ],
   },
   {
-    controls: "servers in front of the proxy, which may send a file instead",
+    controls: "servers in front, which may send a file",
     names: ["X-Accel-*", "X-Lighttpd-Send-File", "X-Sendfile", "X-Reproxy-URL"],
   },
 ];

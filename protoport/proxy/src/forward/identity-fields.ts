@@ -17,7 +17,7 @@ export const identityFields: readonly IdentityFields[] = [
     setBy: "most proxies",
     names: ["Forwarded", "X-Forwarded", "X-Forwarded-*", "X-Original-*", "X-Real-IP", "X-Client-IP"],
   },
-  { setBy: "some load balancers", names: ["Client-IP", "Forwarded-For", "X-Cluster-Client-IP"] },
+  { setBy: "load balancers", names: ["Client-IP", "Forwarded-For", "X-Cluster-Client-IP"] },
   {
     setBy: "authenticating proxies",
     names: [
@@ -39,7 +39,7 @@ export const identityFields: readonly IdentityFields[] = [
     ],
   },
   {
-    setBy: "proxies with mutual TLS",
+    setBy: "mutual TLS",
     names: [
       "Client-Cert",
       "Client-Cert-Chain",
@@ -51,14 +51,14 @@ export const identityFields: readonly IdentityFields[] = [
     ],
   },
   {
-    setBy: "proxies with OpenID Connect",
+    setBy: "OpenID Connect",
     names: ["OIDC-*", "X-Access-Token", "X-ID-Token", "X-Refresh-Token", "X-Userinfo"],
   },
   {
-    setBy: "clients, to replace the method or the path",
+    setBy: "clients, for the method or path",
     names: ["X-HTTP-Method", "X-HTTP-Method-Override", "X-Method-Override", "X-Rewrite-URL"],
   },
-  { setBy: "clients of Kubernetes", names: ["Impersonate-*"] },
+  { setBy: "Kubernetes", names: ["Impersonate-*"] },
   { setBy: "Envoy", names: ["X-Envoy-*"] },
   { setBy: "Akamai, Fastly", names: ["True-Client-IP", "Fastly-Client-IP"] },
   {
@@ -68,7 +68,7 @@ export const identityFields: readonly IdentityFields[] = [
   { setBy: "Fly", names: ["Fly-Client-IP", "Fly-Forwarded-*"] },
   { setBy: "App Engine", names: ["X-AppEngine-*"] },
   { setBy: "Google IAP", names: ["X-Goog-Authenticated-User-*", "X-Goog-IAP-*"] },
-  { setBy: "Google API gateways", names: ["X-Endpoint-API-UserInfo", "X-Apigateway-API-UserInfo"] },
+  { setBy: "Google API Gateway", names: ["X-Endpoint-API-UserInfo", "X-Apigateway-API-UserInfo"] },
   { setBy: "AWS ALB", names: ["X-Amzn-OIDC-*", "X-Amzn-MTLS-*"] },
   { setBy: "CloudFront", names: ["CloudFront-Viewer-*"] },
   {

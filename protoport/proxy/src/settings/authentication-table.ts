@@ -33,10 +33,9 @@ const jwt = mapping<JwtSection>({
   audienceClaim: {
     type: text("claim"),
     about:
-      "Claim that must contain an audience if a token has no `aud`: `client_id` for Amazon Cognito. Default: these tokens " +
-      "are refused.",
+      "Claim that replaces a missing `aud`: `client_id` for Amazon Cognito. Default: tokens without `aud` are refused.",
   },
-  keysUrl: { type: text("URL"), about: "URL of the public keys. Default: `jwks_uri` of the issuer's metadata." },
+  keysUrl: { type: text("URL"), about: "URL of the public keys. Default: `jwks_uri` of the issuer." },
   keysFile: { type: text("path"), about: "File of the public keys, read again when it changes." },
   algorithms: {
     type: list(oneOf(jwtAlgorithms)),
@@ -46,18 +45,17 @@ const jwt = mapping<JwtSection>({
 });
 
 const introspection = mapping<IntrospectionSection>({
-  url: { type: text("URL"), required: true, about: "URL of the endpoint." },
-  clientId: { type: text(), required: true, about: "Client id of the proxy." },
+  url: { type: text("URL"), required: true, about: "Its URL." },
+  clientId: { type: text(), required: true, about: "The proxy's client id." },
   clientSecretFile: {
     type: text("path"),
     required: true,
     about: "File of the client secret, read again when it changes.",
   },
-  audiences: { type: list(text()), about: "`aud` must contain one of these. Default: not checked." },
+  audiences: { type: list(text()), about: "`aud` must contain one of these." },
   subjectClaim: {
     type: text("claim"),
-    about:
-      "Claim that identifies the caller if a token has no `sub`, such as `client_id`. Default: these tokens are refused.",
+    about: "Claim that replaces a missing `sub`, such as `client_id`. Default: tokens without `sub` are refused.",
   },
 });
 
@@ -92,31 +90,31 @@ export const authenticationType: SettingType<AuthenticationSection> = mapping<Au
   tokens: { type: list(secret), fallback: [], about: "Accepted bearer tokens, of at least 16 characters." },
   tokenHashesFile: { type: text("path"), about: "File of hashes of accepted tokens, read again when it changes." },
   jwt: { type: list(jwt), fallback: [], about: "Issuers of JSON Web Tokens." },
-  introspection: { type: introspection, about: "Endpoint that is asked about all other tokens (RFC 7662)." },
+  introspection: { type: introspection, about: "Endpoint that verifies all other tokens (RFC 7662)." },
   open: {
     type: list(openName),
     fallback: [],
-    about: "Services (`package.Service`) and RPCs (`/package.Service/Method`) that need no credential.",
+    about: "Services (`package.Service`) and RPCs (`/package.Service/Method`) without a credential.",
   },
   publicUrl: {
     type: publicUrl,
     about:
-      "Base URL that clients use. Publishes where to obtain tokens, also for `/mcp` (RFC 9728). Challenges contain the " +
-      "URL of this metadata. Default: not published.",
+      "Base URL that clients use. Publishes where to obtain tokens, also for `/mcp` (RFC 9728), and names this metadata " +
+      "in challenges.",
   },
   scopes: {
     type: scopes,
     fallback: {},
     about:
-      "Scopes that RPCs require, by their names (`package.Service.Method`, `package.*`); the most specific name applies; " +
-      "separate several with a space. Tokens of `tokens` have every scope. RPCs whose option " +
-      "`protoport.auth.v1.required_scopes` names other scopes are refused.",
+      "Scopes that RPCs (`package.Service.Method`, `package.*`) require, separated by spaces; the most specific name " +
+      "applies. Tokens of `tokens` have every scope. RPCs whose `protoport.auth.v1.required_scopes` names other scopes " +
+      "are refused.",
   },
   initialScopes: {
     type: list(oneScope),
     about:
-      "Scopes that clients request first, in challenges for requests without a valid token. Default: not named, so that " +
-      "MCP clients request all of `scopes`.",
+      "Scopes that clients request first, in challenges for requests without a valid token. Default: MCP clients request " +
+      "all of `scopes`.",
   },
-  forward: { type: boolean, fallback: true, about: "Whether the upstream gets the `Authorization` of the caller." },
+  forward: { type: boolean, fallback: true, about: "Whether the upstream gets the caller's `Authorization`." },
 });

@@ -73,14 +73,14 @@ const retryPolicy = mapping<RetryPolicySection>({
       },
     },
     required: true,
-    about: `Maximum attempts, including the first. Values above ${maxAttempts} count as ${maxAttempts}.`,
+    about: `Attempts with the first; above ${maxAttempts} counts as ${maxAttempts}.`,
   },
   initialBackoff: { type: duration, required: true, about: "Wait before the second attempt, ±20 %." },
   maxBackoff: { type: duration, required: true, about: "Longest wait before an attempt." },
   backoffMultiplier: {
     type: positiveNumber(1_000),
     required: true,
-    about: "Factor above 0 by which the wait changes with each attempt.",
+    about: "Factor above 0 of each further wait.",
   },
   retryableStatusCodes: {
     type: list(statusCode),
@@ -95,17 +95,16 @@ export const methodConfigType: SettingType<readonly MethodConfigSection[]> = lis
     name: {
       type: list(
         mapping<MethodNameSection>({
-          service: { type: text(), fallback: "", about: "Full name of the service. Default: all services." },
-          method: { type: text(), fallback: "", about: "Name of a method of the service. Default: all methods." },
+          service: { type: text(), fallback: "", about: "Full name. Default: all services." },
+          method: { type: text(), fallback: "", about: "Name of its method. Default: all methods." },
         }),
       ),
       required: true,
-      about: "RPCs of this item; the most specific item applies. A name must occur only once.",
+      about: "RPCs; the most specific item applies. Each name occurs once.",
     },
     timeout: {
       type: duration,
-      about:
-        "Timeout of unary calls without a deadline, and the longest deadline that callers can set, also for streams.",
+      about: "Timeout of unary calls without a deadline, and longest timeout that callers can set, also for streams.",
     },
     retryPolicy: { type: retryPolicy, about: "Which failed calls are sent again (gRFC A6)." },
   }),

@@ -50,12 +50,23 @@ export function proxyConfigurationSchema(): JsonSchema {
   };
 }
 
-/** Returns the table in protoport/docs/reference/proxy-configuration.md, as Markdown lines. */
+/**
+ * Returns the table in protoport/docs/reference/proxy-configuration.md, as Markdown lines. Settings with the same
+ * meaning share a line.
+ */
 export function settingTable(): string[] {
-  const rows = settingRows().map(({ path, type, about, fallback, isRequired, flags }) => {
-    const initial = isRequired ? ", required" : fallback === undefined ? "" : `, \`${JSON.stringify(fallback)}\``;
-    const names = [path, ...flags.map(({ name }) => `--${name}`)].map((name) => `\`${name}\``).join(" ");
-    return `| ${names} | ${type}${initial} | ${about.replaceAll("|", "\\|")} |`;
-  });
+  const namesOf = new Map<string, string[]>();
+  for (const { path, type, about, fallback, isRequired, flags } of settingRows()) {
+    const initial = isRequired ? ", required" : isEmpty(fallback) ? "" : `, \`${JSON.stringify(fallback)}\``;
+    const cells = `${type}${initial} | ${about.replaceAll("|", "\\|")}`;
+    const names = [path, ...flags.map(({ name }) => `--${name}`)].map((name) => `\`${name}\``);
+    namesOf.set(cells, [...(namesOf.get(cells) ?? []), ...names]);
+  }
+  const rows = [...namesOf].map(([cells, names]) => `| ${names.join(" ")} | ${cells} |`);
   return ["| setting and flag | type and default | meaning |", "|---|---|---|", ...rows];
+}
+
+/** Returns whether a default needs no mention: none, or an empty list or mapping. */
+function isEmpty(fallback: unknown): boolean {
+  return fallback === undefined || (typeof fallback === "object" && JSON.stringify(fallback).length === 2);
 }

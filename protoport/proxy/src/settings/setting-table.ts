@@ -39,6 +39,8 @@ const rate = number(0.001, 1_000_000);
 
 const profile = oneOf(profileNames);
 
+const switches = { ...list(oneOf(switchNames)), label: "list of [options](rest-options.md#options)" };
+
 const listen = mapping<ListenSection>({
   host: {
     type: text("address"),
@@ -51,7 +53,7 @@ const listen = mapping<ListenSection>({
     type: mapping<NonNullable<ListenSection["tls"]>>({
       cert: {
         type: text("path"),
-        about: "File of the certificate chain to serve TLS with; read again on SIGHUP.",
+        about: "File of the certificate chain, read again on SIGHUP.",
         flags: [{ name: "tls-cert", placeholder: "FILE" }],
       },
       key: {
@@ -60,7 +62,7 @@ const listen = mapping<ListenSection>({
         flags: [{ name: "tls-key", placeholder: "FILE" }],
       },
     }),
-    about: "TLS of callers. Default: none.",
+    about: "TLS of callers.",
   },
 });
 
@@ -68,17 +70,17 @@ const json = mapping<JsonSection>({
   names: {
     type: oneOf(["json", "proto"]),
     fallback: "json",
-    about: "Names of fields: `json` such as `bookId`, or `proto` as in the definition.",
+    about: "Names of fields: `json` such as `bookId`, or `proto`.",
   },
   enums: { type: oneOf(["names", "numbers"]), fallback: "names", about: "How enum values are written." },
   unpopulated: {
     type: boolean,
-    about: "Whether fields with default values are written. Default: as in the profile.",
+    about: "Whether fields with default values are written. Default: the profile's.",
   },
   int64: {
     type: oneOf(["strings", "numbers"]),
     fallback: "strings",
-    about: "How 64-bit integers are written on REST. Those beyond 2^53 stay strings.",
+    about: "How 64-bit integers up to 2^53 are written on REST.",
   },
 });
 
@@ -91,18 +93,18 @@ const rest = mapping<RestSection>({
   },
   errors: {
     type: oneOf(["status", "google", "problem"]),
-    about: "Form of errors: google.rpc.Status, as of Google's APIs, or problem details. Default: as in the profile.",
+    about: "Form of errors: google.rpc.Status, of Google's APIs, or problem details. Default: the profile's.",
   },
   errorBody: {
     type: errorBody,
     about:
-      "The JSON of errors, in which `{code}`, `{number}`, `{message}`, `{details}` and `{httpStatus}` are placeholders. Excludes `errors`.",
+      "Template of errors, with the placeholders `{code}`, `{number}`, `{message}`, `{details}` and `{httpStatus}`. Excludes `errors`.",
   },
   json: { type: json, implied: true, about: "How responses are written as JSON, on Connect too." },
   options: {
-    type: list(oneOf(switchNames)),
+    type: switches,
     fallback: [],
-    about: "Options of REST to enable for all services, such as `lenient`.",
+    about: "Options of REST for all services, such as `lenient`.",
     flags: [
       {
         name: "rest",
@@ -115,28 +117,28 @@ const rest = mapping<RestSection>({
   services: {
     type: list(
       mapping<RestServiceSection>({
-        name: { type: text(), required: true, about: "Full name of the service; `*` at the end is a wildcard." },
-        profile: { type: profile, about: "Preset of the service. Default: `rest.profile`." },
+        name: { type: text(), required: true, about: "Full name; `*` at the end is a wildcard." },
+        profile: { type: profile, about: "Preset. Default: `rest.profile`." },
         options: {
-          type: list(oneOf(switchNames)),
+          type: switches,
           fallback: [],
-          about: "Options to enable, in addition to `rest.options`.",
+          about: "Options in addition to `rest.options`.",
         },
       }),
     ),
     fallback: [],
-    about: "Options of single services; the first item whose name matches applies.",
+    about: "Options of single services; the first matching item applies.",
   },
   rules: {
     type: list(text("path")),
     fallback: [],
-    about: "Files of HTTP rules that replace annotations: service configs in YAML or JSON.",
+    about: "Service configs in YAML or JSON, whose HTTP rules replace annotations.",
     flags: [{ name: "rules", placeholder: "FILE", multiple: true }],
   },
   omit: {
     type: list(text()),
     fallback: [],
-    about: "RPCs to exclude from REST, as `package.Service.Method`.",
+    about: "RPCs without REST, as `package.Service.Method`.",
     flags: [{ name: "omit", placeholder: "RPC", multiple: true }],
   },
 });
@@ -145,18 +147,18 @@ const cors = mapping<CorsSection>({
   origins: {
     type: list(originOrAny),
     required: true,
-    about: "Origins whose pages may call the proxy; `*` for all origins.",
+    about: "Origins whose pages may call; `*` for all.",
     flags: [{ name: "cors", placeholder: "ORIGIN", multiple: true }],
   },
   allowedHeaders: {
     type: list(fieldName),
     fallback: [],
-    about: "Header fields that pages may send in addition to those of the protocols.",
+    about: "More header fields that pages may send.",
   },
   exposedHeaders: {
     type: list(fieldName),
     fallback: [],
-    about: "Header fields that pages may read in addition to those of the protocols.",
+    about: "More header fields that pages may read.",
   },
   maxAgeSeconds: { type: integer(0, 86_400), about: "Seconds that browsers may cache a preflight. Default 7200." },
 });
@@ -169,10 +171,10 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
   listen: { type: listen, implied: true, about: "Where callers connect." },
   admin: {
     type: mapping<ProxyConfiguration["admin"]>({
-      host: { type: text("address"), about: "Address of the port. Default: `listen.host`." },
+      host: { type: text("address"), about: "Its address. Default: `listen.host`." },
       port: {
         type: port,
-        about: "Port that serves `/livez`, `/readyz` and `/metrics`. Default: none.",
+        about: "Port for `/livez`, `/readyz` and `/metrics`.",
         flags: [{ name: "admin-port", placeholder: "NUMBER" }],
       },
     }),
@@ -211,125 +213,119 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
   methodConfig: {
     type: methodConfigType,
     fallback: [],
-    about: "Timeouts and retries of services and methods, in the form of gRPC's service config.",
+    about: "Timeouts and retries of services and methods.",
   },
   rest: { type: rest, implied: true, about: "How RPCs are mapped to REST." },
   authentication: {
     type: authenticationType,
-    about: "Which credentials callers need. Default: none; the upstream checks them.",
+    about: "Which credentials callers need. Default: the upstream checks them.",
   },
   rateLimit: {
     type: mapping<RateLimitSection>({
-      perPrincipal: { type: rate, about: "Calls per second of each authenticated caller. Default: unlimited." },
-      perAddress: { type: rate, about: "Calls per second of each IP address or IPv6 /64 network. Default: unlimited." },
+      perPrincipal: { type: rate, about: "Calls per second of each authenticated caller." },
+      perAddress: { type: rate, about: "Calls per second of each IP address or IPv6 /64 network." },
     }),
     implied: true,
-    about: "Rates, which are also the size of a burst.",
+    about: "Rates, and sizes of bursts. Default: unlimited.",
   },
-  cors: { type: cors, about: "Calls by pages of other origins. Default: refused." },
+  cors: { type: cors, about: "Calls by pages of other origins." },
   trustedProxies: {
     type: list(text()),
-    about: "IP addresses and networks of proxies whose `X-Forwarded-For` is trusted. Default: none.",
+    about: "Addresses and networks of proxies whose `X-Forwarded-For` is trusted.",
   },
   headerBytes: {
     type: integer(4_096, 1_048_576),
     fallback: upstreamLimits.headerBytes,
-    about: "Largest header of a request, and header or trailer of a response, in bytes.",
+    about: "Bytes of a request's header, and of a response's header or trailer.",
     flags: [{ name: "header-bytes", placeholder: "NUMBER" }],
   },
   requestBytes: {
     type: integer(1_024, maxMessageBytes),
     fallback: defaultReadMaxBytes,
-    about: "Largest request message in bytes, compressed or not. gRPC messages above 64 KiB are forwarded in parts.",
+    about: "Bytes of a request message, compressed or not.",
     flags: [{ name: "request-bytes", placeholder: "NUMBER" }],
   },
   responseBytes: {
     type: integer(1_024, maxMessageBytes),
     fallback: defaultReadMaxBytes,
-    about: "Largest response message of an upstream in bytes, compressed or not. Forwarded in parts like requests.",
+    about: "Bytes of a response message, compressed or not.",
     flags: [{ name: "response-bytes", placeholder: "NUMBER" }],
   },
   docs: {
     type: boolean,
     fallback: true,
-    about:
-      "Whether the description at `/openapi.json` and the page at `/docs` are served, to callers without a credential too.",
-    flags: [
-      { name: "no-docs", value: false, about: "Disables the description at `/openapi.json` and the page at `/docs`." },
-    ],
+    about: "Whether `/openapi.json` and `/docs` are served, also without a credential.",
+    flags: [{ name: "no-docs", value: false, about: "Disables `/openapi.json` and `/docs`." }],
   },
   openapi: {
     type: mapping<OpenApiSection>({
       title: {
         type: text(),
-        about: "Title of the API. Default: that of the definition, or the names of the services.",
+        about: "Title. Default: the definition's, or the names of the services.",
       },
-      version: { type: text(), about: "Version of the API. Default: that of the definition, or 1.0.0." },
+      version: { type: text(), about: "Version. Default: the definition's, or 1.0.0." },
       license: {
         type: mapping<NonNullable<OpenApiSection["license"]>>({
-          name: { type: text(), required: true, about: "Name of the license." },
+          name: { type: text(), required: true, about: "Its name." },
           identifier: { type: text(), about: "SPDX expression, such as `MIT`. Excludes `url`." },
-          url: { type: text("URL"), about: "URL of the license. Excludes `identifier`." },
+          url: { type: text("URL"), about: "Its URL. Excludes `identifier`." },
         }),
-        about: "License of the API. Default: that of the definition.",
+        about: "License. Default: the definition's.",
       },
       operationIds: {
         type: operationIdsType,
         fallback: "service",
         about:
-          "Names in operation ids: `service` such as `v1_Shop_getOrder`, `rpc` such as `getOrder`, or `full` with the package. Equal ids are refused.",
+          "Form of operation ids: `service` such as `v1_Shop_getOrder`, `rpc` such as `getOrder`, or `full` with the package.",
       },
     }),
     implied: true,
-    about: "What the description at `/openapi.json` names, instead of `openapiv2_swagger` of the definition.",
+    about: "What `/openapi.json` names instead of the definition's `openapiv2_swagger`.",
   },
   mcp: {
     type: mapping<NonNullable<ProxyConfiguration["mcp"]>>({
       tools: {
         type: list(text()),
         required: true,
-        about:
-          "RPCs that AI agents may call as tools at `/mcp`, as `package.Service.Method`; `*` at the end is a wildcard.",
+        about: "RPCs that are tools at `/mcp`, as `package.Service.Method`; `*` at the end is a wildcard.",
         flags: [{ name: "mcp", placeholder: "RPC", multiple: true }],
       },
       paramHeaders: {
         type: record(fieldName),
         fallback: {},
-        about:
-          "Request fields, as `package.Message.field`, that MCP clients repeat as `Mcp-Param-{name}` in the header, each with this name.",
+        about: "Names of request fields (`package.Message.field`) that MCP clients repeat as `Mcp-Param-{name}`.",
       },
     }),
-    about: "Tools of the Model Context Protocol. Default: none.",
+    about: "Tools of the Model Context Protocol.",
   },
   visibility: {
     type: mapping<NonNullable<ProxyConfiguration["visibility"]>>({
       allow: {
         type: list(text()),
         required: true,
-        about: "Labels of `google.api.visibility`; what has a rule with other labels only does not exist for callers.",
+        about: "Labels of `google.api.visibility`; elements with other labels only do not exist for callers.",
         flags: [{ name: "visibility", placeholder: "LABEL", multiple: true }],
       },
     }),
-    about: "Which restricted parts of the definitions callers can use. Default: all.",
+    about: "Which restricted elements callers can use. Default: all.",
   },
   validate: {
     type: boolean,
     fallback: false,
     about:
-      "Whether requests must satisfy the `buf.validate` rules of their messages. Requires `@bufbuild/protovalidate`, and descriptors from files.",
+      "Whether requests must satisfy `buf.validate` rules. Requires `@bufbuild/protovalidate`, and descriptors from files.",
     flags: [{ name: "validate", value: true }],
   },
   validateReflected: {
     type: boolean,
     fallback: false,
-    about:
-      "Like `validate`, and also accepts standard rules from reflection. Validating a message takes at most 300 ms.",
+    about: "Like `validate`, also with standard rules from reflection, for at most 300 ms a message.",
     flags: [{ name: "validate-reflected", value: true }],
   },
   accessLog: {
     type: oneOf(["off", "errors", "all"]),
     fallback: "off",
-    about: "Which calls are logged to standard output, as a line of JSON each.",
+    about: "Which calls are logged to standard output, as JSON lines.",
     flags: [{ name: "access-log", placeholder: "WHICH" }],
   },
   drain: {
@@ -337,7 +333,7 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
       delayMs: {
         type: integer(0, maxDrainMs),
         fallback: drainTimesDefault.delayMs,
-        about: "Milliseconds to keep serving after readiness fails at shutdown.",
+        about: "Milliseconds of serving after readiness fails at shutdown.",
         flags: [{ name: "drain-delay-ms", placeholder: "NUMBER" }],
       },
       timeoutMs: {
@@ -353,14 +349,13 @@ export const proxyConfigurationType: SettingType<ProxyConfiguration> = mapping<P
   requireAll: {
     type: boolean,
     fallback: false,
-    about: "Whether `/readyz` returns 503 while any of several upstreams is unreachable, rather than while all are.",
+    about: "Whether `/readyz` returns 503 while any upstream is unreachable, not only while all are.",
     flags: [{ name: "require-all" }],
   },
   wait: {
     type: boolean,
     fallback: false,
-    about:
-      "Whether the proxy waits at the start for descriptors that cannot be read yet; mistakes in the configuration still end the start.",
+    about: "Whether the start waits for descriptors that cannot be read yet.",
     flags: [{ name: "wait" }],
   },
 });

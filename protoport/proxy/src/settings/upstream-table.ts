@@ -40,36 +40,36 @@ export interface HeaderRulesSection {
 /** Maximum timeout in milliseconds. A day is enough, because longer calls are streams, which need no deadline. */
 export const maxTimeoutMs = 86_400_000;
 
-/** @param byDefault - the fields that are forwarded without `allow` */
-const headerRules = (byDefault: string): SettingType<HeaderRulesSection> =>
+/** @param exceptions - what the fields do that are not forwarded without `allow` */
+const headerRules = (exceptions: string): SettingType<HeaderRulesSection> =>
   mapping<HeaderRulesSection>({
     allow: {
       type: list(text()),
-      about: `Names of the fields to forward; \`*\` at the end is a wildcard. Default: ${byDefault}.`,
+      about: `Fields to forward; \`*\` at the end is a wildcard. Default: all except those that ${exceptions}.`,
     },
-    deny: { type: list(text()), fallback: [], about: "Names of fields not to forward; `*` at the end is a wildcard." },
+    deny: { type: list(text()), fallback: [], about: "Fields not to forward; `*` at the end is a wildcard." },
     rename: {
       type: record(newFieldName),
       fallback: {},
-      about: "New names for forwarded fields. A received field that has one of the new names is not forwarded.",
+      about: "New names for forwarded fields. Received fields of these names are dropped.",
     },
-    set: { type: fieldValues, fallback: {}, about: "Fields to add; they replace forwarded fields." },
+    set: { type: fieldValues, fallback: {}, about: "Fields to add, which replace forwarded fields." },
   });
 
 const tls = mapping<UpstreamTlsSection>({
   ca: {
     type: text("path"),
-    about: "File of certificates to trust instead of the system's, for `https:`, or for TLS with `dns:`.",
+    about: "File of certificates to trust instead of the system's.",
     flags: [{ name: "upstream-tls-ca", placeholder: "FILE" }],
   },
   cert: {
     type: text("path"),
-    about: "File of the client certificate for mutual TLS.",
+    about: "File of the client certificate.",
     flags: [{ name: "upstream-tls-cert", placeholder: "FILE" }],
   },
   key: {
     type: text("path"),
-    about: "File of the key of the client certificate.",
+    about: "File of the client certificate's key.",
     flags: [{ name: "upstream-tls-key", placeholder: "FILE" }],
   },
   servername: {
@@ -85,11 +85,11 @@ export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSectio
     type: list(text("address")),
     required: true,
     about:
-      "Servers of the upstream: `dns:host:port`, `http://host:port`, `https://host:port` or `unix:/path`. Calls are balanced over all of them.",
+      "Its servers, over which calls are balanced: `dns:host:port`, `http://host:port`, `https://host:port` or `unix:/path`.",
   },
   descriptors: {
     type: text("`reflection` or path"),
-    about: "Where descriptors come from: `reflection`, or a file that `buf build -o set.binpb` creates.",
+    about: "`reflection`, or a file that `buf build -o set.binpb` creates.",
     flags: [
       {
         name: "reflection",
@@ -122,7 +122,7 @@ export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSectio
     type: list(text()),
     fallback: [],
     about:
-      "Full names of the services to serve; `*` at the end is a wildcard, and the most specific name of all upstreams applies. Required if several upstreams use reflection. Default: all but reflection and health.",
+      "Full names of services; `*` at the end is a wildcard, and the most specific name of all upstreams applies. Required if several upstreams use reflection. Default: all but reflection and health.",
     flags: [
       {
         name: "service",
@@ -137,45 +137,43 @@ export const upstreamType: SettingType<UpstreamSection> = mapping<UpstreamSectio
   tls: { type: tls, about: "TLS to the upstream; for `dns:`, even an empty mapping enables it." },
   timeoutMs: {
     type: integer(0, maxTimeoutMs),
-    about:
-      "Milliseconds after which a unary call fails if its caller sets no deadline, 0 for none. Default: `timeoutMaxMs`; if that is not set either, 15000 for REST.",
+    about: "Timeout of unary calls without a deadline, 0 for none. Default: `timeoutMaxMs`, otherwise 15000 for REST.",
     flags: [{ name: "timeout-ms", placeholder: "NUMBER" }],
   },
   timeoutMaxMs: {
     type: integer(1, maxTimeoutMs),
-    about: "Longest deadline that callers can set, in milliseconds.",
+    about: "Longest timeout that callers can set.",
     flags: [{ name: "timeout-max-ms", placeholder: "NUMBER" }],
   },
   retry: {
     type: oneOf(["transparent", "off"]),
     fallback: "transparent",
-    about: "Whether calls that were certainly not processed are retried once; `methodConfig` has other retries.",
+    about: "Whether calls that were certainly not processed are retried once.",
   },
   connections: { type: integer(1, 1_000), about: "Maximum connections to each server. Default 100." },
   keepaliveMs: {
     type: integer(1, maxTimeoutMs),
-    about: "Milliseconds without data, while calls are in flight, after which a PING is sent. Default 20000.",
+    about: "Milliseconds without data during calls before a PING. Default 20000.",
   },
   resolveEveryMs: {
     type: integer(1, maxTimeoutMs),
-    about: "Milliseconds after which a name of `dns:` is resolved again if calls are made. Default 30000.",
+    about: "Milliseconds between look-ups of a `dns:` name while calls are made. Default 30000.",
   },
   healthService: {
     type: text(),
-    about:
-      'Service whose health decides which servers get calls; `""` for the entire server. Default: no health checks.',
+    about: 'Service whose health decides which servers get calls; `""` for the entire server.',
   },
   maxConnectionAgeMs: {
     type: integer(1, maxTimeoutMs),
-    about: "Milliseconds after which a connection is replaced, ±10 %. Default: never.",
+    about: "Milliseconds after which a connection is replaced, ±10 %.",
   },
   requestHeader: {
-    type: headerRules("all fields except those that identify the caller"),
-    about: "Which header fields of callers are forwarded to the upstream.",
+    type: headerRules("identify the caller"),
+    about: "Which header fields the upstream gets.",
   },
   responseHeader: {
-    type: headerRules("all fields except those that control more than a response"),
-    about: "Which header fields of the upstream are forwarded to callers.",
+    type: headerRules("control more than a response"),
+    about: "Which header fields callers get.",
   },
 });
 

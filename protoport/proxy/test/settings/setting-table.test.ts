@@ -6,7 +6,8 @@ test("every setting has a description, which the schema contains", () => {
   const rows = settingRows();
   expect(rows.length).toBeGreaterThan(80);
   expect(rows.filter(({ about }) => !/^[A-Z`].*\.$/.test(about)).map(({ path }) => path)).toEqual([]);
-  expect(settingTable()).toHaveLength(rows.length + 2);
+  const table = settingTable().join("\n");
+  expect(rows.filter(({ path }) => !table.includes(`\`${path}\``))).toEqual([]);
   const schema = JSON.stringify(proxyConfigurationSchema());
   expect(rows.filter(({ about }) => !schema.includes(JSON.stringify(about)))).toEqual([]);
   expect(proxyConfigurationSchema()).toMatchObject({ required: ["upstreams"], additionalProperties: false });
