@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { createRegistry } from "@bufbuild/protobuf";
 import { SourceContextSchema } from "@bufbuild/protobuf/wkt";
@@ -16,8 +14,7 @@ import { createMcp } from "../../src/mcp/index.ts";
 
 /** A request that an option accepts. `refuses` are the gateway's options without it. */
 interface Refusal {
-  /** The row in protoport/docs/reference/gateway-options.md. */
-  readonly row: string;
+  readonly refused: string;
   readonly option: NamedOption;
   readonly refuses?: Partial<GatewayOptions>;
   readonly accepts: Partial<GatewayOptions>;
@@ -64,66 +61,66 @@ function withUpload(options: RestServiceOptions): Partial<GatewayOptions> {
 
 // oxfmt-ignore
 const cases = [
-  { row: "an unknown query parameter", option: lenient, accepts: service({ lenient: true }),
+  { refused: "an unknown query parameter", option: lenient, accepts: service({ lenient: true }),
     request: "GET /v1/query?x=1" },
-  { row: "an unknown query parameter", option: lenient, accepts: service({ ignoredQueryParameters: ["x"] }),
+  { refused: "an unknown query parameter", option: lenient, accepts: service({ ignoredQueryParameters: ["x"] }),
     request: "GET /v1/query?x=1" },
-  { row: "a query parameter of a field that the path or the body sets", option: "lenient",
+  { refused: "a query parameter of a field that the path or the body sets", option: "lenient",
     accepts: service({ lenient: true }), request: "DELETE /v1/sinks/7?f_int64=7" },
-  { row: "an entry of a map in the query", option: "mapsInQuery", accepts: service({ mapsInQuery: true }),
+  { refused: "an entry of a map in the query", option: "mapsInQuery", accepts: service({ mapsInQuery: true }),
     request: "GET /v1/query?labels[a]=b" },
-  { row: "an unknown enum name in a JSON body", option: "lenient", accepts: service({ lenient: true }),
+  { refused: "an unknown enum name in a JSON body", option: "lenient", accepts: service({ lenient: true }),
     request: "POST /v1/sinks", header: [json], body: '{"fEnum":"COLOR_NEW"}' },
-  { row: "an unknown field in a JSON body", option: "lenient", accepts: service({ lenient: true }),
+  { refused: "an unknown field in a JSON body", option: "lenient", accepts: service({ lenient: true }),
     request: "POST /v1/sinks", header: [json], body: '{"x":1}' },
-  { row: "a field of the body that the path sets", option: "sameValueAsPath or lenient",
+  { refused: "a field of the body that the path sets", option: "sameValueAsPath or lenient",
     accepts: service({ sameValueAsPath: true }), request: "PUT /v1/sinks/7", header: [json], body: '{"fInt64":"7"}' },
-  { row: "a field of the body that the path sets", option: "sameValueAsPath or lenient",
+  { refused: "a field of the body that the path sets", option: "sameValueAsPath or lenient",
     accepts: service({ lenient: true }), request: "PUT /v1/sinks/8", header: [json], body: '{"fInt64":"7"}' },
-  { row: "a body, if the rule has none", option: "ignoreBodies", accepts: service({ ignoreBodies: true }),
+  { refused: "a body, if the rule has none", option: "ignoreBodies", accepts: service({ ignoreBodies: true }),
     request: "DELETE /v1/sinks/7", header: [json], body: "{}" },
-  { row: "a client stream as `application/json`", option: "jsonClientStreams", refuses: withUpload({}),
+  { refused: "a client stream as `application/json`", option: "jsonClientStreams", refuses: withUpload({}),
     accepts: withUpload({ jsonClientStreams: true }), request: upload, header: [json],
     body: '{"sensor":"a"} {"sensor":"b"}' },
-  { row: "an unknown field, over the RPC protocols", option: "rest.json.unknownFields",
+  { refused: "an unknown field, over the RPC protocols", option: "rest.json.unknownFields",
     refuses: { rest: { json: { unknownFields: "reject" } } }, accepts: { rest: { json: { unknownFields: "ignore" } } },
     request: unary, header: [json], body: '{"x":1}' },
-  { row: "an integer such as `1.0`", option: "rest.json.canonicalIntegers",
+  { refused: "an integer such as `1.0`", option: "rest.json.canonicalIntegers",
     refuses: { rest: { json: { canonicalIntegers: true } } }, accepts: {}, request: unary, header: [json],
     body: '{"fInt32":1.0}' },
-  { row: "a google.protobuf.Any of another type", option: "jsonOptions.registry",
+  { refused: "a google.protobuf.Any of another type", option: "jsonOptions.registry",
     accepts: { jsonOptions: { registry: createRegistry(SourceContextSchema) } }, request: unary, header: [json],
     body: '{"any":{"@type":"type.googleapis.com/google.protobuf.SourceContext"}}' },
-  { row: "a message over `readMaxBytes`", option: "readMaxBytes", refuses: { readMaxBytes: 10 }, accepts: {},
+  { refused: "a message over `readMaxBytes`", option: "readMaxBytes", refuses: { readMaxBytes: 10 }, accepts: {},
     request: "POST /v1/sinks", header: [json], body: '{"fString":"0123456789"}' },
-  { row: "an unsupported compression", option: "acceptCompression", refuses: { acceptCompression: [] }, accepts: {},
+  { refused: "an unsupported compression", option: "acceptCompression", refuses: { acceptCompression: [] }, accepts: {},
     request: "POST /v1/sinks", header: [json, ["content-encoding", "gzip"]], body: gzipSync("{}") },
-  { row: "an unsupported compression", option: "acceptCompression", refuses: { acceptCompression: [] }, accepts: {},
+  { refused: "an unsupported compression", option: "acceptCompression", refuses: { acceptCompression: [] }, accepts: {},
     request: unary, header: [json, ["content-encoding", "gzip"]], body: gzipSync("{}") },
-  { row: "a timeout over `maxTimeoutMs`", option: "maxTimeoutMs", refuses: { maxTimeoutMs: 1000 }, accepts: {},
+  { refused: "a timeout over `maxTimeoutMs`", option: "maxTimeoutMs", refuses: { maxTimeoutMs: 1000 }, accepts: {},
     request: unary, header: [json, ["connect-timeout-ms", "5000"]], body: "{}" },
-  { row: "a timeout over `maxTimeoutMs`", option: "maxTimeoutMs", refuses: { maxTimeoutMs: 1000 }, accepts: {},
+  { refused: "a timeout over `maxTimeoutMs`", option: "maxTimeoutMs", refuses: { maxTimeoutMs: 1000 }, accepts: {},
     request: "GET /v1/query", header: [["x-server-timeout", "5"]] },
-  { row: "a Connect call without its version", option: "requireConnectProtocolHeader",
+  { refused: "a Connect call without its version", option: "requireConnectProtocolHeader",
     refuses: { requireConnectProtocolHeader: true }, accepts: {}, request: unary, header: [json], body: "{}" },
-  { row: "a long URL", option: "limits.urlBytes", refuses: { limits: { urlBytes: 20 } }, accepts: {},
+  { refused: "a long URL", option: "limits.urlBytes", refuses: { limits: { urlBytes: 20 } }, accepts: {},
     request: "GET /v1/query?f_string=0123456789" },
-  { row: "a large header", option: "limits.headerBytes", refuses: { limits: { headerBytes: 200 } }, accepts: {},
+  { refused: "a large header", option: "limits.headerBytes", refuses: { limits: { headerBytes: 200 } }, accepts: {},
     request: "GET /v1/query", header: [["x-large", "x".repeat(200)]] },
-  { row: "a body that arrives late", option: "limits.requestTimeoutMs",
+  { refused: "a body that arrives late", option: "limits.requestTimeoutMs",
     refuses: { limits: { requestTimeoutMs: timeoutMs } }, accepts: {}, request: "POST /v1/sinks", header: [json],
     body: "{}", late: "body" },
-  { row: "a header that arrives late", option: "limits.headerTimeoutMs",
+  { refused: "a header that arrives late", option: "limits.headerTimeoutMs",
     refuses: { limits: { headerTimeoutMs: timeoutMs } }, accepts: {}, request: "GET /v1/query", late: "header" },
-  { row: "MCP from a page of another origin", option: "cors.origins",
+  { refused: "MCP from a page of another origin", option: "cors.origins",
     refuses: { mcp: createMcp({ tools: [sinkTool] }) },
     accepts: { mcp: createMcp({ tools: [sinkTool] }), cors: { origins: ["https://shop.example"] } },
     request: "POST /mcp",
     header: [json, ["accept", "application/json, text/event-stream"], ["origin", "https://shop.example"]], body: list },
-  { row: "a POST without a preflight from a page of another site", option: "cors.origins or crossSite",
+  { refused: "a POST without a preflight from a page of another site", option: "cors.origins or crossSite",
     accepts: { cors: { origins: ["https://shop.example"] } }, request: "POST /v1/sinks",
     header: [["origin", "https://shop.example"]], body: "{}" },
-  { row: "a POST without a preflight from a page of another site", option: "cors.origins or crossSite",
+  { refused: "a POST without a preflight from a page of another site", option: "cors.origins or crossSite",
     accepts: { crossSite: "allow" }, request: "POST /v1/sinks", header: [["sec-fetch-site", "cross-site"]],
     body: "{}" },
 ] as const satisfies readonly Refusal[];
@@ -155,7 +152,7 @@ async function send(
   return { httpStatus: response.httpStatus, text: response.body.toString(), option: error && optionOf(error) };
 }
 
-test.each(refusals)("the error for $request ($row) names the option $option that accepts it", async (refusal) => {
+test.each(refusals)("the error for $request ($refused) names the option $option that accepts it", async (refusal) => {
   const refused = await send(refusal, refusal.refuses ?? {});
   expect(refused.text).toContain(`; to accept it, set the server option ${refusal.option}"`);
   const accepted = await send(refusal, refusal.accepts);
@@ -179,15 +176,6 @@ test.each<[name: string, nodeEnv: string | undefined, options: Partial<GatewayOp
   expect(refused.option).toBe(lenient);
 });
 
-test("gateway-options.md lists exactly the tested refusals and their options", () => {
+test("every named option has a tested refusal", () => {
   expect(isComplete).toBe(true);
-  const page = readFileSync(join(import.meta.dirname, "../../../docs/reference/gateway-options.md"), "utf8");
-  const [, section = ""] = page.split("\n## Refused requests\n");
-  const [table = ""] = section.split("\n## ");
-  const rows = [...table.matchAll(/^\| (a.*?|MCP.*?) \| (.*) \|$/gm)].map(([, row = "", options = ""]) => [
-    row,
-    options,
-  ]);
-  const expected = new Map(refusals.map(({ row, option }) => [row, `\`${option.replace(" or ", "` or `")}\``]));
-  expect(Object.fromEntries(rows)).toEqual(Object.fromEntries(expected));
 });
