@@ -83,17 +83,9 @@ describe("the gateway's response to a DELETE /orders/{id} request", () => {
   });
   afterAll(() => gateway.close());
 
-  const paths = ["/orders/010", "/orders/0x7", "/orders/+7", "/orders/%207", "/orders/null", "/orders/7;x=1"];
-  const morePaths = ["/orders/7/", "//orders/7", "/%6Frders/7", "/orders/7?x=1"];
+  const paths = ["010", "0x7", "null", "7;x=1", "7/", "7?x=1"];
   const testCases: readonly Sent[] = [
-    ...[...paths, ...morePaths].map((path) => ({ about: `\`${path}\``, request: `DELETE ${path}` })),
-    { about: "`/orders/%D9%A7` (an Arabic-Indic 7)", request: "DELETE /orders/%D9%A7" },
-    {
-      about: "`/orders/%zz`",
-      request: "DELETE /orders/%zz",
-      cell: (response) =>
-        `${response.httpStatus}, ${typeof JSON.parse(response.body.toString()) === "object" ? "JSON" : "text"}`,
-    },
+    ...paths.map((path) => ({ about: `\`/orders/${path}\``, request: `DELETE /orders/${path}` })),
     {
       about: "PUT to `/orders/7`",
       request: "PUT /orders/7",
@@ -135,7 +127,6 @@ describe("the gateway's response with other HTTP rules", () => {
     { about: "`/files/1%2F2` to `/files/{path=**}`", request: "GET /v1/files/1%2F2", cell: quoted },
     { about: "`/shelves/1%2F2/books/3` to `/{name=shelves/*/books/*}`", request: "GET /v1/shelves/1%2F2/books/3",
       cell: (response) => (echoed(response) === "shelves/1%2F2/books/3" ? "keeps `%2F`" : echoed(response)) },
-    { about: "`/a:b` to `/{name}`, next to `/{name}:close`", request: "GET /v1/verbs/a:b", cell: quoted },
     { about: "HEAD where GET is", request: "HEAD /v1/query",
       cell: ({ httpStatus, header }) => (httpStatus === 200 && header.length > 1 ? "as GET" : String(httpStatus)) },
     { about: "a string that is not UTF-8, in a query", request: "GET /v1/query?fString=%ff", cell: status },
