@@ -49,15 +49,11 @@ const file = {
   apply: () => ({ kind: "value", value: {} }) as const,
   log: silentLog,
 };
+// oxfmt-ignore
 const fastify: FastifyLike = {
-  prefix: "",
-  server: process,
-  log: { error: () => undefined, warn: () => undefined },
-  removeAllContentTypeParsers: () => undefined,
-  addContentTypeParser: () => undefined,
-  addHook: () => undefined,
-  hasRoute: () => false,
-  route: () => undefined,
+  prefix: "", server: process, log: { error: () => undefined, warn: () => undefined },
+  removeAllContentTypeParsers: () => undefined, addContentTypeParser: () => undefined, addHook: () => undefined,
+  hasRoute: () => false, route: () => undefined,
 };
 const address = { host: "127.0.0.1", port: 0 };
 const kitchenSink = descriptorSetOf(KitchenSink.file);
@@ -221,18 +217,12 @@ describe("the suggestion for an unknown name", () => {
 });
 
 describe("required options", () => {
+  // oxfmt-ignore
   describeRequiredOptions([
-    [createGateway, ["routes"]],
-    [createFetchGateway, ["routes"]],
-    [createProxy, ["upstreams"]],
-    [createGrpcTransport, ["baseUrl"]],
-    [createUpstream, ["addresses"]],
-    [createRestTransport, ["baseUrl"]],
-    [createDocsPage, ["document", "open"]],
-    [createHealthService, ["readiness", "services"]],
-    [createResourceMetadata, ["name", "publicUrl", "issuers", "scopes"]],
-    [createCallLog, ["log", "auditOf"]],
-    [createRateLimit, ["name", "callsPerSecond"]],
-    [createSafeErrors, ["log"]],
+    [createGateway, ["routes"]], [createFetchGateway, ["routes"]], [createProxy, ["upstreams"]],
+    [createGrpcTransport, ["baseUrl"]], [createUpstream, ["addresses"]], [createRestTransport, ["baseUrl"]],
+    [createDocsPage, ["document", "open"]], [createHealthService, ["readiness", "services"]],
+    [createResourceMetadata, ["name", "publicUrl", "issuers", "scopes"]], [createCallLog, ["log", "auditOf"]],
+    [createRateLimit, ["name", "callsPerSecond"]], [createSafeErrors, ["log"]],
   ]);
 });

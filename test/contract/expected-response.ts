@@ -34,24 +34,16 @@ export interface ComparedResponse {
  * The gRPC codes, with their numbers and their HTTP statuses in the Connect protocol (its specification, "Error
  * codes").
  */
+// oxfmt-ignore
 export const codes = {
-  ok: { number: 0, httpStatus: 200 },
-  canceled: { number: 1, httpStatus: 499 },
-  unknown: { number: 2, httpStatus: 500 },
-  invalid_argument: { number: 3, httpStatus: 400 },
-  deadline_exceeded: { number: 4, httpStatus: 504 },
-  not_found: { number: 5, httpStatus: 404 },
-  already_exists: { number: 6, httpStatus: 409 },
-  permission_denied: { number: 7, httpStatus: 403 },
-  resource_exhausted: { number: 8, httpStatus: 429 },
-  failed_precondition: { number: 9, httpStatus: 400 },
-  aborted: { number: 10, httpStatus: 409 },
-  out_of_range: { number: 11, httpStatus: 400 },
-  unimplemented: { number: 12, httpStatus: 501 },
-  internal: { number: 13, httpStatus: 500 },
-  unavailable: { number: 14, httpStatus: 503 },
-  data_loss: { number: 15, httpStatus: 500 },
-  unauthenticated: { number: 16, httpStatus: 401 },
+  ok: { number: 0, httpStatus: 200 }, canceled: { number: 1, httpStatus: 499 }, unknown: { number: 2, httpStatus: 500 },
+  invalid_argument: { number: 3, httpStatus: 400 }, deadline_exceeded: { number: 4, httpStatus: 504 },
+  not_found: { number: 5, httpStatus: 404 }, already_exists: { number: 6, httpStatus: 409 },
+  permission_denied: { number: 7, httpStatus: 403 }, resource_exhausted: { number: 8, httpStatus: 429 },
+  failed_precondition: { number: 9, httpStatus: 400 }, aborted: { number: 10, httpStatus: 409 },
+  out_of_range: { number: 11, httpStatus: 400 }, unimplemented: { number: 12, httpStatus: 501 },
+  internal: { number: 13, httpStatus: 500 }, unavailable: { number: 14, httpStatus: 503 },
+  data_loss: { number: 15, httpStatus: 500 }, unauthenticated: { number: 16, httpStatus: 401 },
 } as const;
 
 /** Returns the response that the protocol, or for REST the plant store's contract, requires for an outcome. */

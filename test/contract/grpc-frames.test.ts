@@ -103,19 +103,14 @@ const compressionCases: readonly TestCase[] = [
   ...casesOf(unknownEncoding("gzip, gzip"), { "a repeated encoding": envelope }, [gzip, gzip]),
 ];
 
+// oxfmt-ignore
 const messages: Readonly<Record<string, readonly number[]>> = {
-  "an end in the middle of a tag": [0xff],
-  "an end in the middle of a number": [8, 0x80],
-  "a number of twelve bytes": [8, ...Array<number>(11).fill(0x80), 1],
-  "field number 0": [0, 7],
-  "an invalid wire type": [15, 7],
-  "the end of a group that was not started": [12],
-  "deeply nested groups": Array<number>(20_000).fill(0x13),
-  "the id as a string": [10, 1, 0x37],
-  "the id as a string that resembles two fields": [10, 2, 0x38, 0x38],
-  "a length for an id": [10, 7],
-  "a single byte for a 64-bit id": [9, 7],
-  "a length beyond the end": [18, 0xff, 0xff, 0xff, 0xff, 0x0f],
+  "an end in the middle of a tag": [0xff], "an end in the middle of a number": [8, 0x80],
+  "a number of twelve bytes": [8, ...Array<number>(11).fill(0x80), 1], "field number 0": [0, 7],
+  "an invalid wire type": [15, 7], "the end of a group that was not started": [12],
+  "deeply nested groups": Array<number>(20_000).fill(0x13), "the id as a string": [10, 1, 0x37],
+  "the id as a string that resembles two fields": [10, 2, 0x38, 0x38], "a length for an id": [10, 7],
+  "a single byte for a 64-bit id": [9, 7], "a length beyond the end": [18, 0xff, 0xff, 0xff, 0xff, 0x0f],
 };
 
 const messageCases: readonly TestCase[] = Object.entries(messages).flatMap(([name, bytes]) =>

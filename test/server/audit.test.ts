@@ -168,16 +168,11 @@ test.each([
   { rpc: "UnknownRpc", trail: undefined },
 ])("auditOf returns the trail $trail for a $rpc call", async ({ rpc, trail }) => {
   const contextValues = createContextValues();
+  // oxfmt-ignore
   const request: UnaryRequest = {
-    service: PlantService,
-    method: PlantService.method.deletePlant,
-    stream: false,
-    message: create(PlantService.method.deletePlant.input, { id: plant }),
-    contextValues,
-    header: new Headers(),
-    requestMethod: "POST",
-    url: "",
-    signal: new AbortController().signal,
+    service: PlantService, method: PlantService.method.deletePlant, stream: false,
+    message: create(PlantService.method.deletePlant.input, { id: plant }), contextValues, header: new Headers(),
+    requestMethod: "POST", url: "", signal: new AbortController().signal,
   };
   await expect(rememberPlantId(() => Promise.reject(new Error("no response")))(request)).rejects.toThrow("no response");
   const procedure = `/${PlantService.typeName}/${rpc}`;

@@ -34,18 +34,12 @@ const wrapped = [
   { around: "a byte order mark before it", wrap: (text: string): string => `\uFEFF${text}` },
   { around: "quotes around it", wrap: (text: string): string => `"${text}"` },
 ];
+// oxfmt-ignore
 const oneOfEach: readonly (readonly [variable: string, text: string])[] = [
-  ["DATABASE_URL", "sqlite:plants.db"],
-  ["DATABASE_URL", "postgres://ann@db/p"],
-  ["DATABASE_URL_FILE", databaseUrlFile],
-  ["HOST", "127.0.0.1"],
-  ["HOST", "unix:/run/plants.sock"],
-  ["PORT", "9000"],
-  ["LOG_LEVEL", "warn"],
-  ["PLANTSTORE_PUBLIC_URL", "https://plants.example"],
-  ["PLANTSTORE_TRUSTED_PROXIES", "10.0.0.1"],
-  ["PLANTSTORE_ADMIN_ADDRESS", "9464"],
-  ["PLANTSTORE_TOKENS", "a-token-that-is-long-enough"],
+  ["DATABASE_URL", "sqlite:plants.db"], ["DATABASE_URL", "postgres://ann@db/p"], ["DATABASE_URL_FILE", databaseUrlFile],
+  ["HOST", "127.0.0.1"], ["HOST", "unix:/run/plants.sock"], ["PORT", "9000"], ["LOG_LEVEL", "warn"],
+  ["PLANTSTORE_PUBLIC_URL", "https://plants.example"], ["PLANTSTORE_TRUSTED_PROXIES", "10.0.0.1"],
+  ["PLANTSTORE_ADMIN_ADDRESS", "9464"], ["PLANTSTORE_TOKENS", "a-token-that-is-long-enough"],
 ];
 
 test.each(oneOfEach.flatMap(([variable, text]) => wrapped.map((each) => ({ variable, text, ...each }))))(
@@ -73,45 +67,18 @@ test.each(["\n", "\r\n"])("plantLocationOf removes the line break %j after DATAB
 });
 
 test("readConfiguration returns the defaults", () => {
+  // oxfmt-ignore
   expect(configurationOf(minimal)).toEqual({
-    host: "127.0.0.1",
-    port: 8080,
-    socketMode: "660",
-    workers: 1,
-    database: { kind: "memory" },
-    deletionsKeptHours: 2160,
-    tokens: undefined,
-    tokenHashesFile: undefined,
-    jwtIssuers: undefined,
-    jwtAudiences: undefined,
-    jwtAudienceClaim: undefined,
-    jwtKeysUrls: undefined,
-    jwtKeysFile: undefined,
-    jwtAlgorithms: ["RS256", "PS256", "ES256", "EdDSA"],
-    jwtType: "any",
-    providerScopes: "ignored",
-    jwtScopeClaims: ["scope", "scp"],
-    introspectionUrl: undefined,
-    introspectionClientId: undefined,
-    introspectionClientSecretFile: undefined,
-    introspectionAudiences: undefined,
-    introspectionSubjectClaim: undefined,
-    publicUrl: undefined,
-    docs: "closed",
-    mcp: "off",
-    trustedProxies: undefined,
-    proxyFields: undefined,
-    proxyProtocol: "off",
-    ratePerPrincipal: undefined,
-    ratePerAddress: undefined,
-    tlsCertFile: undefined,
-    tlsKeyFile: undefined,
-    requestIdResponses: "requested",
-    logLevel: "info",
-    audit: "always",
-    logProbes: "on",
-    drainDelayMs: 5000,
-    drainTimeoutMs: 20_000,
+    host: "127.0.0.1", port: 8080, socketMode: "660", workers: 1, database: { kind: "memory" },
+    deletionsKeptHours: 2160, tokens: undefined, tokenHashesFile: undefined, jwtIssuers: undefined,
+    jwtAudiences: undefined, jwtAudienceClaim: undefined, jwtKeysUrls: undefined, jwtKeysFile: undefined,
+    jwtAlgorithms: ["RS256", "PS256", "ES256", "EdDSA"], jwtType: "any", providerScopes: "ignored",
+    jwtScopeClaims: ["scope", "scp"], introspectionUrl: undefined, introspectionClientId: undefined,
+    introspectionClientSecretFile: undefined, introspectionAudiences: undefined, introspectionSubjectClaim: undefined,
+    publicUrl: undefined, docs: "closed", mcp: "off", trustedProxies: undefined, proxyFields: undefined,
+    proxyProtocol: "off", ratePerPrincipal: undefined, ratePerAddress: undefined, tlsCertFile: undefined,
+    tlsKeyFile: undefined, requestIdResponses: "requested", logLevel: "info", audit: "always", logProbes: "on",
+    drainDelayMs: 5000, drainTimeoutMs: 20_000,
   });
 });
 
@@ -150,38 +117,35 @@ test("readConfiguration keeps hashes instead of plain tokens", () => {
   expect(JSON.stringify(configuration)).not.toContain("first-first");
 });
 
-test.each([
-  ["PORT", "http", "must be between 0 and 65535"],
-  ["PORT", "65536", "must be between 0 and 65535"],
-  ["PORT", "0x50", "must be between 0 and 65535"],
-  ["HOST", "http://x", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
-  ["HOST", "999.1.1.1", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
-  ["HOST", "1:2", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
-  ["PLANTSTORE_SOCKET_MODE", "rw", "must be a file mode of three octal digits, such as 660"],
-  ["PLANTSTORE_WORKERS", "257", "must be between 1 and 256"],
-  ["PLANTSTORE_MAX_CONNECTION_AGE_MS", "31536000001", "must be between 1 and 31536000000"],
-  ["PLANTSTORE_RATE_PER_PRINCIPAL", "1000001", "must be between 1 and 1000000"],
-  ["PLANTSTORE_RATE_PER_ADDRESS", "1000001", "must be between 1 and 1000000"],
-  ["PLANTSTORE_DRAIN_DELAY_MS", "-1", "must be between 0 and 3600000"],
-  ["PLANTSTORE_DRAIN_TIMEOUT_MS", "3600001", "must be between 0 and 3600000"],
-  ["LOG_LEVEL", "loud", "must be one of silent, fatal, error, warn, info, debug, trace"],
+test.each(
+  // oxfmt-ignore
   [
-    "PLANTSTORE_TOKEN_HASHES_FILE",
-    "/no/such",
-    "must be a readable file (/no/such or its parent directory does not exist)",
+    ["PORT", "http", "must be between 0 and 65535"],
+    ["PORT", "65536", "must be between 0 and 65535"],
+    ["PORT", "0x50", "must be between 0 and 65535"],
+    ["HOST", "http://x", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
+    ["HOST", "999.1.1.1", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
+    ["HOST", "1:2", "must be an IP address, a host name, or unix: followed by a path of at most 107 bytes"],
+    ["PLANTSTORE_SOCKET_MODE", "rw", "must be a file mode of three octal digits, such as 660"],
+    ["PLANTSTORE_WORKERS", "257", "must be between 1 and 256"],
+    ["PLANTSTORE_MAX_CONNECTION_AGE_MS", "31536000001", "must be between 1 and 31536000000"],
+    ["PLANTSTORE_RATE_PER_PRINCIPAL", "1000001", "must be between 1 and 1000000"],
+    ["PLANTSTORE_RATE_PER_ADDRESS", "1000001", "must be between 1 and 1000000"],
+    ["PLANTSTORE_DRAIN_DELAY_MS", "-1", "must be between 0 and 3600000"],
+    ["PLANTSTORE_DRAIN_TIMEOUT_MS", "3600001", "must be between 0 and 3600000"],
+    ["LOG_LEVEL", "loud", "must be one of silent, fatal, error, warn, info, debug, trace"],
+    ["PLANTSTORE_TOKEN_HASHES_FILE", "/no/such",
+      "must be a readable file (/no/such or its parent directory does not exist)"],
+    ["PLANTSTORE_PUBLIC_URL", "ftp://x", publicUrlProblem],
+    ["PLANTSTORE_PUBLIC_URL", "https://x/?a", publicUrlProblem],
+    ["PLANTSTORE_PUBLIC_URL", "https://x/#a", publicUrlProblem],
+    ["PLANTSTORE_DELETIONS_KEPT_HOURS", "876001", "must be between 1 and 876000"],
+    ["PLANTSTORE_TRUSTED_PROXIES", "10.0.0.0/8, proxy.example",
+      "must be a comma-separated list of IP addresses, networks such as 10.0.0.0/8, or unix:"],
+    ["PLANTSTORE_DOCS", "yes", "must be open or closed"],
+    ["PLANTSTORE_MCP", "yes", "must be on or off"],
   ],
-  ["PLANTSTORE_PUBLIC_URL", "ftp://x", publicUrlProblem],
-  ["PLANTSTORE_PUBLIC_URL", "https://x/?a", publicUrlProblem],
-  ["PLANTSTORE_PUBLIC_URL", "https://x/#a", publicUrlProblem],
-  ["PLANTSTORE_DELETIONS_KEPT_HOURS", "876001", "must be between 1 and 876000"],
-  [
-    "PLANTSTORE_TRUSTED_PROXIES",
-    "10.0.0.0/8, proxy.example",
-    "must be a comma-separated list of IP addresses, networks such as 10.0.0.0/8, or unix:",
-  ],
-  ["PLANTSTORE_DOCS", "yes", "must be open or closed"],
-  ["PLANTSTORE_MCP", "yes", "must be on or off"],
-])('readConfiguration refuses %s=%s with the reason "%s"', (name, value, rule) => {
+)('readConfiguration refuses %s=%s with the reason "%s"', (name, value, rule) => {
   expect(problemsOf({ ...minimal, [name]: value })).toEqual([`${name} ${rule}, got "${value}"`]);
 });
 

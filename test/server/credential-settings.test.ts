@@ -21,15 +21,10 @@ function sourcesOf(environment: Texts): TokenSources | undefined {
   return tokenSourcesOf(readConfiguration({ environment: { ...defaults, ...environment }, flags: {} }));
 }
 
+// oxfmt-ignore
 const issuer: JwtSource = {
-  issuer: "https://id.example",
-  audiences: ["plants"],
-  keysUrl: undefined,
-  keysFile: undefined,
-  algorithms: ["RS256", "PS256", "ES256", "EdDSA"],
-  type: "any",
-  enforceScopes: false,
-  scopeClaims: ["scope", "scp"],
+  issuer: "https://id.example", audiences: ["plants"], keysUrl: undefined, keysFile: undefined,
+  algorithms: ["RS256", "PS256", "ES256", "EdDSA"], type: "any", enforceScopes: false, scopeClaims: ["scope", "scp"],
 };
 
 test.each([

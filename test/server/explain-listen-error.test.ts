@@ -3,20 +3,17 @@ import { explainListenError } from "../../src/server/start-server.ts";
 
 const at = { host: "::1", port: 8080 };
 
-test.each([
-  {
-    code: "EACCES",
-    syscall: "listen",
-    want: "cannot listen on [::1]:8080: permission denied for this user; choose a higher PORT, such as 8080",
-  },
-  { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
-  {
-    code: "EADDRINUSE",
-    syscall: "bind",
-    want: "cannot listen on [::1]:8080: the port is in use; choose another port, such as PORT=8081",
-  },
-  { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'HOST must be an address of this machine, got "::1"' },
-])("explainListenError names the setting for $code from $syscall()", ({ want, ...fields }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { code: "EACCES", syscall: "listen",
+      want: "cannot listen on [::1]:8080: permission denied for this user; choose a higher PORT, such as 8080" },
+    { code: "EAFNOSUPPORT", syscall: "listen", want: "cannot listen on HOST: message of the system" },
+    { code: "EADDRINUSE", syscall: "bind",
+      want: "cannot listen on [::1]:8080: the port is in use; choose another port, such as PORT=8081" },
+    { code: "EAI_AGAIN", syscall: "getaddrinfo", want: 'HOST must be an address of this machine, got "::1"' },
+  ],
+)("explainListenError names the setting for $code from $syscall()", ({ want, ...fields }) => {
   const cause = Object.assign(new Error("message of the system"), fields);
   expect(explainListenError(cause, at)).toEqual(new Error(want, { cause }));
 });

@@ -152,18 +152,10 @@ test.each<[name: string, error: ConnectError, kinds: readonly string[]]>([
   ["metrics do not count every failed precondition as a refusal", new ConnectError("", Code.FailedPrecondition), []],
 ])("%s", (_name, error, kinds) => {
   using metrics = new PlantMetrics("sqlite");
+  // oxfmt-ignore
   metrics.onResponse({
-    procedure: undefined,
-    protocol: "rest",
-    httpMethod: "GET",
-    path: "/livez",
-    httpRoute: "/livez",
-    httpVersion: "2.0",
-    scheme: "http",
-    httpStatus: 0,
-    error,
-    durationMs: 1,
-    contextValues: createContextValues(),
+    procedure: undefined, protocol: "rest", httpMethod: "GET", path: "/livez", httpRoute: "/livez", httpVersion: "2.0",
+    scheme: "http", httpStatus: 0, error, durationMs: 1, contextValues: createContextValues(),
     peer: { address: "127.0.0.1", port: 1 },
   });
   const points = metrics.collect().find(({ name }) => name === "gateway.refusals")?.points;
@@ -321,21 +313,14 @@ test("metrics have each watched file's last reload and last success", async () =
     for (const [name, text] of Object.entries(all)) writeFileSync(files.file(name), text);
   };
   put(texts);
+  // oxfmt-ignore
   await using configured = await startConfigured({
-    LOG_LEVEL: "silent",
-    DATABASE_URL: undefined,
-    DATABASE_URL_FILE: files.file("url"),
-    PLANTSTORE_ADMIN_ADDRESS: "0",
-    TLS_CERT_FILE: files.file("cert"),
-    TLS_KEY_FILE: files.file("key"),
-    PLANTSTORE_TOKEN_HASHES_FILE: files.file("hashes"),
-    PLANTSTORE_JWT_ISSUERS: "https://issuer.example",
-    PLANTSTORE_JWT_AUDIENCES: testAudience,
-    PLANTSTORE_JWT_KEYS_FILE: files.file("jwks"),
-    PLANTSTORE_INTROSPECTION_URL: "https://issuer.example/introspect",
-    PLANTSTORE_INTROSPECTION_CLIENT_ID: "plants",
-    PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: files.file("secret"),
-    PLANTSTORE_INTROSPECTION_AUDIENCES: testAudience,
+    LOG_LEVEL: "silent", DATABASE_URL: undefined, DATABASE_URL_FILE: files.file("url"), PLANTSTORE_ADMIN_ADDRESS: "0",
+    TLS_CERT_FILE: files.file("cert"), TLS_KEY_FILE: files.file("key"),
+    PLANTSTORE_TOKEN_HASHES_FILE: files.file("hashes"), PLANTSTORE_JWT_ISSUERS: "https://issuer.example",
+    PLANTSTORE_JWT_AUDIENCES: testAudience, PLANTSTORE_JWT_KEYS_FILE: files.file("jwks"),
+    PLANTSTORE_INTROSPECTION_URL: "https://issuer.example/introspect", PLANTSTORE_INTROSPECTION_CLIENT_ID: "plants",
+    PLANTSTORE_INTROSPECTION_CLIENT_SECRET_FILE: files.file("secret"), PLANTSTORE_INTROSPECTION_AUDIENCES: testAudience,
   });
   const valuesOf = async (metric: string): Promise<Readonly<Record<string, number>>> => {
     const samples = readSamples(await scrape(configured)).filter(({ name }) => name === metric);

@@ -58,13 +58,10 @@ test("the OpenAPI document adds only the Idempotency-Key header to the specifica
         Error: {
           type: "object",
           description: text,
+          // oxfmt-ignore
           properties: {
-            error: {
-              type: "integer",
-              format: "int32",
-              description: text,
-              "x-value-names": expect.objectContaining({ "5": "NOT_FOUND", "16": "UNAUTHENTICATED" }),
-            },
+            error: { type: "integer", format: "int32", description: text,
+              "x-value-names": expect.objectContaining({ "5": "NOT_FOUND", "16": "UNAUTHENTICATED" }) },
             message: { type: "string", description: text },
           },
           required: ["error", "message"],

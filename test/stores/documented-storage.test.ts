@@ -20,14 +20,9 @@ function rowsBelow(head: string): readonly (readonly string[])[] {
     .map((cells) => cells.slice(1, -1));
 }
 
+// oxfmt-ignore
 const outcomes: Readonly<Record<Outcome, true>> = {
-  deleted: true,
-  absent: true,
-  protected: true,
-  "key-reused": true,
-  locked: true,
-  unavailable: true,
-  unknown: true,
+  deleted: true, absent: true, protected: true, "key-reused": true, locked: true, unavailable: true, unknown: true,
 };
 
 const documented = rowsBelow("| outcome |").map(([name = "", gets = ""]) => {

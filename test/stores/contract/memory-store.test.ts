@@ -9,14 +9,10 @@ describePlantStore(
   },
   {
     // A memory store has no database, loses everything at exit, keeps all records and queues any number of deletions.
+    // oxfmt-ignore
     lacks: [
-      "a reopened store",
-      "a killed store",
-      "deletion records",
-      "a queued deletion",
-      "a protected plant",
-      "a locked plant",
-      "a store without its tables",
+      "a reopened store", "a killed store", "deletion records", "a queued deletion", "a protected plant",
+      "a locked plant", "a store without its tables",
     ],
   },
 );

@@ -184,6 +184,7 @@ describe("committing a batch", () => {
 });
 
 // Protects plants 3 and 6 in a file with plants 1 to 8.
+// oxfmt-ignore
 const protections: readonly { name: string; sql: string }[] = [
   ...["BEFORE", "AFTER"].flatMap((time) =>
     ["ABORT", "FAIL", "ROLLBACK"].map((kind) => ({
@@ -196,10 +197,8 @@ const protections: readonly { name: string; sql: string }[] = [
     sql: `CREATE TRIGGER keep AFTER INSERT ON deletions WHEN new.plant_id IN (3, 6)
             BEGIN SELECT RAISE(${kind}, 'no'); END`,
   })),
-  {
-    name: "a trigger that raises IGNORE before the deletion",
-    sql: "CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(IGNORE); END",
-  },
+  { name: "a trigger that raises IGNORE before the deletion",
+    sql: "CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id IN (3, 6) BEGIN SELECT RAISE(IGNORE); END" },
   {
     name: "two triggers, one of which raises IGNORE,",
     sql: `CREATE TRIGGER keep BEFORE DELETE ON plants WHEN old.id = 3 BEGIN SELECT RAISE(IGNORE); END;
@@ -210,10 +209,8 @@ const protections: readonly { name: string; sql: string }[] = [
     sql: `CREATE TRIGGER keep BEFORE INSERT ON deletions WHEN new.plant_id IN (3, 6)
             BEGIN SELECT RAISE(IGNORE); END`,
   },
-  {
-    name: "a foreign key",
-    sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (3), (6)",
-  },
+  { name: "a foreign key",
+    sql: "CREATE TABLE beds (plant INTEGER REFERENCES plants (id)); INSERT INTO beds VALUES (3), (6)" },
   {
     name: "a deferred foreign key",
     sql: `CREATE TABLE beds (plant INTEGER REFERENCES plants (id) DEFERRABLE INITIALLY DEFERRED);
@@ -231,17 +228,9 @@ describe("a batch with protected plants", () => {
     const deleteBatch = prepareDeleteBatch(db);
     // The second call for a plant does not delete it, even when its batch is split.
     expect(deleteBatch(batchOf(...eight, 1n, 99n))).toEqual({
+      // oxfmt-ignore
       outcomes: [
-        "deleted",
-        "deleted",
-        "protected",
-        "deleted",
-        "deleted",
-        "protected",
-        "deleted",
-        "deleted",
-        "absent",
-        "absent",
+        "deleted", "deleted", "protected", "deleted", "deleted", "protected", "deleted", "deleted", "absent", "absent",
       ],
     });
     expect(db.isTransaction).toBe(false);

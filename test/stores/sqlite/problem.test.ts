@@ -6,6 +6,7 @@ function sqliteFault(errcode: number): Error {
 }
 
 // Extended result codes, whose low byte is the primary one (sqlite.org/rescode.html).
+// oxfmt-ignore
 const rows: readonly { name: string; errcode: number; text: string; isTemporary: boolean }[] = [
   { name: "SQLITE_PERM", errcode: 3, text: "permission denied", isTemporary: true },
   { name: "SQLITE_BUSY", errcode: 5, text: "another process holds the lock on the file", isTemporary: true },
@@ -16,12 +17,8 @@ const rows: readonly { name: string; errcode: number; text: string; isTemporary:
   { name: "SQLITE_READONLY_DBMOVED", errcode: 1032, text: "the file is not writable", isTemporary: true },
   { name: "SQLITE_IOERR_WRITE", errcode: 778, text: "reading from or writing to the disk failed", isTemporary: false },
   { name: "SQLITE_IOERR_FSYNC", errcode: 1034, text: "reading from or writing to the disk failed", isTemporary: false },
-  {
-    name: "SQLITE_IOERR_SHMSIZE",
-    errcode: 4874,
-    text: "its -shm file cannot be extended, probably because the disk is full",
-    isTemporary: false,
-  },
+  { name: "SQLITE_IOERR_SHMSIZE", errcode: 4874,
+    text: "its -shm file cannot be extended, probably because the disk is full", isTemporary: false },
   { name: "SQLITE_CORRUPT", errcode: 11, text: "the file is damaged", isTemporary: false },
   { name: "SQLITE_CORRUPT_INDEX", errcode: 779, text: "the file is damaged", isTemporary: false },
   { name: "SQLITE_FULL", errcode: 13, text: "the disk is full", isTemporary: true },

@@ -28,17 +28,13 @@ const variableDifferences: Readonly<Record<string, string>> = {
 };
 
 /** Plant store settings that are not options with the same name, each with the reason. */
+// oxfmt-ignore
 const serverDifferences: Readonly<Record<string, string>> = {
-  workers: command,
-  database: "a store in code: `openPlantStore`",
-  databaseUrlFile: "a store in code: `openPlantStore`",
+  workers: command, database: "a store in code: `openPlantStore`", databaseUrlFile: "a store in code: `openPlantStore`",
   deletionsKeptHours: "deletionsKeptMs of `openPlantStore`, in the unit of all times in code",
-  mcp: "the result of createPlantTools in code: `tools`",
-  tlsCertFile: "a certificate in code: `tls` of `listen`",
-  tlsKeyFile: "a key in code: `tls` of `listen`",
-  logLevel: "a logger in code: `log`",
-  audit: "a logger in code: `auditLog`",
-  adminAddress: command,
+  mcp: "the result of createPlantTools in code: `tools`", tlsCertFile: "a certificate in code: `tls` of `listen`",
+  tlsKeyFile: "a key in code: `tls` of `listen`", logLevel: "a logger in code: `log`",
+  audit: "a logger in code: `auditLog`", adminAddress: command,
 };
 
 describe("a setting", () => {

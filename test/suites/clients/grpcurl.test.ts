@@ -12,13 +12,9 @@ const definitions = [
   { name: "with reflection", flags: [] },
   {
     name: "with the .proto file",
+    // oxfmt-ignore
     flags: [
-      "-import-path",
-      "proto",
-      "-import-path",
-      "protoport/gateway/proto",
-      "-proto",
-      "plantstore/v1/plant_service.proto",
+      "-import-path", "proto", "-import-path", "protoport/gateway/proto", "-proto", "plantstore/v1/plant_service.proto",
     ],
   },
 ];

@@ -94,15 +94,10 @@ export class Node {
 
   /** Starts the replica, and resolves when it serves. */
   async startReplica(): Promise<void> {
+    // oxfmt-ignore
     this.#start("replica", [process.execPath, join(projectFolder, "src/command/main.ts"), "serve"], {
-      ...compileCache,
-      HOST: "0.0.0.0",
-      PORT: String(replicaPort),
-      DATABASE_URL: databaseUrl(),
-      PLANTSTORE_TOKENS: callerToken,
-      PLANTSTORE_AUDIT: "by-level",
-      LOG_LEVEL: "warn",
-      PLANTSTORE_DRAIN_DELAY_MS: "0",
+      ...compileCache, HOST: "0.0.0.0", PORT: String(replicaPort), DATABASE_URL: databaseUrl(),
+      PLANTSTORE_TOKENS: callerToken, PLANTSTORE_AUDIT: "by-level", LOG_LEVEL: "warn", PLANTSTORE_DRAIN_DELAY_MS: "0",
     });
     while (!(await this.#isServing())) await new Promise((resolve) => setTimeout(resolve, pollIntervalMs));
   }

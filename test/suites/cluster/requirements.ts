@@ -3,15 +3,10 @@ import { join } from "node:path";
 import { hasProgram } from "../../../protoport/testing/src/process/tools-folder.ts";
 
 /** Debian's package for each program. */
+// oxfmt-ignore
 const packages: Readonly<Record<string, string>> = {
-  etcd: "etcd-server",
-  patroni: "patroni",
-  haproxy: "haproxy",
-  ip: "iproute2",
-  unshare: "util-linux",
-  nsenter: "util-linux",
-  setpriv: "util-linux",
-  mount: "mount",
+  etcd: "etcd-server", patroni: "patroni", haproxy: "haproxy", ip: "iproute2", unshare: "util-linux",
+  nsenter: "util-linux", setpriv: "util-linux", mount: "mount",
 };
 
 /** The PostgreSQL programs that Patroni runs. */

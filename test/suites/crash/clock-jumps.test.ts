@@ -31,16 +31,11 @@ describe("a server whose clock jumps", () => {
     tokens = { lasting: await createToken("lasting"), brief: await createToken("brief", "--expires", expiry) };
     jump("+0");
     createMissingStore(folder.file("plants.db"));
+    // oxfmt-ignore
     server = startCommandLine(["serve"], folder.path, {
-      LD_PRELOAD: libfaketime,
-      FAKETIME_TIMESTAMP_FILE: folder.file("clock"),
-      FAKETIME_NO_CACHE: "1",
-      FAKETIME_DONT_FAKE_MONOTONIC: "1",
-      PORT: "0",
-      DATABASE_URL: "sqlite:plants.db",
-      PLANTSTORE_TOKEN_HASHES_FILE: "tokens",
-      PLANTSTORE_RATE_PER_PRINCIPAL: "1000",
-      PLANTSTORE_DRAIN_DELAY_MS: "0",
+      LD_PRELOAD: libfaketime, FAKETIME_TIMESTAMP_FILE: folder.file("clock"), FAKETIME_NO_CACHE: "1",
+      FAKETIME_DONT_FAKE_MONOTONIC: "1", PORT: "0", DATABASE_URL: "sqlite:plants.db",
+      PLANTSTORE_TOKEN_HASHES_FILE: "tokens", PLANTSTORE_RATE_PER_PRINCIPAL: "1000", PLANTSTORE_DRAIN_DELAY_MS: "0",
     });
     baseUrl = await baseUrlOf(server);
   });

@@ -54,14 +54,9 @@ const accepted: readonly StoreName[] = [
     link: (folder) => symlinkSync("plants.db", folder.file("volume/link.db")) },
 ];
 
+// oxfmt-ignore
 const commands: readonly (readonly string[])[] = [
-  ["serve"],
-  ["check"],
-  ["migrate"],
-  ["import", "ids"],
-  ["export"],
-  ["deletions"],
-  ["backup", "copy.db"],
+  ["serve"], ["check"], ["migrate"], ["import", "ids"], ["export"], ["deletions"], ["backup", "copy.db"],
   ["restore", "backup.db"],
 ];
 

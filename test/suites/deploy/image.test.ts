@@ -178,15 +178,11 @@ authentication: { jwt: [{ issuer: "https://login.example", audiences: [orders], 
       }),
     );
     const [program = "", ...args] = image.command;
+    // oxfmt-ignore
     const environment = {
-      ...image.environment,
-      HOST: "127.0.0.1",
-      PORT: "0",
-      DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
-      PLANTSTORE_TOKENS: serveToken,
-      PLANTSTORE_DRAIN_DELAY_MS: "0",
-      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.address.port}`,
-      OTEL_BSP_SCHEDULE_DELAY: "100",
+      ...image.environment, HOST: "127.0.0.1", PORT: "0", DATABASE_URL: `sqlite:${folder.file("plants.db")}`,
+      PLANTSTORE_TOKENS: serveToken, PLANTSTORE_DRAIN_DELAY_MS: "0",
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.address.port}`, OTEL_BSP_SCHEDULE_DELAY: "100",
       OTEL_METRICS_EXPORTER: "none",
     };
     await using server = startProgram(program, args, image.folder, environment);

@@ -10,13 +10,9 @@ test("curl and a gRPC client reach a server on a Unix socket", async () => {
   const path = folder.file("http.sock");
   await using server = serve(folder, { HOST: `unix:${path}` });
   await server.find(/"msg":"listening"/);
+  // oxfmt-ignore
   const output = await buildStep("curl", [
-    "-sS",
-    "-w",
-    " %{http_code}",
-    "--unix-socket",
-    path,
-    "http://localhost/livez",
+    "-sS", "-w", " %{http_code}", "--unix-socket", path, "http://localhost/livez",
   ]);
   expect(output).toMatch(/ 200$/);
   const plants = createPlantClient({

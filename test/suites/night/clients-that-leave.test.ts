@@ -77,15 +77,11 @@ async function startStore(): Promise<Served> {
   const postgres = starting.use(await startPostgres());
   const url = await postgres.createPlants(Array.from({ length: 5_000 }, (_, at) => BigInt(at + 1)));
   await runSql(url, slowCommits);
+  // oxfmt-ignore
   const server = starting.use(
     startCommandLine(["serve"], folder.path, {
-      DATABASE_URL: url,
-      PORT: "0",
-      PLANTSTORE_TOKENS: token,
-      PLANTSTORE_DRAIN_DELAY_MS: "0",
-      PLANTSTORE_ADMIN_ADDRESS: "0",
-      LOG_LEVEL: "info",
-      PLANTSTORE_AUDIT: "by-level",
+      DATABASE_URL: url, PORT: "0", PLANTSTORE_TOKENS: token, PLANTSTORE_DRAIN_DELAY_MS: "0",
+      PLANTSTORE_ADMIN_ADDRESS: "0", LOG_LEVEL: "info", PLANTSTORE_AUDIT: "by-level",
     }),
   );
   const [, admin = ""] = await server.find(/"port":(\d+),"msg":"serving metrics"/);
@@ -161,6 +157,7 @@ async function startProxy(): Promise<Served> {
   return {
     port: proxy.port,
     adminUrl: proxy.adminUrl,
+    // oxfmt-ignore
     calls: [
       ...both.flatMap((version): LeftCall[] => [
         {
@@ -171,12 +168,8 @@ async function startProxy(): Promise<Served> {
         },
         { name: "streams over gRPC-Web", version, state: "writes", request: () => post(watch, grpcWeb, watched) },
       ]),
-      {
-        name: "calls over gRPC",
-        version: "2",
-        state: "waits",
-        request: () => post(getReadingProcedure, grpc, message),
-      },
+      { name: "calls over gRPC", version: "2", state: "waits",
+        request: () => post(getReadingProcedure, grpc, message) },
       { name: "streams over gRPC", version: "2", state: "writes", request: () => post(watch, grpc, watched) },
     ],
     cancelled: () => cancelled,

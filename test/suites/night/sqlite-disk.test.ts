@@ -229,18 +229,15 @@ test("a server starts only once its disk has free space", async () => {
 });
 
 describe("an idle store on SQLite", () => {
-  test.each([
-    {
-      name: "its file is moved",
-      take: (file: string) => renameSync(file, `${file}.moved`),
-      problem: "the file was moved, replaced or deleted",
-    },
-    {
-      name: "its -shm file is deleted",
-      take: (file: string) => rmSync(`${file}-shm`),
-      problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server",
-    },
-  ])("reports a problem when $name, without any call", { timeout: 60_000 }, async ({ take, problem }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "its file is moved", take: (file: string) => renameSync(file, `${file}.moved`),
+        problem: "the file was moved, replaced or deleted" },
+      { name: "its -shm file is deleted", take: (file: string) => rmSync(`${file}-shm`),
+        problem: "its -shm file, which holds the locks, was moved, replaced or deleted; restart the server" },
+    ],
+  )("reports a problem when $name, without any call", { timeout: 60_000 }, async ({ take, problem }) => {
     using folder = createTempFolder();
     const file = folder.file("plants.db");
     const store = await openSqliteStore({ file, plantsWhenCreated: { first: 1n, last: 2n } });

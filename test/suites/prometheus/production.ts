@@ -39,16 +39,10 @@ export async function openProduction(): Promise<Production> {
     await Promise.all(ports);
   copyPrometheusFiles(folder, metricsPort);
   const postgres = await startPostgres([], { tls: { certificate, port: databasePort } });
+  // oxfmt-ignore
   const shell = openShell(folder.path, {
-    ...compileCache,
-    PATH: path,
-    HOME: folder.path,
-    PGHOST: postgres.socketFolder,
-    PGPORT: String(databasePort),
-    PGUSER: "tester",
-    PGDATABASE: "postgres",
-    CURL_CA_BUNDLE: folder.file("db-ca.pem"),
-    PLANTSTORE_DRAIN_DELAY_MS: "0",
+    ...compileCache, PATH: path, HOME: folder.path, PGHOST: postgres.socketFolder, PGPORT: String(databasePort),
+    PGUSER: "tester", PGDATABASE: "postgres", CURL_CA_BUNDLE: folder.file("db-ca.pem"), PLANTSTORE_DRAIN_DELAY_MS: "0",
   });
   const run: Production["run"] = async (commands = "false") => {
     const here = commands

@@ -33,17 +33,14 @@ export function serverFaults(
       await replica.restart();
     }
   };
+  // oxfmt-ignore
   return [
-    {
-      name: "upgrade, downgrade and upgrade",
-      isEarly: true,
-      inject: async () => {
+    { name: "upgrade, downgrade and upgrade", isEarly: true, inject: async () => {
         await migrate();
         await replaceReplicas(releases.next);
         await replaceReplicas(releases.old);
         await replaceReplicas(releases.next);
-      },
-    },
+      } },
     { name: "replica 1 killed", isEarly: true, inject: () => killAndStart(second, dice) },
     { name: "proxy killed", isEarly: true, inject: () => killAndStart(proxy, dice) },
     { name: "proxy restarted", isEarly: true, inject: () => proxy.restart() },

@@ -24,15 +24,10 @@ interface Exceptions {
  * The tests for each {@link PlantStore} member. A member without tests does not compile, and a function without tests
  * fails.
  */
+// oxfmt-ignore
 const testsOf: Readonly<Record<keyof PlantStore, (open: OpenStore, keyHoldsFor: KeyHoldsFor) => void>> = {
-  delete: testDelete,
-  close: testClose,
-  problem: testProblem,
-  isChecking: testIsChecking,
-  needsRestart: testNeedsRestart,
-  waiting: testWaiting,
-  connections: testConnections,
-  file: testFile,
+  delete: testDelete, close: testClose, problem: testProblem, isChecking: testIsChecking,
+  needsRestart: testNeedsRestart, waiting: testWaiting, connections: testConnections, file: testFile,
 };
 
 /** A call to each method that queries the store. A method without a call does not compile. */

@@ -13,15 +13,12 @@ const $ref = "#/components/schemas/Shelf";
 const json = { "application/json": { schema: { $ref } } };
 const ok = { 200: { description: "The shelf.", content: json } };
 const components = {
+  // oxfmt-ignore
   schemas: {
-    Shelf: {
-      type: "object",
-      description: "About *shelves*.",
-      properties: {
+    Shelf: { type: "object", description: "About *shelves*.", properties: {
         theme: { type: "string" },
         size: { type: "object", description: "About sizes.", properties: { width: { type: "integer" } } },
-      },
-    },
+      } },
     Wood: { type: "string", enum: ["OAK", "PINE"] },
   },
 };

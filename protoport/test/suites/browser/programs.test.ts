@@ -85,20 +85,17 @@ async function runProgram({ name, file, command }: (typeof languages)[number]): 
 }
 
 describe.each(languages)("the program in $name", (language) => {
-  test.each([
-    {
-      what: "path and query parameters",
-      operation: "segments",
-      fields: { shelf: "7", book: "8", fBool: "true", fInt64: "9007199254740993", tags: "a\nb" },
-      want: ["shelves/7/books/8", "9007199254740993", "fBool"],
-    },
-    {
-      what: "a path parameter and a body",
-      operation: "update",
-      fields: { nested_text: "leaf", Body: JSON.stringify({ tags: [text], number: "9007199254740993" }) },
-      want: ["leaf", JSON.stringify(text).slice(1, -1), "9007199254740993"],
-    },
-  ])("sends $what with the token", { timeout: buildLimitMs }, async ({ operation, fields, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { what: "path and query parameters", operation: "segments",
+        fields: { shelf: "7", book: "8", fBool: "true", fInt64: "9007199254740993", tags: "a\nb" },
+        want: ["shelves/7/books/8", "9007199254740993", "fBool"] },
+      { what: "a path parameter and a body", operation: "update",
+        fields: { nested_text: "leaf", Body: JSON.stringify({ tags: [text], number: "9007199254740993" }) },
+        want: ["leaf", JSON.stringify(text).slice(1, -1), "9007199254740993"] },
+    ],
+  )("sends $what with the token", { timeout: buildLimitMs }, async ({ operation, fields, want }) => {
     await page.goto(`http://127.0.0.1:${port}/docs#/operations/${operation}`);
     await page.getByRole("heading", { level: 1, name: operation }).waitFor();
     await fillForm(page, fields);

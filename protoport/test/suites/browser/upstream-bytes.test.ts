@@ -20,18 +20,15 @@ const png = Buffer.from(
   "base64",
 );
 
+// oxfmt-ignore
 const files: Readonly<Record<string, readonly [contentType: string, data: string | Buffer]>> = {
   page: ["text/html", `<title>a page</title><p>text</p><script>${steal}</script>`],
   frame: ["text/html", `<title>a frame</title><iframe src="/docs"></iframe>`],
   script: ["text/javascript", steal],
-  drawing: [
-    "image/svg+xml",
-    `<svg xmlns="http://www.w3.org/2000/svg"><title>a drawing</title><script>${steal}</script></svg>`,
-  ],
-  xml: [
-    "application/xhtml+xml",
-    `<html xmlns="http://www.w3.org/1999/xhtml"><title>xml</title><script>${steal}</script></html>`,
-  ],
+  drawing: ["image/svg+xml",
+    `<svg xmlns="http://www.w3.org/2000/svg"><title>a drawing</title><script>${steal}</script></svg>`],
+  xml: ["application/xhtml+xml",
+    `<html xmlns="http://www.w3.org/1999/xhtml"><title>xml</title><script>${steal}</script></html>`],
   image: ["image/png", png],
   archive: ["application/zip", "PK"],
 };

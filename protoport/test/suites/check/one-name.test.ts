@@ -56,24 +56,13 @@ async function optionsOf(name: string): Promise<readonly string[]> {
 const tlsNames = ["ca", "cert", "key", "servername"];
 
 /** The functions whose options are settings in a section of proxy.yaml. */
+// oxfmt-ignore
 const sections: Readonly<Record<string, readonly (keyof typeof functions)[]>> = {
-  "": ["createProxy"],
-  listen: ["listen"],
-  admin: ["listen"],
-  "upstreams[]": ["upstream", "createUpstream"],
-  "upstreams[].requestHeader": ["headerRules"],
-  "upstreams[].responseHeader": ["headerRules"],
-  rest: ["rest"],
-  "rest.services[]": ["service"],
-  authentication: ["openTokenVerifier", "createBearerAuth", "resource"],
-  "authentication.jwt[]": ["jwt"],
-  "authentication.introspection": ["introspection"],
-  rateLimit: ["limitRates"],
-  cors: ["cors"],
-  openapi: ["createOpenApi"],
-  mcp: ["createMcp"],
-  visibility: ["visibility"],
-  drain: ["drain"],
+  "": ["createProxy"], listen: ["listen"], admin: ["listen"], "upstreams[]": ["upstream", "createUpstream"],
+  "upstreams[].requestHeader": ["headerRules"], "upstreams[].responseHeader": ["headerRules"], rest: ["rest"],
+  "rest.services[]": ["service"], authentication: ["openTokenVerifier", "createBearerAuth", "resource"],
+  "authentication.jwt[]": ["jwt"], "authentication.introspection": ["introspection"], rateLimit: ["limitRates"],
+  cors: ["cors"], openapi: ["createOpenApi"], mcp: ["createMcp"], visibility: ["visibility"], drain: ["drain"],
 };
 
 const command = "only the command has it";

@@ -8,21 +8,13 @@ import {
 } from "@bufbuild/protobuf";
 
 /** Values for scalar fields in JSON: limits, and characters that have a meaning in URLs and in JSON. */
+// oxfmt-ignore
 const scalars: Readonly<Record<ScalarType, JsonValue>> = {
-  [ScalarType.STRING]: 'é ?&=+%2F"\\/#',
-  [ScalarType.BYTES]: "AP/+7wo=",
-  [ScalarType.BOOL]: true,
-  [ScalarType.DOUBLE]: -1.5e-7,
-  [ScalarType.FLOAT]: 0.25,
-  [ScalarType.INT32]: -2147483648,
-  [ScalarType.SINT32]: -2147483648,
-  [ScalarType.SFIXED32]: -2147483648,
-  [ScalarType.UINT32]: 4294967295,
-  [ScalarType.FIXED32]: 4294967295,
-  [ScalarType.INT64]: "9007199254740993",
-  [ScalarType.SINT64]: "9007199254740993",
-  [ScalarType.SFIXED64]: "9007199254740993",
-  [ScalarType.UINT64]: "18446744073709551615",
+  [ScalarType.STRING]: 'é ?&=+%2F"\\/#', [ScalarType.BYTES]: "AP/+7wo=", [ScalarType.BOOL]: true,
+  [ScalarType.DOUBLE]: -1.5e-7, [ScalarType.FLOAT]: 0.25, [ScalarType.INT32]: -2147483648,
+  [ScalarType.SINT32]: -2147483648, [ScalarType.SFIXED32]: -2147483648, [ScalarType.UINT32]: 4294967295,
+  [ScalarType.FIXED32]: 4294967295, [ScalarType.INT64]: "9007199254740993", [ScalarType.SINT64]: "9007199254740993",
+  [ScalarType.SFIXED64]: "9007199254740993", [ScalarType.UINT64]: "18446744073709551615",
   [ScalarType.FIXED64]: "18446744073709551615",
 };
 

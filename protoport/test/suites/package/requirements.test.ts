@@ -83,31 +83,28 @@ describe("a missing optional peer", () => {
     project = createProject(...own, `${protobuf}@2.17.0`, `${connect}@2.2.0`);
   });
 
-  test.each([
+  test.each(
+    // oxfmt-ignore
     [
-      "openTokenVerifier",
-      `import { openTokenVerifier } from "@protoport/auth";
-await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["greet"] }] }, console);`,
-      "verifying JWTs requires jose: npm install jose@^6.2.17",
+      [
+        "openTokenVerifier",
+        `import { openTokenVerifier } from "@protoport/auth";
+  await openTokenVerifier({ jwt: [{ issuer: "https://id.example", audiences: ["greet"] }] }, console);`,
+        "verifying JWTs requires jose: npm install jose@^6.2.17",
+      ],
+      ["openLog", 'import { openLog } from "@protoport/telemetry/logs";\nopenLog("info");',
+        "openLog requires pino: npm install pino@^10.4.0"],
+      [
+        "openValidation",
+        `import { openValidation } from "@protoport/gateway/validation";
+  await openValidation();`,
+        "validation requires protovalidate: npm install @bufbuild/protovalidate@^1.3.0",
+      ],
+      ["the OpenTelemetry entry", 'import { createTracing } from "@protoport/telemetry/opentelemetry";\ncreateTracing;',
+        "@protoport/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
+          "npm install @opentelemetry/api@^1.3.0"],
     ],
-    [
-      "openLog",
-      'import { openLog } from "@protoport/telemetry/logs";\nopenLog("info");',
-      "openLog requires pino: npm install pino@^10.4.0",
-    ],
-    [
-      "openValidation",
-      `import { openValidation } from "@protoport/gateway/validation";
-await openValidation();`,
-      "validation requires protovalidate: npm install @bufbuild/protovalidate@^1.3.0",
-    ],
-    [
-      "the OpenTelemetry entry",
-      'import { createTracing } from "@protoport/telemetry/opentelemetry";\ncreateTracing;',
-      "@protoport/telemetry needs @opentelemetry/api ^1.3.0, and it is not installed: " +
-        "npm install @opentelemetry/api@^1.3.0",
-    ],
-  ])("is reported by %s with advice, for import and require", (_name, program, says) => {
+  )("is reported by %s with advice, for import and require", (_name, program, says) => {
     project.write("program.mjs", program);
     const required = program.replace(/^import (.*) from (.*);$/m, "const $1 = require($2);").replace("await ", "");
     project.write("program.cjs", required);

@@ -17,13 +17,9 @@ test("the transcoding suite has no dependencies, and contains its contract and c
   user.run("npm", "install", "--no-audit", "--no-fund", `./${tarball}`);
   const scope = join(user.path, "node_modules/@protoport");
   expect(readdirSync(join(user.path, "node_modules")).filter((name) => !name.startsWith("."))).toEqual(["@protoport"]);
+  // oxfmt-ignore
   expect(readdirSync(join(scope, "conformance")).toSorted()).toEqual([
-    "LICENSE",
-    "README.md",
-    "cases",
-    "package.json",
-    "proto",
-    "runner",
+    "LICENSE", "README.md", "cases", "package.json", "proto", "runner",
   ]);
   expect(user.run("npx", "@protoport/conformance", "--list")).toContain("\nquery.none (must): no query\n");
   expect(

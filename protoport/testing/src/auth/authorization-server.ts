@@ -29,14 +29,10 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
   const consents = new Map<string, TokenRequest>();
   const tokenRequests: TokenRequest[] = [];
   const consentRequests: TokenRequest[] = [];
+  // oxfmt-ignore
   const server: AuthorizationServer = {
-    issuer: provider.issuer,
-    keysUrl: provider.keysUrl,
-    sign: (...args) => provider.sign(...args),
-    tokenRequests,
-    consentRequests,
-    grant: (requested) => requested,
-    [Symbol.dispose]: () => provider.stop(),
+    issuer: provider.issuer, keysUrl: provider.keysUrl, sign: (...args) => provider.sign(...args), tokenRequests,
+    consentRequests, grant: (requested) => requested, [Symbol.dispose]: () => provider.stop(),
   };
   provider.respond = (request, response) => {
     const url = new URL(request.url ?? "", provider.issuer);
@@ -67,15 +63,11 @@ export async function startAuthorizationServer(): Promise<AuthorizationServer> {
 }
 
 function documentsOf({ issuer, keysUrl, keys }: IdentityProvider): Readonly<Record<string, object>> {
+  // oxfmt-ignore
   const metadata = {
-    issuer,
-    authorization_endpoint: `${issuer}/authorize`,
-    token_endpoint: `${issuer}/token`,
-    registration_endpoint: `${issuer}/register`,
-    jwks_uri: keysUrl,
-    response_types_supported: ["code"],
-    grant_types_supported: ["authorization_code", "client_credentials"],
-    code_challenge_methods_supported: ["S256"],
+    issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint: `${issuer}/token`,
+    registration_endpoint: `${issuer}/register`, jwks_uri: keysUrl, response_types_supported: ["code"],
+    grant_types_supported: ["authorization_code", "client_credentials"], code_challenge_methods_supported: ["S256"],
     token_endpoint_auth_methods_supported: ["none", "client_secret_basic"],
     authorization_response_iss_parameter_supported: true,
   };

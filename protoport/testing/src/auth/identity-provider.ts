@@ -84,16 +84,11 @@ export async function startIdentityProviderAt(
     server.closeAllConnections();
   }
 
+  // oxfmt-ignore
   const provider: IdentityProvider = {
-    issuer,
-    keysUrl: `${baseUrl}${paths.keys}`,
-    requests,
-    keys,
-    hidden: [],
-    respond: undefined,
+    issuer, keysUrl: `${baseUrl}${paths.keys}`, requests, keys, hidden: [], respond: undefined,
     nextRequest: () => new Promise((resolve) => waiting.push(resolve)),
-    sign: (claims = {}, header = {}, key = firstOf(provider.keys)) => sign(issuer, key, claims, header),
-    stop,
+    sign: (claims = {}, header = {}, key = firstOf(provider.keys)) => sign(issuer, key, claims, header), stop,
     [Symbol.dispose]: stop,
   };
   return provider;

@@ -48,13 +48,10 @@ export async function startGrpcProgram({ file, args, folder }: GrpcProgram): Pro
 }
 
 /** Servers for {@link echoFiles} and {@link sinkFiles}. Later runs reuse the servers' builds. */
+// oxfmt-ignore
 export const echoServers: readonly EchoServer[] = [
-  {
-    name: "grpc-go",
-    build: () => buildGo("echo"),
-    knownFailing: [],
-    argsAt: (port) => ["-port", String(port), definitionsFile],
-  },
+  { name: "grpc-go", build: () => buildGo("echo"), knownFailing: [],
+    argsAt: (port) => ["-port", String(port), definitionsFile] },
   { name: "grpc-java", build: () => buildJava(), knownFailing: [], argsAt: (port, args) => [...args, String(port)] },
   { name: "grpcio", build: () => buildPython(), knownFailing: [] },
   // This server returns its request as null, because prost-reflect does not support NaN in JSON.

@@ -39,23 +39,11 @@ export function readWebTrailer(format: WireFormat, response: HttpResponse): Fiel
 }
 
 /** Connect's code names with their numbers (https://connectrpc.com/docs/protocol, "Error codes"). */
+// oxfmt-ignore
 const connectCodes: Readonly<Record<string, number>> = {
-  canceled: 1,
-  unknown: 2,
-  invalid_argument: 3,
-  deadline_exceeded: 4,
-  not_found: 5,
-  already_exists: 6,
-  permission_denied: 7,
-  resource_exhausted: 8,
-  failed_precondition: 9,
-  aborted: 10,
-  out_of_range: 11,
-  unimplemented: 12,
-  internal: 13,
-  unavailable: 14,
-  data_loss: 15,
-  unauthenticated: 16,
+  canceled: 1, unknown: 2, invalid_argument: 3, deadline_exceeded: 4, not_found: 5, already_exists: 6,
+  permission_denied: 7, resource_exhausted: 8, failed_precondition: 9, aborted: 10, out_of_range: 11, unimplemented: 12,
+  internal: 13, unavailable: 14, data_loss: 15, unauthenticated: 16,
 };
 
 /** Decodes gRPC-Web text, which may be several base64 strings, each with its own padding. */

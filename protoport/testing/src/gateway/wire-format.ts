@@ -58,13 +58,9 @@ export const wireFormats: Readonly<Record<WireFormatName, WireFormat>> = { rest:
 };
 
 /** A tool call in the stateless revision, for gateways whose tools are named by {@link toolNameOf}. */
+// oxfmt-ignore
 const mcpFormat: WireFormat = {
-  name: "mcp",
-  protocol: "mcp",
-  codec: "json",
-  httpVersions: ["1.1", "2"],
-  contentType: "application/json",
-  header: [],
+  name: "mcp", protocol: "mcp", codec: "json", httpVersions: ["1.1", "2"], contentType: "application/json", header: [],
   timeout: (timeoutMs) => ["x-server-timeout", String(timeoutMs / 1000)],
 };
 

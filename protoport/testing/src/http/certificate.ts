@@ -10,20 +10,10 @@ const subjectAltName = Buffer.from("551d11", "hex");
 const basicConstraints = Buffer.from("551d13", "hex");
 
 /** The DER tags (ITU-T X.690) in certificates. */
+// oxfmt-ignore
 const tag = {
-  boolean: 0x01,
-  integer: 0x02,
-  bitString: 0x03,
-  octetString: 0x04,
-  oid: 0x06,
-  utf8String: 0x0c,
-  generalizedTime: 0x18,
-  sequence: 0x30,
-  set: 0x31,
-  context0: 0xa0,
-  context3: 0xa3,
-  dnsName: 0x82,
-  ipAddress: 0x87,
+  boolean: 0x01, integer: 0x02, bitString: 0x03, octetString: 0x04, oid: 0x06, utf8String: 0x0c, generalizedTime: 0x18,
+  sequence: 0x30, set: 0x31, context0: 0xa0, context3: 0xa3, dnsName: 0x82, ipAddress: 0x87,
 } as const;
 
 /**
@@ -37,13 +27,9 @@ export function createCertificate(
   notBefore: Date = startOfValidity,
 ): Certificate {
   const keys = generateKeys();
+  // oxfmt-ignore
   const cert = issue({
-    subject: name,
-    publicKey: keys.publicKey,
-    isAuthority: true,
-    issuer: name,
-    issuerKey: keys.privateKey,
-    notBefore,
+    subject: name, publicKey: keys.publicKey, isAuthority: true, issuer: name, issuerKey: keys.privateKey, notBefore,
     notAfter,
   });
   return { cert, key: toPem(keys.privateKey) };

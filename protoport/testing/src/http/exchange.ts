@@ -58,11 +58,7 @@ export function fieldsOf(rawHeader: readonly string[]): Field[] {
 }
 
 /** The fields that frame a response, and the fields that node adds. */
+// oxfmt-ignore
 export const framing: ReadonlySet<string> = new Set([
-  "date",
-  "connection",
-  "keep-alive",
-  "content-length",
-  "transfer-encoding",
-  "trailer",
+  "date", "connection", "keep-alive", "content-length", "transfer-encoding", "trailer",
 ]);

@@ -7,17 +7,10 @@ import { within } from "../deadline.ts";
 import type { Address, Field } from "./exchange.ts";
 
 /** The frame types (RFC 9113 §6). */
+// oxfmt-ignore
 export const frameType = {
-  data: 0x0,
-  headers: 0x1,
-  priority: 0x2,
-  resetStream: 0x3,
-  settings: 0x4,
-  pushPromise: 0x5,
-  ping: 0x6,
-  goAway: 0x7,
-  windowUpdate: 0x8,
-  continuation: 0x9,
+  data: 0x0, headers: 0x1, priority: 0x2, resetStream: 0x3, settings: 0x4, pushPromise: 0x5, ping: 0x6, goAway: 0x7,
+  windowUpdate: 0x8, continuation: 0x9,
 } as const;
 
 /** The frame flags (RFC 9113 §6). A bit may have different meanings in different frame types. */
@@ -177,14 +170,9 @@ async function readEnd(streamId: number, readUntil: FrameStream["readUntil"]): P
 }
 
 // Entries 8 to 14 in the static table are complete `:status` fields, which encoders use (RFC 7541 appendix A).
+// oxfmt-ignore
 const indexedStatuses: ReadonlyMap<number, number> = new Map([
-  [0x88, 200],
-  [0x89, 204],
-  [0x8a, 206],
-  [0x8b, 304],
-  [0x8c, 400],
-  [0x8d, 404],
-  [0x8e, 500],
+  [0x88, 200], [0x89, 204], [0x8a, 206], [0x8b, 304], [0x8c, 400], [0x8d, 404], [0x8e, 500],
 ]);
 
 function indexedStatus(block: Buffer): number {

@@ -43,13 +43,9 @@ export function serveConnection(
   onClose: () => void = () => {},
 ): Http2Connection {
   const all: Http2Limits = { ...defaultHttp2Limits, ...limits };
+  // oxfmt-ignore
   return new Http2Connection(socket, {
-    limits: all,
-    budget: budget ?? new BacklogBudget(256 * 1024 * 1024),
-    onStream: serve,
-    onClose,
-    onFault,
-    onError,
+    limits: all, budget: budget ?? new BacklogBudget(256 * 1024 * 1024), onStream: serve, onClose, onFault, onError,
   });
 }
 

@@ -53,14 +53,10 @@ export async function startOtlpReceiver(certificate?: Certificate): Promise<Otlp
   };
   const server = certificate === undefined ? createServer(listener) : createTlsServer(certificate, listener);
   const { baseUrl, [Symbol.asyncDispose]: close } = await startOnLoopback(server);
+  // oxfmt-ignore
   const receiver: OtlpReceiver = {
-    url: certificate === undefined ? baseUrl : baseUrl.replace("http:", "https:"),
-    spans,
-    resources,
-    metrics,
-    requests,
-    respond: (response) => void response.end(),
-    [Symbol.asyncDispose]: close,
+    url: certificate === undefined ? baseUrl : baseUrl.replace("http:", "https:"), spans, resources, metrics, requests,
+    respond: (response) => void response.end(), [Symbol.asyncDispose]: close,
   };
   return receiver;
 }
@@ -124,17 +120,11 @@ function readJsonTraces(body: string): ReceivedSpan[] {
 }
 
 function readSpan(bytes: Uint8Array): ReceivedSpan {
+  // oxfmt-ignore
   return {
-    traceId: hexAt(bytes, 1),
-    spanId: hexAt(bytes, 2),
-    traceState: textAt(bytes, 3),
-    parentSpanId: hexAt(bytes, 4),
-    name: textAt(bytes, 5),
-    kind: Number(numberAt(bytes, 6)),
-    startNs: numberAt(bytes, 7),
-    endNs: numberAt(bytes, 8),
-    attributes: attributesAt(bytes, 9),
-    links: all(bytes, 13).map((link) => `${hexAt(link, 1)}-${hexAt(link, 2)}`),
+    traceId: hexAt(bytes, 1), spanId: hexAt(bytes, 2), traceState: textAt(bytes, 3), parentSpanId: hexAt(bytes, 4),
+    name: textAt(bytes, 5), kind: Number(numberAt(bytes, 6)), startNs: numberAt(bytes, 7), endNs: numberAt(bytes, 8),
+    attributes: attributesAt(bytes, 9), links: all(bytes, 13).map((link) => `${hexAt(link, 1)}-${hexAt(link, 2)}`),
     statusCode: Number(numberAt(all(bytes, 15)[0] ?? new Uint8Array(0), 3)),
   };
 }

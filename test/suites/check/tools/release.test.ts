@@ -84,16 +84,9 @@ test("the SBOM contains no tarball paths from the build machine", () => {
 
 test("packages are published after their dependencies", () => {
   const commands = publicationsOf(packageNames(), "1.0.0", "/a").map(({ publish }) => publish.join(" "));
+  // oxfmt-ignore
   const names = [
-    "gateway",
-    "command-line",
-    "docs-page",
-    "rest-client",
-    "auth",
-    "telemetry",
-    "frameworks",
-    "grpc-handlers",
-    "proxy",
+    "gateway", "command-line", "docs-page", "rest-client", "auth", "telemetry", "frameworks", "grpc-handlers", "proxy",
     "conformance",
   ].map((name) => `protoport-${name}`);
   expect(commands).toEqual(

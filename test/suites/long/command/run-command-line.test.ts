@@ -176,14 +176,9 @@ describe("serve", () => {
 });
 
 test("token create prints the token to stdout, and its line to stderr", async () => {
+  // oxfmt-ignore
   const { exitCode, out, err } = await run([
-    "token",
-    "create",
-    "ci",
-    "--scope",
-    "plants:delete",
-    "--expires",
-    "2030-01-31T12:00:00Z",
+    "token", "create", "ci", "--scope", "plants:delete", "--expires", "2030-01-31T12:00:00Z",
   ]);
   const [token = ""] = out;
   const hash = createHash("sha256").update(token).digest("hex");

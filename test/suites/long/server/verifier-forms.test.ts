@@ -22,20 +22,17 @@ const verify = (token: Parameters<TokenVerifier["verify"]>[0]): TokenOutcome => 
 const defective = "defective-token-0123456789";
 
 const synchronous: TokenVerifier = { verify };
+// oxfmt-ignore
 const asynchronous: Readonly<Record<string, TokenVerifier>> = {
   "by a promise": { verify: async (token) => verify(token) },
-  "by a promise that settles in a later turn": {
-    verify: (token) => new Promise(setImmediate).then(() => verify(token)),
-  },
-  "by another library's promise": {
-    verify: (token) => {
+  "by a promise that settles in a later turn": { verify: (token) => new Promise(setImmediate).then(() => verify(token)) },
+  "by another library's promise": { verify: (token) => {
       const thenable: PromiseLike<TokenOutcome> = {
         // oxlint-disable-next-line unicorn/no-thenable
         then: (resolve, reject) => Promise.resolve(token).then(verify).then(resolve, reject),
       };
       return Object.assign(Object.create(null), thenable);
-    },
-  },
+    } },
 };
 
 const failing = [bearer(defective)];

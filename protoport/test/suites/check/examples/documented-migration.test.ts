@@ -51,13 +51,10 @@ const sent: Readonly<Record<string, readonly Sent[]>> = {
     { about: "text behind", request: "PUT /v1/sinks/7", body: "{} x", response: [400] },
     { about: "`X-HTTP", request: "POST /v1/sinks", header: override, body: '{"fInt64":"7"}', response: seven },
   ],
+  // oxfmt-ignore
   "From Envoy's transcoder": [
-    {
-      about: "`auto_mapping`",
-      request: "POST /kitchensink.v1.KitchenSink/Unbound",
-      body: '{"fInt64":"7"}',
-      response: seven,
-    },
+    { about: "`auto_mapping`", request: "POST /kitchensink.v1.KitchenSink/Unbound", body: '{"fInt64":"7"}',
+      response: seven },
     { about: "`ignore_unknown", request: "GET /v1/int64/7?x=1", response: seven },
     { about: "`+` in a query", request: "GET /v1/query?fString=a+b", response: [200, { fString: "a b" }] },
     { about: "a body where", request: "GET /v1/int64/7", body: '{"fString":"a"}', response: seven },

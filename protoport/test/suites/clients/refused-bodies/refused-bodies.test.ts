@@ -36,13 +36,9 @@ const clients: readonly Client[] = [
 
 const mebibyte = 1024 * 1024;
 const json = "application/json";
+// oxfmt-ignore
 const tooLarge = {
-  what: "a body over the limit",
-  path: "/beds/7:water",
-  method: "POST",
-  type: json,
-  admitted: true,
-  httpStatus: 413,
+  what: "a body over the limit", path: "/beds/7:water", method: "POST", type: json, admitted: true, httpStatus: 413,
 };
 // oxfmt-ignore
 const rows = [

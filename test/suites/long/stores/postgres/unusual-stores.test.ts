@@ -11,15 +11,12 @@ import { runSql, startStandby } from "../../../../support/plants/postgres-server
 
 const server = await startPostgresOfFile();
 
+// oxfmt-ignore
 const earlierBuilds = [
-  {
-    build: "no oldest release",
-    sql: "ALTER TABLE plantstore_schema DROP COLUMN undone; UPDATE plantstore_schema SET version = 7",
-  },
-  {
-    build: "daily partitions",
-    sql: "DROP TABLE deletions; CREATE TABLE deletions (plant_id bigint, by_day boolean) PARTITION BY LIST (by_day)",
-  },
+  { build: "no oldest release",
+    sql: "ALTER TABLE plantstore_schema DROP COLUMN undone; UPDATE plantstore_schema SET version = 7" },
+  { build: "daily partitions",
+    sql: "DROP TABLE deletions; CREATE TABLE deletions (plant_id bigint, by_day boolean) PARTITION BY LIST (by_day)" },
 ];
 
 test.each(

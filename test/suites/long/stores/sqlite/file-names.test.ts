@@ -68,22 +68,19 @@ describe("a file with a hard link", () => {
   });
 });
 
-describe.each([
+describe.each(
+  // oxfmt-ignore
   [
-    "a symbolic link to the file",
-    (folder: TempFolder) => {
-      symlinkSync("volume/plants.db", folder.file("link.db"));
-      return folder.file("link.db");
-    },
+    ["a symbolic link to the file", (folder: TempFolder) => {
+        symlinkSync("volume/plants.db", folder.file("link.db"));
+        return folder.file("link.db");
+      }],
+    ["a symbolic link to its folder", (folder: TempFolder) => {
+        symlinkSync("volume", folder.file("link"));
+        return folder.file("link/plants.db");
+      }],
   ],
-  [
-    "a symbolic link to its folder",
-    (folder: TempFolder) => {
-      symlinkSync("volume", folder.file("link"));
-      return folder.file("link/plants.db");
-    },
-  ],
-])("%s", (_name, link) => {
+)("%s", (_name, link) => {
   test.each(uses)("lets $name use the file", async ({ use }) => {
     using folder = createTempFolder();
     const { file, path } = createStore(folder, () => link(folder));

@@ -37,14 +37,9 @@ describe("an SQLite store with a fault", () => {
     openDatabase({ file, plantsWhenCreated: { first: 1n, last: 5_000n } }).close();
     const entry = new URL("../../../../support/plants/delete-with-small-files.ts", import.meta.url).pathname;
     // The limit is in blocks with 512 or 1,024 bytes, so files are limited to half a megabyte or a megabyte.
+    // oxfmt-ignore
     const { stdout } = await run("sh", [
-      "-c",
-      'ulimit -f 1000; exec "$@"',
-      "sh",
-      process.execPath,
-      entry,
-      file,
-      "5000",
+      "-c", 'ulimit -f 1000; exec "$@"', "sh", process.execPath, entry, file, "5000",
     ]);
     const { results, problem } = JSON.parse(stdout);
     expect(problem).toBe(`${file}: reading from or writing to the disk failed`);

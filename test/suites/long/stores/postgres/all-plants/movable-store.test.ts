@@ -22,33 +22,30 @@ const folder = createTempFolder();
 afterAll(() => folder[Symbol.dispose]());
 const { sqlite, postgres } = kindsOf(folder, server);
 
-test.each([
+test.each(
+  // oxfmt-ignore
   [
-    "PostgreSQL record",
-    postgres,
-    `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN RETURN CASE WHEN NEW.plant_id = 3 THEN NULL ELSE NEW END; END $$;
-          CREATE TRIGGER skip BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION skip()`,
+    [
+      "PostgreSQL record",
+      postgres,
+      `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN RETURN CASE WHEN NEW.plant_id = 3 THEN NULL ELSE NEW END; END $$;
+            CREATE TRIGGER skip BEFORE INSERT ON deletions FOR EACH ROW EXECUTE FUNCTION skip()`,
+    ],
+    [
+      "PostgreSQL plant",
+      postgres,
+      `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
+              $$ BEGIN RETURN CASE WHEN NEW.id = 3 THEN NULL ELSE NEW END; END $$;
+            CREATE TRIGGER skip BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION skip()`,
+    ],
+    ["SQLite record", sqlite,
+      "CREATE TRIGGER skip BEFORE INSERT ON deletions WHEN NEW.plant_id = 3 BEGIN SELECT RAISE(IGNORE); END"],
+    ["SQLite key", sqlite, "CREATE TRIGGER skip BEFORE INSERT ON idempotency_keys BEGIN SELECT RAISE(IGNORE); END"],
+    ["SQLite plant", sqlite,
+      "CREATE TRIGGER skip BEFORE INSERT ON plants WHEN NEW.id = 3 BEGIN SELECT RAISE(IGNORE); END"],
   ],
-  [
-    "PostgreSQL plant",
-    postgres,
-    `CREATE FUNCTION skip() RETURNS trigger LANGUAGE plpgsql AS
-            $$ BEGIN RETURN CASE WHEN NEW.id = 3 THEN NULL ELSE NEW END; END $$;
-          CREATE TRIGGER skip BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION skip()`,
-  ],
-  [
-    "SQLite record",
-    sqlite,
-    "CREATE TRIGGER skip BEFORE INSERT ON deletions WHEN NEW.plant_id = 3 BEGIN SELECT RAISE(IGNORE); END",
-  ],
-  ["SQLite key", sqlite, "CREATE TRIGGER skip BEFORE INSERT ON idempotency_keys BEGIN SELECT RAISE(IGNORE); END"],
-  [
-    "SQLite plant",
-    sqlite,
-    "CREATE TRIGGER skip BEFORE INSERT ON plants WHEN NEW.id = 3 BEGIN SELECT RAISE(IGNORE); END",
-  ],
-])("a move changes nothing if a trigger drops %s rows", async (_name, to, sql) => {
+)("a move changes nothing if a trigger drops %s rows", async (_name, to, sql) => {
   const [source, target] = [await createUsedStore(sqlite), await to.create()];
   await to.run(target, sql);
   await expect(move(source, target)).rejects.toThrow(/ keys, expected 4 plants, 3 .* and 1 .* keys; nothing was moved/);

@@ -180,18 +180,15 @@ describe("migrating a PostgreSQL database", () => {
     await expect(migrateLater(url)).resolves.toEqual({ from: 2, to: latestVersion });
   });
 
-  test.each([
+  test.each(
+    // oxfmt-ignore
     [
-      "an empty database",
-      0,
-      /: it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/,
+      ["an empty database", 0,
+        /: it does not contain a plant store yet: only if this is a new store, run "plantstore migrate" to create it; otherwise correct the location, or, only if no server has it open, restore it$/],
+      ["a schema two versions ahead", newest + 2,
+        /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/],
     ],
-    [
-      "a schema two versions ahead",
-      newest + 2,
-      /: its schema has version 3, which requires a release of schema version 2 or newer, .*: use a newer release$/,
-    ],
-  ])("other commands refuse %s with advice", async (_name, version, expected) => {
+  )("other commands refuse %s with advice", async (_name, version, expected) => {
     const url = await createSchemaOfVersion(server, version);
     await expect(openPostgresStore({ url })).rejects.toThrow(expected);
     await expect(openPostgresDatabase(url)).rejects.toThrow(expected);
