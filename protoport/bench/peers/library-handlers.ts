@@ -10,6 +10,10 @@ const { books } = ListBooksResponse.decode(all);
 export const library: LibraryServiceServer = {
   getBook: (_, done) => done(null, books[0]),
   listBooks: ({ request }, done) => done(null, { books: books.slice(0, request.pageSize), nextPageToken: "" }),
+  streamBooks: (call) => {
+    for (const book of books.slice(0, call.request.pageSize)) call.write(book);
+    call.end();
+  },
   createBook: ({ request }, done) => done(null, request),
   importBooks: ({ request }, done) => done(null, { count: request.books.length }),
 };

@@ -9,6 +9,9 @@ const [book] = books;
 export const library: ServiceImpl<typeof LibraryService> = {
   getBook: () => book ?? {},
   listBooks: ({ pageSize }) => ({ books: takeBooks(books, pageSize) }),
+  streamBooks: async function* ({ pageSize }) {
+    yield* takeBooks(books, pageSize);
+  },
   createBook: (created) => created,
   importBooks: ({ books: imported }) => ({ count: imported.length }),
 };

@@ -59,7 +59,7 @@ export interface Forwarder {
   /** Sends a call with one message in each direction. Never calls `reply` after the caller has aborted. */
   unary(caller: Caller, request: Envelope, reply: Reply): void;
   /** Sends a streaming call, or a unary call with a large message. Returns the response messages as they arrive. */
-  stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage>;
+  stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage | Message>;
   /** Encodes a message for a caller whose format is not binary. */
   encode(message: Message): Envelope;
   /**
@@ -80,6 +80,8 @@ export interface Caller {
   readonly signal: CallSignal;
   /** Whether a large response message may be passed on in pieces. */
   readonly streamsLargeResponses: boolean;
+  /** Whether responses may be messages instead of envelopes, because they are not sent in binary. */
+  readonly acceptsMessages: boolean;
   /** Returns the milliseconds until the caller's deadline, or `undefined` without one. */
   timeoutMs(): number | undefined;
   /** Called when the response header is complete. The header can then be sent before the first message. */
@@ -91,8 +93,6 @@ export type ResponseParts = Pick<UnaryResponse, "header" | "trailer"> & { readon
 
 /** Receives the response of a {@link Callee}. Only one method is called, and only once. The methods never throw. */
 export interface Reply {
-  /** Whether the response may be a message, because it is not sent in binary. */
-  readonly acceptsMessages: boolean;
   /** Receives a response, or the envelope of a response without more header or trailer fields. */
   resolve(response: Envelope | ResponseParts): void;
   /**

@@ -82,7 +82,9 @@ export class ForwardingCallee implements Callee {
   stream(call: Call, messages: Received, reply: Reply): void {
     if (this.#intercept !== undefined) return new InterceptedCall(call, this, messages).start(this.#intercept);
     const responses = this.forwarder.stream(call, this.#toForwardedStream(messages, call));
-    reply.resolveAll(new ConvertedMessages(responses, (response) => this.decode(response as Envelope)));
+    const toMessage = (response: ForwardedMessage | Message): Message =>
+      response instanceof Envelope ? this.decode(response) : (response as Message);
+    reply.resolveAll(new ConvertedMessages(responses, toMessage));
   }
 
   decode(envelope: Envelope): Message {
@@ -194,14 +196,14 @@ export class InterceptedCall implements ViewedCall {
     return new Promise((resolve, reject) => {
       const message = context === this.view ? (this.#received as Content) : request.message;
       this.#forwarder.unary(caller, this.#callee.toForwarded(message, this.view), {
-        resolve: (envelope) => {
+        resolve: (response) => {
           try {
-            resolve(this.#toUnaryResponse(envelope as Envelope, request, headers));
+            const received = response instanceof Envelope ? response : response.message;
+            resolve(this.#toUnaryResponse(received, request, headers));
           } catch (error) {
             reject(error);
           }
         },
-        acceptsMessages: false,
         // Never called, because interceptors get complete messages.
         resolveAll: () => undefined,
         reject: (error) => {
@@ -240,8 +242,8 @@ export class InterceptedCall implements ViewedCall {
   }
 
   /** Returns a response for interceptors. For a binary caller, the message is decoded when an interceptor reads it. */
-  #toUnaryResponse(envelope: Envelope, request: UnaryRequest, headers: Caller["headers"]): UnaryResponse {
-    const received = this.#served.passesOn ? envelope : decodeCopy(this.#forwarder, envelope);
+  #toUnaryResponse(response: Content, request: UnaryRequest, headers: Caller["headers"]): UnaryResponse {
+    const received = this.#served.passesOn ? response : this.#decodeCopy(response);
     return new ForwardedResponse(this.#served, headers, this.#forwarder, request, received);
   }
 
@@ -261,8 +263,12 @@ export class InterceptedCall implements ViewedCall {
       method: request.method,
       header: context.responseHeader,
       trailer: context.responseTrailer,
-      message: new ConvertedMessages(responses, (response) => decodeCopy(this.#forwarder, response as Envelope)),
+      message: new ConvertedMessages(responses, (response) => this.#decodeCopy(response as Content)),
     };
+  }
+
+  #decodeCopy(response: Content): Message {
+    return response instanceof Envelope ? decodeCopy(this.#forwarder, response) : response;
   }
 
   /** Returns a stream of envelopes. A stream that no interceptor has read and no check needs is returned unchanged. */
@@ -275,9 +281,18 @@ export class InterceptedCall implements ViewedCall {
   /** Returns the caller for a request that an interceptor has changed. `context` has the header, signal and timeout. */
   #callerIn(context: HandlerContext, headers: Caller["headers"]): Caller {
     const { request } = this;
+    const { acceptsMessages } = this.#served;
     const timeoutMs = (): number | undefined => context.timeoutMs();
     const begin = (): void => this.#served.begin();
-    return { request, headers, signal: context.signal, streamsLargeResponses: false, timeoutMs, begin };
+    return {
+      request,
+      headers,
+      signal: context.signal,
+      streamsLargeResponses: false,
+      acceptsMessages,
+      timeoutMs,
+      begin,
+    };
   }
 }
 

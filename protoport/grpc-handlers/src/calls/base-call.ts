@@ -103,7 +103,7 @@ export class BaseCall implements ServerInterceptingCallInterface {
     this.#hasHeader = true;
     let message: Envelope | Message;
     try {
-      const converted = this.#response.acceptsMessages ? this.#method.toMessage?.(value) : undefined;
+      const converted = this.#caller.acceptsMessages ? this.#method.toMessage?.(value) : undefined;
       message = converted ?? this.#method.writeResponse(value);
     } catch (fault) {
       return this.sendStatus({ code: status.INTERNAL, details: "Error serializing response", fault });

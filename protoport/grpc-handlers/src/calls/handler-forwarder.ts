@@ -49,7 +49,7 @@ export class HandlerForwarder implements Forwarder {
     );
   }
 
-  stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage> {
+  stream(caller: Caller, requests: AsyncIterable<ForwardedMessage>): AsyncIterable<ForwardedMessage | Message> {
     const response = this.#codec.definition.responseStream ? new StreamedResponse() : new SingleResponse();
     serveHandlerCall(new BaseCall(this.#codec, caller, requests, response), this.#method);
     return response;

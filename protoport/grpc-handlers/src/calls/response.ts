@@ -4,8 +4,6 @@ import type { Message } from "@bufbuild/protobuf";
 
 /** The target for a call's response. After `end` or `fail`, its functions have no effect. */
 export interface CallResponse {
-  /** Whether {@link send} also accepts messages, because the response is not sent in binary. */
-  readonly acceptsMessages: boolean;
   /** Sends a message. Calls `sent` when the next message may be sent. */
   send(message: Envelope | Message, sent: () => void): void;
   /** Ends the response successfully. */
@@ -15,13 +13,11 @@ export interface CallResponse {
 
 /** A unary call's response. */
 export class UnaryResponse implements CallResponse {
-  readonly acceptsMessages: boolean;
   readonly #reply: Reply;
   readonly #headers: Caller["headers"];
   #message: Envelope | Message | undefined;
 
   constructor(reply: Reply, headers: Caller["headers"]) {
-    this.acceptsMessages = reply.acceptsMessages;
     this.#reply = reply;
     this.#headers = headers;
   }
@@ -51,7 +47,7 @@ function messageCountError(count: number): ConnectError {
 
 /** A message, and a callback that is called when the next message may be sent. */
 interface SentMessage {
-  readonly message: Envelope;
+  readonly message: Envelope | Message;
   readonly sent: () => void;
 }
 
@@ -59,14 +55,13 @@ interface SentMessage {
  * A streaming call's response. A message is sent when the gateway reads it from the response, so that a client that
  * reads slowly pauses the handler.
  */
-export class StreamedResponse implements CallResponse, AsyncIterableIterator<Envelope> {
-  readonly acceptsMessages: boolean = false;
+export class StreamedResponse implements CallResponse, AsyncIterableIterator<Envelope | Message> {
   readonly #messages: SentMessage[] = [];
   #isEnded = false;
   #error: unknown;
-  #next: PromiseWithResolvers<IteratorResult<Envelope>> | undefined;
+  #next: PromiseWithResolvers<IteratorResult<Envelope | Message>> | undefined;
 
-  send(message: Envelope, sent: () => void): void {
+  send(message: Envelope | Message, sent: () => void): void {
     this.#messages.push({ message, sent });
     this.#serve();
   }
@@ -82,7 +77,7 @@ export class StreamedResponse implements CallResponse, AsyncIterableIterator<Env
     this.#serve();
   }
 
-  next(): Promise<IteratorResult<Envelope>> {
+  next(): Promise<IteratorResult<Envelope | Message>> {
     this.#next = Promise.withResolvers();
     const { promise } = this.#next;
     this.#serve();
@@ -109,10 +104,10 @@ export class StreamedResponse implements CallResponse, AsyncIterableIterator<Env
 
 /** A client-streaming call's response, which must have one message. The handler could write several, or none. */
 export class SingleResponse extends StreamedResponse {
-  #message: Envelope | undefined;
+  #message: Envelope | Message | undefined;
   #count = 0;
 
-  override send(message: Envelope, sent: () => void): void {
+  override send(message: Envelope | Message, sent: () => void): void {
     this.#message = message;
     this.#count += 1;
     sent();

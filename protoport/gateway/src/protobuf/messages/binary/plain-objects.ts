@@ -10,8 +10,8 @@ export type PlainConverter = (value: unknown) => Message | undefined;
  * the one that writing the object in binary and reading the bytes would return. The function returns `undefined` for a
  * value of an unexpected type, such as a number in a string field.
  *
- * @returns `undefined` for types with oneofs, wrappers, Struct or map keys that are not strings, recursive types, files
- * in proto2 or editions, and if code must not be generated
+ * @returns `undefined` for types with Struct, map keys that are not strings, or wrappers in lists, maps or oneofs, for
+ * recursive types, files in proto2 or editions, and if code must not be generated
  */
 export function createPlainConverter(desc: DescMessage): PlainConverter | undefined {
   if (!canCompile(undefined) || !isSupported(desc, [])) return undefined;
@@ -43,16 +43,21 @@ const converterOf = memoize((desc: DescMessage): Converter => {
 });
 
 function isSupported(desc: DescMessage, parents: readonly DescMessage[]): boolean {
-  const { typeName, file, oneofs, fields } = desc;
-  if (parents.includes(desc) || file.edition !== Edition.EDITION_PROTO3 || oneofs.length > 0) return false;
+  const { typeName, file, fields } = desc;
+  if (parents.includes(desc) || file.edition !== Edition.EDITION_PROTO3) return false;
   if (isWrapperDesc(desc) || typeName === "google.protobuf.Struct" || typeName === "google.protobuf.ListValue")
     return false;
   return fields.every((field) => {
     if (field.localName in Object.prototype) return false;
     if (field.fieldKind === "map" && field.mapKey !== ScalarType.STRING) return false;
     if (field.fieldKind !== "map" && "longAsString" in field && field.longAsString) return false;
-    return field.message === undefined || isSupported(field.message, [...parents, desc]);
+    return field.message === undefined || isUnboxed(field) || isSupported(field.message, [...parents, desc]);
   });
+}
+
+/** Returns whether protobuf-es stores a wrapper's value in the field instead of the wrapper, as ts-proto always does. */
+function isUnboxed({ fieldKind, message, oneof }: DescField): boolean {
+  return fieldKind === "message" && oneof === undefined && isWrapperDesc(message);
 }
 
 function messageSource(desc: DescMessage, own: TypeScope): string {
@@ -67,6 +72,12 @@ for (let index = 0; index < list.length; index++) { value = list[index];\n${chec
       return `${read}if (typeof value !== "object" || value === null || isArray(value) || value instanceof Map) throw bailOut;
 { const entries = value, items = message[${name}];
 for (const key of Object.keys(entries)) { if (key === "__proto__" || !key.isWellFormed()) throw bailOut;\nvalue = entries[key];\n${check}items[key] = value; } }\n`;
+    if (field.oneof !== undefined) {
+      // With two members, the last one in binary counts.
+      const oneof = `message[${literal(field.oneof.localName)}]`;
+      return `${read}if (value !== undefined) {
+${requireThat(`${oneof}.case === undefined`)}${check}${oneof} = { case: ${name}, value };\n}\n`;
+    }
     const store = `message[${name}] = value;\n`;
     return field.presence === FeatureSet_FieldPresence.IMPLICIT
       ? `${read}${check}${store}`
@@ -86,7 +97,8 @@ function requireThat(condition: string): string {
 }
 
 /** Returns statements that check and convert `value`. */
-function plainValueSource({ message, enum: enumeration, scalar }: DescField, own: TypeScope): string {
+function plainValueSource(field: DescField, own: TypeScope): string {
+  const { message, enum: enumeration, scalar } = (isUnboxed(field) && field.message?.fields[0]) || field;
   if (message !== undefined) return `value = ${own.name(converterOf(message))}.read(value);\n`;
   if (enumeration !== undefined) return requireThat("(value | 0) === value && !is(value, -0)");
   switch (scalar) {

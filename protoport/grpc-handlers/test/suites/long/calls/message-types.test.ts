@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { createRegistry, type DescMessage, fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
 import type { BinaryWriter } from "@bufbuild/protobuf/wire";
+import type { Interceptor } from "@connectrpc/connect";
 import type { sendUnaryData, ServerUnaryCall, ServerWritableStream, ServiceDefinition } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type AnyDefinition, findConverter, findEncode } from "../../../../src/calls/index.ts";
@@ -99,7 +100,19 @@ test("the definition writes a type that messages does not contain", () => {
   expect(findEncode(definition, desc, { Summary: generated.Summary, Tree: undefined })).toBeUndefined();
 });
 
-test("concurrent calls get the same responses with and without messages", async () => {
+const bigints = (_: string, value: unknown): unknown => (typeof value === "bigint" ? String(value) : value);
+
+// The interceptor reads each message.
+const reader: Interceptor = (next) => async (request) => {
+  const response = await next(request);
+  if (!response.stream) response.header.set("x-length", String(JSON.stringify(response.message, bigints).length));
+  return response;
+};
+
+test.for([
+  ["without interceptors", []],
+  ["with an interceptor", [reader]],
+] as const)("concurrent calls %s get the same responses with and without messages", async ([, interceptors]) => {
   const treeOf = (treeId: bigint): Tree =>
     generated.Tree.fromPartial({ treeId, speciesName: `oak ${String(treeId)}`.repeat(Number(treeId) * 500) });
   const handlers = {
@@ -111,13 +124,10 @@ test("concurrent calls get the same responses with and without messages", async 
     },
   };
   const options = { descriptors: readServices(loadGarden()) };
-  await using own = await startGarden(handlers, options, {}, generated.GardenService);
-  await using kept = await startGarden(
-    handlers,
-    { ...options, messages: { ...generated } },
-    {},
-    generated.GardenService,
-  );
+  const gateway = { interceptors: [...interceptors] };
+  const messages = { ...generated };
+  await using own = await startGarden(handlers, options, gateway, generated.GardenService);
+  await using kept = await startGarden(handlers, { ...options, messages }, gateway, generated.GardenService);
   const responses = await Promise.all(
     [own, kept].map((garden) => Promise.all([0, 1, 40].map((id) => callBoth(garden, id)))),
   );
@@ -125,25 +135,40 @@ test("concurrent calls get the same responses with and without messages", async 
   expect(String(responses[0])).toContain('"speciesName":"oak 1oak 1');
 });
 
-/** Returns the responses over REST and gRPC. */
+/** Returns the responses over REST and gRPC, as messages and streams. */
 async function callBoth({ address: { port } }: TestGarden, treeId: number): Promise<unknown> {
-  const response = await fetch(`http://127.0.0.1:${String(port)}/v1/beds/1/trees/${String(treeId)}`);
+  const url = `http://127.0.0.1:${String(port)}/v1`;
+  const response = await fetch(`${url}/beds/1/trees/${String(treeId)}`);
+  const listed = await (await fetch(`${url}/trees`)).text();
   const trees = await callGarden(port, { method: "ListTrees" });
-  return [await response.text(), await callGarden(port, { method: "GetTree", requests: [{ treeId }] }), trees];
+  return [
+    response.headers.get("x-length"),
+    await response.text(),
+    listed,
+    await callGarden(port, { method: "GetTree", requests: [{ treeId }] }),
+    trees,
+  ];
 }
 
 // One value in each list has the field's type. Others are what programs in JavaScript, or with a cast, may return.
 // oxfmt-ignore
-const values: Readonly<Record<string, readonly unknown[]>> = { treeId: [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n),
-  2n ** 63n, 7, "7", undefined, null], speciesName: ["", "oak", "é😀", "\ud800", "a\udc00b", 5, undefined, null,
-  Object("oak")], sownAt: [undefined, { seconds: 0n, nanos: 0 }, { seconds: -1n, nanos: 999_999_999 },
-  { seconds: 1, nanos: 0 }, new Date(0), null, {}], leavesByName: [{}, { a: { spotSizes: [], kind: 0 } },
-  { "": { spotSizes: [1.5, NaN, Infinity], kind: 7 }, b: { spotSizes: [-0], kind: -1 } }, { a: undefined },
-  JSON.parse('{"__proto__":{"spotSizes":[],"kind":1}}'), { 7: { spotSizes: [2], kind: 1 } },
-  { "\ud800": { spotSizes: [], kind: 0 } }, [], undefined, new Map([["a", { spotSizes: [], kind: 0 }]])], kind: [0, 1,
-  -1, 7, 2 ** 31, 1.5, -0, NaN, "OAK", undefined], heightCm: [undefined, 0, 5, -5, 2 ** 31 - 1, 2 ** 31, -0, 1.5, NaN,
-  null, "5", true], photoBytes: [new Uint8Array(), new Uint8Array([1, 2]), Buffer.from([255]), [1], "AQ==", undefined],
-  extra: [undefined, 1] };
+const values: Readonly<Record<string, readonly unknown[]>> = {
+  treeId: [0n, 1n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 63n, 7, "7", undefined, null],
+  speciesName: ["", "oak", "é😀", "\ud800", "a\udc00b", 5, undefined, null, Object("oak")],
+  sownAt: [undefined, { seconds: 0n, nanos: 0 }, { seconds: -1n, nanos: 999_999_999 }, { seconds: 1, nanos: 0 }, new Date(0), null, {}],
+  leavesByName: [{}, { a: { spotSizes: [], kind: 0 } },
+    { "": { spotSizes: [1.5, NaN, Infinity], kind: 7 }, b: { spotSizes: [-0], kind: -1 } }, { a: undefined },
+    JSON.parse('{"__proto__":{"spotSizes":[],"kind":1}}'), { 7: { spotSizes: [2], kind: 1 } },
+    { "\ud800": { spotSizes: [], kind: 0 } }, [], undefined, new Map([["a", { spotSizes: [], kind: 0 }]])],
+  kind: [0, 1, -1, 7, 2 ** 31, 1.5, -0, NaN, "OAK", undefined],
+  heightCm: [undefined, 0, 5, -5, 2 ** 31 - 1, 2 ** 31, -0, 1.5, NaN, null, "5", true],
+  photoBytes: [new Uint8Array(), new Uint8Array([1, 2]), Buffer.from([255]), [1], "AQ==", undefined],
+  extra: [undefined, 1],
+  nickname: [undefined, "", "oak", "\ud800", 5, null, { value: "oak" }],
+  girth: [undefined, 0, 1.5, NaN, -0, "1", null],
+  seedBank: [undefined, undefined, "", "kew", 5, null],
+  cutting: [undefined, { spotSizes: [1], kind: 1 }, { spotSizes: [], kind: "OAK" }, null],
+};
 
 test("a converted object equals the message in its bytes", () => {
   const [definition, desc] = getTree();
@@ -156,7 +181,7 @@ test("a converted object equals the message in its bytes", () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
   };
-  const usual = [3, 3, 3, 3, 2, 5, 3, 2];
+  const usual = [3, 3, 3, 3, 2, 5, 3, 2, 3, 4, 4, 2];
   for (let run = 0; run < 60_000; run++) {
     // Most values have the field's type, so that whole messages are converted.
     const value = Object.fromEntries(
