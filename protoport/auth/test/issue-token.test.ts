@@ -112,6 +112,11 @@ describe("issueToken", () => {
   test.each([
     { name: "a name with a space", given: { name: "my ci" }, want: [/^the name must be/] },
     { name: "an empty scope", given: { scopes: "" }, want: [/^scope 1 is not/] },
+    {
+      name: "a scope that scopeProblem refuses",
+      given: { scopes: "a", scopeProblem: () => "no scope" },
+      want: [/no scope/],
+    },
     { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
     { name: "an expiry that is not a date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
     {

@@ -99,11 +99,17 @@ describe("openTokenHashes", () => {
       make: (path: string) => writeFileSync(path, Buffer.alloc(4 * 1024 * 1024 + 1)),
       want: /is larger than 4194304 bytes$/,
     },
-  ])("returns a problem if the file $name at the start", async ({ make, want }) => {
+    {
+      name: "has a scope that scopeProblem refuses",
+      make: (path: string) => writeFileSync(path, `sha256:${digestOf("a")} a orders -`),
+      options: { scopeProblem: () => "no scope" },
+      want: /tokens: line 1: no scope$/,
+    },
+  ])("returns a problem if the file $name at the start", async ({ make, options = {}, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     make(path);
-    const result = await openTokenHashes(path, {}, quiet);
+    const result = await openTokenHashes(path, options, quiet);
     expect(result.kind === "problems" ? result.problems[0] : "opened").toMatch(want);
   });
 

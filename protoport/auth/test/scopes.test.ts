@@ -114,11 +114,14 @@ describe.each(
   });
 });
 
-test("empty initialScopes add no scope to the challenge", () => {
-  const { admit } = createBearerAuth(countingVerifier(false), { realm: "greenhouse", initialScopes: [] });
+test.each([
+  { initialScopes: [], scopes: "" },
+  { initialScopes: ["a", "b"], scopes: ', scope="a b"' },
+])("initialScopes $initialScopes add '$scopes' to the challenge", ({ initialScopes, scopes }) => {
+  const { admit } = createBearerAuth(countingVerifier(false), { realm: "greenhouse", initialScopes });
   const request = { procedure: undefined, authorization: null, connection: {}, contextValues: createContextValues() };
   expect(() => admit(request)).toThrow(
-    expect.objectContaining({ metadata: new Headers({ "www-authenticate": 'Bearer realm="greenhouse"' }) }),
+    expect.objectContaining({ metadata: new Headers({ "www-authenticate": `Bearer realm="greenhouse"${scopes}` }) }),
   );
 });
 

@@ -17,6 +17,17 @@ describe("watchFile", () => {
     await expect(watch(path, { limitBytes: 4 })).rejects.toThrow(`${path} is larger than 4 bytes`);
   });
 
+  test("applies the contents of several files together", async () => {
+    using folder = createTempFolder();
+    const paths = ["one", "two"].map((name) => folder.write(name, name));
+    const applied: string[] = [];
+    const apply = (...texts: readonly string[]) => (applied.push(texts.join()), parsed({}));
+    using watching = await watch(paths.join(", "), { paths, apply });
+    folder.write("two", "three");
+    await watching.reload();
+    expect([applied, watching.messages]).toEqual([["one,two", "one,three"], [reloaded]]);
+  });
+
   test("logs each state change once", async () => {
     using folder = createTempFolder();
     const path = fileOf(folder, "first");

@@ -182,6 +182,13 @@ test("a body is written with the transport's jsonOptions", async () => {
   expect(sent).toEqual(['PUT /v1/sinks/7 {"f_enum":1}']);
 });
 
+test.each([{ recursionLimit: 1 }, { alwaysEmitImplicit: true }])("the jsonOptions %j are refused", (jsonOptions) => {
+  const name = Object.keys(jsonOptions)[0];
+  expect(() => createRestTransport({ baseUrl: "https://a.example", jsonOptions })).toThrow(
+    `would ignore the option "${name}"`,
+  );
+});
+
 test("an extension in the registry is refused in a query", () => {
   const legacy = create(LegacySchema, { name: "n" });
   legacy.$unknown = [{ no: 100, wireType: 2, data: Uint8Array.of(1, 0x61) }];

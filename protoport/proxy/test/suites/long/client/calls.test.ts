@@ -3,6 +3,8 @@ import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
+import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Server as GrpcServer, ServerCredentials, type ServerDuplexStream } from "@grpc/grpc-js";
 import {
   type CallOptions,
@@ -22,6 +24,8 @@ import { StreamService } from "../../../../../testing/src/gen/streams/v1/stream_
 import { createCertificate } from "../../../../../testing/src/http/certificate.ts";
 import { frameType } from "../../../../../testing/src/http/http2-frames.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
+import { descriptorSetOf } from "../../../../../testing/src/gateway/descriptor-set.ts";
+import { recordGeneratedFunctions } from "../../../../../testing/src/gateway/generated-functions.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { respondWatered } from "../../../../../testing/src/gateway/greenhouse-client.ts";
 import { startScriptedServer } from "../../../../../testing/src/gateway/scripted-http2-server.ts";
@@ -141,9 +145,10 @@ test("metadata is sent in both directions, and errors are complete", async () =>
 });
 
 test.each([
-  { bytes: 1023, flags: 0 },
-  { bytes: 1024, flags: 1 },
-])("with sendCompression, a message of $bytes bytes has the envelope flags $flags", async ({ bytes, flags }) => {
+  { bytes: 1023, flags: 0, options: {} },
+  { bytes: 1024, flags: 1, options: {} },
+  { bytes: 1024, flags: 0, options: { compressMinBytes: 1025 } },
+])("with sendCompression and $options, a message of $bytes bytes has the envelope flags $flags", async (row) => {
   let sent: number | undefined;
   await using server = await startScriptedServer({
     ...respondWatered,
@@ -151,10 +156,25 @@ test.each([
       if (type === frameType.data) sent ??= payload[0];
     },
   });
-  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip" });
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, sendCompression: "gzip", ...row.options });
   // A tag and a two-byte length precede the string.
-  await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(bytes - 3) });
-  expect(sent).toBe(flags);
+  await createClient(GreenhouseService, transport).waterBed({ note: "n".repeat(row.bytes - 3) });
+  expect(sent).toBe(row.flags);
+});
+
+const generated = recordGeneratedFunctions();
+
+test.each([true, false])("with codegen %s, a transport generates functions or does not", async (codegen) => {
+  await using server = await startScriptedServer(respondWatered);
+  await using transport = createGrpcTransport({ baseUrl: server.baseUrl, codegen });
+  // Generated functions are cached per descriptor, so each transport gets new ones.
+  const files = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSetOf(GreenhouseService.file)));
+  const service = files.getService(GreenhouseService.typeName);
+  if (service === undefined) throw new Error("the descriptors do not contain the service");
+  generated.length = 0;
+  const client = createClient(service, transport);
+  await Reflect.apply(Reflect.get(client, "waterBed"), client, [{}]);
+  expect(generated.length > 0).toBe(codegen);
 });
 
 test("interceptors run in order, and can change the request", async () => {
