@@ -58,6 +58,7 @@ const fails = (): never => {
 };
 const noFields: Interceptor = (next) => async (request) => Object.assign(await next(request), { header: 1 });
 
+// oxfmt-ignore
 const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
   ERR_HTTP_INVALID: { sent: "HELLO\r\n\r\n" },
   ERR_HTTP_UNSUPPORTED: { sent: "GET / HTTP/2.1\r\nhost: x\r\n\r\n" },
@@ -96,19 +97,13 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
     },
   },
   ERR_MESSAGE_INVALID: { sent: water("{") },
-  ERR_PROTOCOL: {
-    sent: {
-      httpMethod: "POST",
-      path: waterBedProcedure,
-      header: [["content-type", "application/grpc+proto"]],
-      body: Buffer.of(0, 0),
-    },
-  },
+  ERR_PROTOCOL: { sent: { httpMethod: "POST", path: waterBedProcedure,
+      header: [["content-type", "application/grpc+proto"]], body: Buffer.of(0, 0) } },
   ERR_TIMEOUT_INVALID: { sent: water("{}", ["connect-timeout-ms", "soon"]) },
   ERR_DEADLINE_EXCEEDED: { sent: water("{}", ["connect-timeout-ms", "0"]) },
   ERR_CLIENT_GONE: codeOfGoneClient,
-  ERR_HEALTH_SERVICE: () =>
-    codeOfHealth((health) => health.check(create(HealthCheckRequestSchema, { service: "weather" }), healthContext)),
+  ERR_HEALTH_SERVICE: () => codeOfHealth((health) => health.check(create(HealthCheckRequestSchema,
+        { service: "weather" }), healthContext)),
   ERR_HEALTH_WATCHERS: () =>
     codeOfHealth(async (health) => {
       for (let watchers = 0; watchers < 1_001; watchers += 1) await watch(health)[Symbol.asyncIterator]().next();
@@ -119,12 +114,11 @@ const rows: Readonly<Record<GatewayErrorCode, Refused | Alone>> = {
       for await (const _ of watch(health));
     }),
   ERR_UPSTREAM_UNAVAILABLE: () => codeOfUpstream({ request: ({ socket }) => socket.destroy() }),
-  ERR_UPSTREAM_BUSY: () =>
-    codeOfUpstream({}, (baseUrl) =>
-      createUpstream({ addresses: baseUrl, connections: 1, limits: { callsPerConnection: 1, queueTimeoutMs: 1 } }),
-    ),
-  ERR_UPSTREAM_RESPONSE: () =>
-    codeOfUpstream({ request: (connection, id) => connection.send(...grpcResponse(id, envelope(Buffer.of(0xff)))) }),
+  ERR_UPSTREAM_BUSY: () => codeOfUpstream({},
+    (baseUrl) => createUpstream({ addresses: baseUrl, connections: 1,
+        limits: { callsPerConnection: 1, queueTimeoutMs: 1 } })),
+  ERR_UPSTREAM_RESPONSE: () => codeOfUpstream({ request: (connection,
+        id) => connection.send(...grpcResponse(id, envelope(Buffer.of(0xff)))) }),
   ERR_HANDLER_FAILED: { sent: water("{}"), implementation: { waterBed: fails } },
   ERR_REQUEST_FAILED: { sent: water("{}"), options: { admit: fails } },
   ERR_RESPONSE_FAILED: { sent: water("{}"), options: { interceptors: [noFields] } },

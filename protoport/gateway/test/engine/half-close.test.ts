@@ -63,17 +63,10 @@ type OpenCall = Awaited<ReturnType<typeof openFrames>>;
 async function openCall({ tls }: Way): Promise<OpenCall> {
   const connection = await openFrames(greenhouse.address, tls ? { tls: trusting } : {});
   connection.send(settingFrame(4, maxWindow), windowUpdateFrame(0, maxWindow - 65_535));
+  // oxfmt-ignore
   const header = [
-    ...([
-      [":method", "POST"],
-      [":path", waterBedProcedure],
-      [":scheme", tls ? "https" : "http"],
-    ] as const),
-    ...([
-      [":authority", "localhost"],
-      ["content-type", "application/grpc"],
-      ["te", "trailers"],
-    ] as const),
+    ...([[":method", "POST"], [":path", waterBedProcedure], [":scheme", tls ? "https" : "http"]] as const),
+    ...([[":authority", "localhost"], ["content-type", "application/grpc"], ["te", "trailers"]] as const),
   ];
   connection.send(headersFrame(1, header), dataFrame(1, encodeEnvelope(0, Buffer.of()), frameFlag.endStream));
   await within(called.promise, "the handler");

@@ -131,30 +131,25 @@ test("a field that a truncated schema lacks is listed if clients repeat it", asy
   expect(tool).not.toHaveProperty("inputSchema.properties.f2049");
 });
 
-test.each([
-  { names: { "hostile.v1.M.bytes": "A" }, want: "hostile.v1.M.bytes must be a string, a boolean or an integer" },
-  { names: { "hostile.v1.M.ratio": "A" }, want: "hostile.v1.M.ratio must be a string, a boolean or an integer" },
-  { names: { "hostile.v1.M.color": "A" }, want: "hostile.v1.M.color must be a string, a boolean or an integer" },
-  { names: { "hostile.v1.M.next": "A" }, want: "hostile.v1.M.next must be a string, a boolean or an integer" },
-  { names: { "hostile.v1.M.texts": "A" }, want: "hostile.v1.M.texts must be a string, a boolean or an integer" },
-  { names: { "hostile.v1.M.none": "A" }, want: "hostile.v1.M.none must be a field of a tool's request" },
-  {
-    names: { "hostile.v1.M.text": "" },
-    want: 'hostile.v1.M.text must be the end of a header name with up to 64 characters, got ""',
-  },
-  {
-    names: { "hostile.v1.M.text": "a b" },
-    want: 'hostile.v1.M.text must be the end of a header name with up to 64 characters, got "a b"',
-  },
-  {
-    names: { "hostile.v1.M.text": "a".repeat(65) },
-    want: `hostile.v1.M.text must be the end of a header name with up to 64 characters, got "${"a".repeat(64)}…"`,
-  },
-  {
-    names: { "hostile.v1.M.text": "Name", "hostile.v1.M.flag": "name" },
-    want: 'hostile.v1.M.flag must have a name of its own, got "name"',
-  },
-])("paramHeaders $names is refused at start", ({ names, want }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { names: { "hostile.v1.M.bytes": "A" }, want: "hostile.v1.M.bytes must be a string, a boolean or an integer" },
+    { names: { "hostile.v1.M.ratio": "A" }, want: "hostile.v1.M.ratio must be a string, a boolean or an integer" },
+    { names: { "hostile.v1.M.color": "A" }, want: "hostile.v1.M.color must be a string, a boolean or an integer" },
+    { names: { "hostile.v1.M.next": "A" }, want: "hostile.v1.M.next must be a string, a boolean or an integer" },
+    { names: { "hostile.v1.M.texts": "A" }, want: "hostile.v1.M.texts must be a string, a boolean or an integer" },
+    { names: { "hostile.v1.M.none": "A" }, want: "hostile.v1.M.none must be a field of a tool's request" },
+    { names: { "hostile.v1.M.text": "" },
+      want: 'hostile.v1.M.text must be the end of a header name with up to 64 characters, got ""' },
+    { names: { "hostile.v1.M.text": "a b" },
+      want: 'hostile.v1.M.text must be the end of a header name with up to 64 characters, got "a b"' },
+    { names: { "hostile.v1.M.text": "a".repeat(65) },
+      want: `hostile.v1.M.text must be the end of a header name with up to 64 characters, got "${"a".repeat(64)}…"` },
+    { names: { "hostile.v1.M.text": "Name", "hostile.v1.M.flag": "name" },
+      want: 'hostile.v1.M.flag must have a name of its own, got "name"' },
+  ],
+)("paramHeaders $names is refused at start", ({ names, want }) => {
   const mcp = { tools: ["*"], paramHeaders: names };
   expect(() => serveDescribed([{ name: "A" }], { messages, mcp })).toThrow(`paramHeaders: ${want}`);
 });

@@ -17,6 +17,7 @@ export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal
     return letter;
   };
   const pieces = ["Hello 1", "Hello 2"];
+  // oxfmt-ignore
   return {
     routes: (router) =>
       router
@@ -89,22 +90,14 @@ export function migrationOptions(rest: RestOptions, onWait: (signal: AbortSignal
             for (const which of ["first", "second"]) yield { label: { name: `${which} ${value}` } };
           },
         }),
-    rest: {
-      ...rest,
-      rules: [
-        {
-          selector: "moved.v1.PlainLetters.Send",
-          pattern: { case: "post", value: "/v2/letters/{id}" },
-          additionalBindings: [
-            { pattern: { case: "get", value: "/v2/letters/{id}/{number}" } },
+    rest: { ...rest,
+      rules: [{ selector: "moved.v1.PlainLetters.Send", pattern: { case: "post", value: "/v2/letters/{id}" },
+          additionalBindings: [{ pattern: { case: "get", value: "/v2/letters/{id}/{number}" } },
             { pattern: { case: "get", value: "/v2/letters/{id}/{number}/{language}" } },
             { pattern: { case: "get", value: "/v2/letters1/{id}/{line}/{status.text}" } },
-            { pattern: { case: "get", value: "/v2/letters2/{mark.text}" } },
-          ],
-        },
-        { selector: "moved.v1.PlainLetters.SendBody", pattern: { case: "post", value: "/v2/letter_body" }, body: "*" },
-      ],
-    },
+            { pattern: { case: "get", value: "/v2/letters2/{mark.text}" } }] },
+        { selector: "moved.v1.PlainLetters.SendBody", pattern: { case: "post", value: "/v2/letter_body" },
+          body: "*" }] },
   };
 }
 

@@ -96,20 +96,12 @@ function describeNotes(
 ): OpenApiDocument["paths"][string] {
   const required = create(FieldOptionsSchema);
   setExtension(required, field_behavior, [REQUIRED]);
+  // oxfmt-ignore
   const messageType = Object.entries(messages).map(([name, { field, type, isRequired }]) => ({
     name,
-    field: [
-      {
-        name: field,
-        jsonName: field,
-        number: 1,
-        label: FieldDescriptorProto_Label.OPTIONAL,
-        ...(type === undefined
-          ? { type: FieldDescriptorProto_Type.STRING }
-          : { type: FieldDescriptorProto_Type.MESSAGE, typeName: `.notes.${type}` }),
-        ...(isRequired && { options: required }),
-      },
-    ],
+    field: [{ name: field, jsonName: field, number: 1, label: FieldDescriptorProto_Label.OPTIONAL,
+        ...(type === undefined ? { type: FieldDescriptorProto_Type.STRING } : { type: FieldDescriptorProto_Type.MESSAGE,
+            typeName: `.notes.${type}` }), ...(isRequired && { options: required }) }],
   }));
   return documentOf(messageType, clientStreaming).paths["/notes"] ?? {};
 }

@@ -69,44 +69,25 @@ const definition = create(FileDescriptorProtoSchema, {
       ],
     },
   ],
+  // oxfmt-ignore
   messageType: [
-    {
-      name: "Tag",
-      oneofDecl: [{ name: "mark" }],
-      field: [
-        field("text", 1, "", inOneof),
-        field("weight_note", 2, "INTERNAL", inOneof),
-        field("color", 3, "INTERNAL,PREVIEW", inOneof),
-      ],
-    },
-    {
-      name: "Parcel",
-      field: [
-        field("id", 1),
-        field("tag", 2, "", { type: 11, typeName: ".parcels.v1.Tag" }),
-        field("shelf", 3, "INTERNAL"),
-        field("gift", 4, "INTERNAL,PREVIEW"),
-        field("size", 5, "", { type: 14, typeName: ".parcels.v1.Size" }),
-      ],
-    },
+    { name: "Tag", oneofDecl: [{ name: "mark" }],
+      field: [field("text", 1, "", inOneof), field("weight_note", 2, "INTERNAL", inOneof),
+        field("color", 3, "INTERNAL,PREVIEW", inOneof)] },
+    { name: "Parcel",
+      field: [field("id", 1), field("tag", 2, "", { type: 11, typeName: ".parcels.v1.Tag" }),
+        field("shelf", 3, "INTERNAL"), field("gift", 4, "INTERNAL,PREVIEW"),
+        field("size", 5, "", { type: 14, typeName: ".parcels.v1.Size" })] },
     { name: "Seal", field: [field("id", 1)], options: restrictedTo("INTERNAL", MessageOptionsSchema) },
   ],
+  // oxfmt-ignore
   service: [
-    {
-      name: "Parcels",
-      method: [
-        rpc("Send", post("/parcels/{id}")),
-        rpc("Audit", get("/audit"), "INTERNAL"),
-        rpc("Track", get("/track"), "PREVIEW"),
-        rpc("Return", get("/return"), "INTERNAL,PREVIEW"),
-        rpc("SealParcel", get("/seal"), "", "Seal"),
-      ],
-    },
-    {
-      name: "Warehouse",
-      options: restrictedTo("INTERNAL", ServiceOptionsSchema),
-      method: [rpc("Send", post("/warehouse/parcels/{id}"))],
-    },
+    { name: "Parcels",
+      method: [rpc("Send", post("/parcels/{id}")), rpc("Audit", get("/audit"), "INTERNAL"),
+        rpc("Track", get("/track"), "PREVIEW"), rpc("Return", get("/return"), "INTERNAL,PREVIEW"),
+        rpc("SealParcel", get("/seal"), "", "Seal")] },
+    { name: "Warehouse", options: restrictedTo("INTERNAL", ServiceOptionsSchema),
+      method: [rpc("Send", post("/warehouse/parcels/{id}"))] },
   ],
 });
 

@@ -12,16 +12,11 @@ import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { openUpload } from "../../../testing/src/gateway/rest-upload.ts";
 
 const selector = "greenhouse.v1.GreenhouseService.RecordReadings";
+// oxfmt-ignore
 const rest: RestOptions = {
   service: () => ({ jsonClientStreams: true }),
-  rules: [
-    {
-      selector,
-      pattern: { case: "post", value: "/readings" },
-      body: "*",
-      additionalBindings: [{ pattern: { case: "put", value: "/degrees" }, body: "degrees_celsius" }],
-    },
-  ],
+  rules: [{ selector, pattern: { case: "post", value: "/readings" }, body: "*",
+      additionalBindings: [{ pattern: { case: "put", value: "/degrees" }, body: "degrees_celsius" }] }],
 };
 
 /** Sends a body in pieces, and returns the received readings and the response. */

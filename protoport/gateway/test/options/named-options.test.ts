@@ -37,17 +37,11 @@ const service = (options: RestServiceOptions): Partial<GatewayOptions> => ({ res
 
 /** Serves a client stream at {@link upload}. */
 function withUpload(options: RestServiceOptions): Partial<GatewayOptions> {
+  // oxfmt-ignore
   return {
-    rest: {
-      service: () => options,
-      rules: [
-        {
-          selector: `${GreenhouseService.typeName}.RecordReadings`,
-          pattern: { case: "post", value: "/readings" },
-          body: "*",
-        },
-      ],
-    },
+    rest: { service: () => options,
+      rules: [{ selector: `${GreenhouseService.typeName}.RecordReadings`, pattern: { case: "post", value: "/readings" },
+          body: "*" }] },
     routes: (router) => {
       router.service(GreenhouseService, {
         recordReadings: async (readings) => {

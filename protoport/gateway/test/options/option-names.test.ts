@@ -49,107 +49,56 @@ describe("refuseUnknownOptions()", () => {
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).not.toThrow();
   });
 
-  test.each<{ name: string; options: object; message: string }>([
-    {
-      name: "a misspelled name and suggests the nearest",
-      options: { readMaxByte: 1 },
-      message: 'unknown option "readMaxByte", did you mean "readMaxBytes"?',
-    },
-    {
-      name: "a misspelled name whose value is undefined",
-      options: { sginal: undefined },
-      message: 'unknown option "sginal", did you mean "signal"?',
-    },
-    {
-      name: "a name unlike any option and lists all names",
-      options: { colour: 1 },
-      message:
-        'unknown option "colour"; create accepts "path", "readMaxBytes", "port", "waitMs", "limits", "signal", "retry", "labels", "issuers"',
-    },
-    {
-      name: "a name that every object inherits, such as constructor",
-      options: { constructor: 1 },
-      message:
-        'unknown option "constructor"; create accepts "path", "readMaxBytes", "port", "waitMs", "limits", "signal", "retry", "labels", "issuers"',
-    },
-    {
-      name: "a misspelled name inside an option and suggests the nearest",
-      options: { limits: { request: 1 } },
-      message: 'unknown option "limits.request", did you mean "limits.requests"?',
-    },
-    {
-      name: "an unknown name inside an option",
-      options: { limits: { signal: 1 } },
-      message: 'unknown option "limits.signal"; create accepts "limits.requests", "limits.requestTimeoutMs"',
-    },
-    {
-      name: "an unknown name inside the second item of an array",
-      options: { issuers: [{ url: "a" }, { url: "b", audiences: "c" }] },
-      message: 'unknown option "issuers[1].audiences", did you mean "issuers[1].audience"?',
-    },
-    {
-      name: "an item of an array without its required option",
-      options: { issuers: [{ url: "a" }, {}] },
-      message: 'create requires the option "issuers[1].url"',
-    },
-    {
-      name: "an object instead of an array",
-      options: { issuers: { url: "a" } },
-      message: 'option "issuers" of create must be an array, got an object',
-    },
-    {
-      name: "a string instead of an array of strings",
-      options: { labels: "a" },
-      message: 'option "labels" of create must be an array, got string',
-    },
-    {
-      name: "an item of an array that is not a string",
-      options: { labels: ["a", 1] },
-      message: 'option "labels[1]" of create must be a string, got number',
-    },
-    {
-      name: "an item of an array that is not an object",
-      options: { issuers: ["a"] },
-      message: 'option "issuers[0]" of create must be an object, got string',
-    },
-    {
-      name: "a number instead of an object",
-      options: { limits: 1 },
-      message: 'option "limits" of create must be an object, got number',
-    },
-    {
-      name: "null instead of an object",
-      options: { limits: null },
-      message: 'option "limits" of create must be an object, got null',
-    },
-    {
-      name: "an array instead of an object",
-      options: { limits: [1] },
-      message: 'option "limits" of create must be an object, got an array',
-    },
-    ...[0, 65_536, 1.5, Number.NaN, Number.POSITIVE_INFINITY].map((port) => ({
-      name: `${port} as an integer from 1 to 65535`,
-      options: { port },
-      message: `option "port" of create must be an integer between 1 and 65535, got ${port}`,
-    })),
-    {
-      name: "a string instead of an integer",
-      options: { waitMs: "1" },
-      message: 'option "waitMs" of create must be an integer between 0 and Infinity, got string',
-    },
-    {
-      name: "an unknown name inside an option that may be a string",
-      options: { retry: { attempt: 1, attempts: 1 } },
-      message: 'unknown option "retry.attempt", did you mean "retry.attempts"?',
-    },
-    {
-      name: "several unknown names in one error",
-      options: { readMaxByte: 1, limits: { request: 1 } },
-      message:
-        'unknown option "readMaxByte", did you mean "readMaxBytes"?\n' +
-        'unknown option "limits.request", did you mean "limits.requests"?',
-    },
-  ])("refuses $name", ({ options, message }) => {
+  test.each<{ name: string; options: object; message: string }>(
+    // oxfmt-ignore
+    [
+      { name: "a misspelled name and suggests the nearest", options: { readMaxByte: 1 },
+        message: 'unknown option "readMaxByte", did you mean "readMaxBytes"?' },
+      { name: "a misspelled name whose value is undefined", options: { sginal: undefined },
+        message: 'unknown option "sginal", did you mean "signal"?' },
+      { name: "a name unlike any option and lists all names", options: { colour: 1 },
+        message:
+        'unknown option "colour"; create accepts "path", "readMaxBytes", "port", "waitMs", "limits", "signal", "retry", "labels", "issuers"' },
+      { name: "a name that every object inherits, such as constructor", options: { constructor: 1 },
+        message:
+        'unknown option "constructor"; create accepts "path", "readMaxBytes", "port", "waitMs", "limits", "signal", "retry", "labels", "issuers"' },
+      { name: "a misspelled name inside an option and suggests the nearest", options: { limits: { request: 1 } },
+        message: 'unknown option "limits.request", did you mean "limits.requests"?' },
+      { name: "an unknown name inside an option", options: { limits: { signal: 1 } },
+        message: 'unknown option "limits.signal"; create accepts "limits.requests", "limits.requestTimeoutMs"' },
+      { name: "an unknown name inside the second item of an array",
+        options: { issuers: [{ url: "a" }, { url: "b", audiences: "c" }] },
+        message: 'unknown option "issuers[1].audiences", did you mean "issuers[1].audience"?' },
+      { name: "an item of an array without its required option", options: { issuers: [{ url: "a" }, {}] },
+        message: 'create requires the option "issuers[1].url"' },
+      { name: "an object instead of an array", options: { issuers: { url: "a" } },
+        message: 'option "issuers" of create must be an array, got an object' },
+      { name: "a string instead of an array of strings", options: { labels: "a" },
+        message: 'option "labels" of create must be an array, got string' },
+      { name: "an item of an array that is not a string", options: { labels: ["a", 1] },
+        message: 'option "labels[1]" of create must be a string, got number' },
+      { name: "an item of an array that is not an object", options: { issuers: ["a"] },
+        message: 'option "issuers[0]" of create must be an object, got string' },
+      { name: "a number instead of an object", options: { limits: 1 },
+        message: 'option "limits" of create must be an object, got number' },
+      { name: "null instead of an object", options: { limits: null },
+        message: 'option "limits" of create must be an object, got null' },
+      { name: "an array instead of an object", options: { limits: [1] },
+        message: 'option "limits" of create must be an object, got an array' },
+      ...[0, 65_536, 1.5, Number.NaN, Number.POSITIVE_INFINITY].map((port) => ({
+        name: `${port} as an integer from 1 to 65535`,
+        options: { port },
+        message: `option "port" of create must be an integer between 1 and 65535, got ${port}`,
+      })),
+      { name: "a string instead of an integer", options: { waitMs: "1" },
+        message: 'option "waitMs" of create must be an integer between 0 and Infinity, got string' },
+      { name: "an unknown name inside an option that may be a string", options: { retry: { attempt: 1, attempts: 1 } },
+        message: 'unknown option "retry.attempt", did you mean "retry.attempts"?' },
+      { name: "several unknown names in one error", options: { readMaxByte: 1, limits: { request: 1 } },
+        message:
+        'unknown option "readMaxByte", did you mean "readMaxBytes"?\nunknown option "limits.request", did you mean "limits.requests"?' },
+    ],
+  )("refuses $name", ({ options, message }) => {
     const error = Object.assign(new TypeError(message), { code: "ERR_OPTIONS" });
     expect(() => refuseUnknownOptions({ path: "a", ...options }, names, "create")).toThrow(error);
   });

@@ -41,23 +41,13 @@ interface Spelling {
 const binary = { httpVersion: "1.1", isUnaryInEnvelope: true, isBase64: false, hasGet: false } as const;
 
 /** The spellings of each protocol. */
+// oxfmt-ignore
 const spellings: Readonly<Record<Protocol, readonly Spelling[]>> = {
-  connect: [
-    {
-      ...binary,
-      name: "Connect",
-      unaryType: "application/",
-      streamType: "application/connect+",
-      unaryErrorType: "application/json",
-      isUnaryInEnvelope: false,
-      hasGet: true,
-    },
-  ],
+  connect: [{ ...binary, name: "Connect", unaryType: "application/", streamType: "application/connect+",
+      unaryErrorType: "application/json", isUnaryInEnvelope: false, hasGet: true }],
   grpc: [{ ...binary, name: "gRPC", httpVersion: "2", ...typesBelow("application/grpc") }],
-  "grpc-web": [
-    { ...binary, name: "gRPC-Web", ...typesBelow("application/grpc-web") },
-    { ...binary, name: "gRPC-Web text", ...typesBelow("application/grpc-web-text"), isBase64: true },
-  ],
+  "grpc-web": [{ ...binary, name: "gRPC-Web", ...typesBelow("application/grpc-web") },
+    { ...binary, name: "gRPC-Web text", ...typesBelow("application/grpc-web-text"), isBase64: true }],
   // MCP and REST use JSON only.
   mcp: [],
   rest: [],

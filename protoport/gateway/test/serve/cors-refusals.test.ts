@@ -20,15 +20,10 @@ function corsFields({ header }: Pick<HttpResponse, "header">): Field[] {
   return header.filter(([name]) => /^(?:access-control-allow-origin|vary)$/i.test(name));
 }
 
+// oxfmt-ignore
 const policies = [
   { origins: "*" as const, want: [["access-control-allow-origin", "*"]] },
-  {
-    origins: [shop],
-    want: [
-      ["access-control-allow-origin", shop],
-      ["vary", "origin"],
-    ],
-  },
+  { origins: [shop], want: [["access-control-allow-origin", shop], ["vary", "origin"]] },
 ];
 
 interface Case {

@@ -42,39 +42,24 @@ function post(path: string, contentType: string, ...header: readonly Field[]): H
   return { ...ask("POST", path, ["content-type", contentType], ...header), body: Buffer.from("{}") };
 }
 
+// oxfmt-ignore
 const wrongMethods: readonly Refused[] = [
   { name: "an RPC", request: ask("PUT", waterBedProcedure), by: "rest" as const },
   { name: "an RPC with a form", request: { ...post(waterBedProcedure, form), httpMethod: "PUT" }, by: "rest" as const },
   { name: "an RPC of Connect", request: ask("PUT", waterBedProcedure, connectVersion), by: "connect" as const },
-  {
-    name: "a stream of Connect",
+  { name: "a stream of Connect",
     request: ask("PUT", recordReadingsProcedure, ["content-type", "application/connect+json"]),
-    by: "connect" as const,
-  },
+    by: "connect" as const },
   // gRPC supports only POST, and defines no response to other methods.
-  {
-    name: "an RPC of gRPC",
-    request: ask("PUT", waterBedProcedure, ["content-type", "application/grpc"]),
-    by: "rest" as const,
-  },
-  {
-    name: "an RPC of gRPC-Web",
-    request: ask("PUT", waterBedProcedure, ["content-type", "application/grpc-web-text"]),
-    by: "rest" as const,
-  },
-  {
-    name: "an RPC without side effects",
-    request: ask("PUT", getReadingProcedure),
-    by: "rest" as const,
-    allow: "GET, POST",
-  },
+  { name: "an RPC of gRPC", request: ask("PUT", waterBedProcedure, ["content-type", "application/grpc"]),
+    by: "rest" as const },
+  { name: "an RPC of gRPC-Web", request: ask("PUT", waterBedProcedure, ["content-type", "application/grpc-web-text"]),
+    by: "rest" as const },
+  { name: "an RPC without side effects", request: ask("PUT", getReadingProcedure), by: "rest" as const,
+    allow: "GET, POST" },
   { name: "a rule", request: ask("PUT", "/sensors/a/reading"), by: "rest" as const, allow: "GET, HEAD" },
-  {
-    name: "a rule, of Connect",
-    request: ask("PUT", "/beds/7:water", connectVersion),
-    by: "connect" as const,
-    allow: "POST",
-  },
+  { name: "a rule, of Connect", request: ask("PUT", "/beds/7:water", connectVersion), by: "connect" as const,
+    allow: "POST" },
   { name: "an endpoint", request: ask("PUT", "/page"), by: "rest" as const, allow: "GET, HEAD" },
 ].map(({ allow = "POST", ...row }) => ({
   ...row,

@@ -26,17 +26,13 @@ function schemasOf(openApiOptions: OpenApiOptions): Readonly<Record<string, Open
 
 test("a message's schema contains keywords for its rules", () => {
   expect(schemasOf({ ...options, validation })).toMatchObject({
+    // oxfmt-ignore
     Account: {
       required: ["name", "email", "age"],
-      properties: {
-        name: { type: "string", minLength: 2, maxLength: 20 },
-        email: { type: "string", format: "email" },
-        age: { type: "integer", minimum: 18, exclusiveMaximum: 130 },
-        addresses: { type: "array", maxItems: 50_000 },
-        rate: { minimum: 0.1 },
-        phones: { propertyNames: { enum: ["1", "2"] } },
-        labels: { propertyNames: { maxLength: 1_000_000 }, additionalProperties: { minLength: 1 } },
-      },
+      properties: { name: { type: "string", minLength: 2, maxLength: 20 }, email: { type: "string", format: "email" },
+        age: { type: "integer", minimum: 18, exclusiveMaximum: 130 }, addresses: { type: "array", maxItems: 50_000 },
+        rate: { minimum: 0.1 }, phones: { propertyNames: { enum: ["1", "2"] } },
+        labels: { propertyNames: { maxLength: 1_000_000 }, additionalProperties: { minLength: 1 } } },
     },
     Address: { required: ["zip"], properties: { zip: { pattern: "^[0-9]{5}$" } } },
   });

@@ -44,13 +44,10 @@ const pingAck = frame(frameType.ping, frameFlag.ack, 0, Buffer.alloc(8));
 const priorityFrame = frame(frameType.priority, 0, 1, Buffer.concat([uint32(0), Buffer.from([16])]));
 const malformed = (streamId: number): Frame => begun(streamId, ["Upper", "case"]);
 
+// oxfmt-ignore
 const floods: readonly Flood[] = [
-  [
-    "streams that are opened and reset (CVE-2023-44487)",
-    { resets: 5 },
-    (i) => [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)],
-    5,
-  ],
+  ["streams that are opened and reset (CVE-2023-44487)", { resets: 5 },
+    (i) => [begun(3 + 2 * i), resetFrame(3 + 2 * i, 8)], 5],
   [
     "resets of more than half of all streams",
     { resets: 5 },
@@ -59,44 +56,28 @@ const floods: readonly Flood[] = [
     19 + 20,
   ],
   ["malformed streams", { resets: 5 }, (i) => [malformed(3 + 2 * i)], 5],
-  [
-    "streams that cause a reset by the server",
-    { resets: 5 },
-    (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)],
-    5,
-  ],
+  ["streams that cause a reset by the server", { resets: 5 },
+    (i) => [begun(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 0)], 5],
   ["streams above concurrentStreams", { resets: 5, concurrentStreams: 1 }, (i) => [whole(3 + 2 * i)], 5],
   ["SETTINGS", { settings: 10 }, () => [settingFrame(4, 100)], 8],
   ["acknowledgements of SETTINGS", { settings: 10 }, () => [frame(frameType.settings, frameFlag.ack, 0)], 8],
   ["PING", { pings: 5 }, () => [ping], 5],
   ["acknowledgements of PING", { pings: 5 }, () => [pingAck], 5],
   ["empty DATA", { emptyData: 5 }, () => [dataFrame(1, Buffer.alloc(0))], 5],
-  [
-    "DATA that contains only padding",
-    { emptyData: 5 },
-    () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))],
-    5,
-  ],
+  ["DATA that contains only padding", { emptyData: 5 },
+    () => [frame(frameType.data, frameFlag.padded, 1, Buffer.from([1, 0]))], 5],
   // Each stream allows two frames, and one stream is open.
   ["PRIORITY", { ignoredFrames: 5 }, () => [priorityFrame], 7],
   ["unknown frames", { ignoredFrames: 5 }, () => [frame(0x55, 0, 0)], 7],
   // Two streams allow four frames.
-  [
-    "DATA for a stream that the server has reset",
-    { ignoredFrames: 5 },
-    (i) => [i === 0 ? malformed(3) : dataFrame(3, Buffer.from("x"))],
-    1 + 9,
-  ],
+  ["DATA for a stream that the server has reset", { ignoredFrames: 5 },
+    (i) => [i === 0 ? malformed(3) : dataFrame(3, Buffer.from("x"))], 1 + 9],
   ["resets of a closed stream", { ignoredFrames: 5 }, (i) => [i === 0 ? whole(3) : resetFrame(3, 8)], 1 + 9],
   ["GOAWAY", { ignoredFrames: 5 }, () => [frame(frameType.goAway, 0, 0, Buffer.alloc(8))], 7],
   ["WINDOW_UPDATE for the connection", { windowUpdates: 5 }, () => [windowUpdateFrame(0, 1)], 7],
   ["WINDOW_UPDATE for a stream", { windowUpdates: 5 }, () => [windowUpdateFrame(1, 1)], 7],
-  [
-    "three WINDOW_UPDATEs for each stream",
-    { windowUpdates: 5 },
-    (i) => [whole(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 1), windowUpdateFrame(0, 1), windowUpdateFrame(0, 1)],
-    7,
-  ],
+  ["three WINDOW_UPDATEs for each stream", { windowUpdates: 5 },
+    (i) => [whole(3 + 2 * i), windowUpdateFrame(3 + 2 * i, 1), windowUpdateFrame(0, 1), windowUpdateFrame(0, 1)], 7],
 ];
 
 function waves(wave: Wave, from: number, to: number): Frame[] {

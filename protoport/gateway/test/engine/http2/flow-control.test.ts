@@ -201,32 +201,25 @@ describe("flow control", () => {
 });
 
 describe("the connection window", () => {
-  test.each([
-    ["is reset by the client", (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
+  test.each(
+    // oxfmt-ignore
     [
-      "is refused for its Content-Length",
-      (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]), ...bodyFrames(id, pieceBytes)],
+      ["is reset by the client", (id: number) => [begun(id, hold), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
+      ["is refused for its Content-Length",
+        (id: number) => [begun(id, hold, ["content-length", String(4 * pieceBytes - 1)]),
+          ...bodyFrames(id, pieceBytes)]],
+      ["is refused for its header", (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)]],
+      ["is refused for a WINDOW_UPDATE of 0",
+        (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)]],
+      ["contains only padding",
+        (id: number) => [begun(id, hold),
+          ...Array.from({ length: (4 * pieceBytes) / 250 },
+            () => frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.from([249]), Buffer.alloc(249)]))),
+          resetFrame(id, 8)]],
+      ["gets no response to a complete body",
+        (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)]],
     ],
-    ["is refused for its header", (id: number) => [begun(id, ["Upper", "case"]), ...bodyFrames(id, pieceBytes)]],
-    [
-      "is refused for a WINDOW_UPDATE of 0",
-      (id: number) => [begun(id, hold), windowUpdateFrame(id, 0), ...bodyFrames(id, pieceBytes)],
-    ],
-    [
-      "contains only padding",
-      (id: number) => [
-        begun(id, hold),
-        ...Array.from({ length: (4 * pieceBytes) / 250 }, () =>
-          frame(frameType.data, frameFlag.padded, id, Buffer.concat([Buffer.from([249]), Buffer.alloc(249)])),
-        ),
-        resetFrame(id, 8),
-      ],
-    ],
-    [
-      "gets no response to a complete body",
-      (id: number) => [begun(id, ["used", "1"]), ...bodyFrames(id, pieceBytes), resetFrame(id, 8)],
-    ],
-  ])("is restored after a stream that %s", async (_, framesOf) => {
+  )("is restored after a stream that %s", async (_, framesOf) => {
     const used: string[] = [];
     await using engine = await startEngine({
       serve: (stream, head) => {

@@ -47,6 +47,7 @@ function casesWith(want: StreamEnd, sent: Readonly<Record<string, readonly Frame
 }
 
 /** Valid frames, and stream errors. The connection stays open. */
+// oxfmt-ignore
 const streamCases: readonly FrameCase[] = [
   ...casesWith(answered, {
     "a frame of an unknown type (§4.1)": [frame(0x16, 0xff, 0, text("?")), whole(1)],
@@ -54,107 +55,61 @@ const streamCases: readonly FrameCase[] = [
     "the reserved bit (§4.1)": [frame(frameType.headers, endStream | endHeaders, 0x8000_0001, getBlock)],
     "padded DATA (§6.1)": [begun(1), frame(frameType.data, padded | endStream, 1, text("\x03abc\0\0\0"))],
     "DATA with only padding (§6.1)": [begun(1), frame(frameType.data, padded | endStream, 1, text("\x02\0\0"))],
-    "padded HEADERS with priority (§6.2)": [
-      frame(
-        frameType.headers,
-        endStream | endHeaders | padded | priority,
-        1,
-        Buffer.concat([text("\x02"), uint32(0), text("\x10"), getBlock, text("\0\0")]),
-      ),
-    ],
-    "HEADERS without priority after HEADERS with priority (§6.2)": [
-      frame(
-        frameType.headers,
-        endStream | endHeaders | priority,
-        3,
-        Buffer.concat([uint32(11), text("\x10"), getBlock]),
-      ),
-      whole(11),
-    ],
-    "PRIORITY on an idle stream (§6.3)": [
-      frame(frameType.priority, 0, 7, Buffer.concat([uint32(0), text("\x10")])),
-      whole(1),
-    ],
+    "padded HEADERS with priority (§6.2)": [frame(frameType.headers, endStream | endHeaders | padded | priority, 1,
+        Buffer.concat([text("\x02"), uint32(0), text("\x10"), getBlock, text("\0\0")]))],
+    "HEADERS without priority after HEADERS with priority (§6.2)": [frame(frameType.headers,
+        endStream | endHeaders | priority, 3, Buffer.concat([uint32(11), text("\x10"), getBlock])), whole(11)],
+    "PRIORITY on an idle stream (§6.3)": [frame(frameType.priority, 0, 7, Buffer.concat([uint32(0), text("\x10")])),
+      whole(1)],
     "a reset that crosses the response (§6.4)": [whole(1), resetFrame(1, 8)],
     "an unknown setting (§6.5.2)": [settingFrame(0xff, 1), whole(1)],
-    "an initial window of 0, and a WINDOW_UPDATE (§6.5.2)": [
-      settingFrame(4, 0),
-      begun(1),
-      dataFrame(1, text("abc"), endStream),
-      windowUpdateFrame(1, 3),
-    ],
-    "a window that becomes negative and positive again (§6.9.2)": [
-      settingFrame(4, 2),
-      begun(1),
-      dataFrame(1, text("abcd"), endStream),
-      settingFrame(4, 0),
-      windowUpdateFrame(1, 2),
-      windowUpdateFrame(1, 2),
-    ],
+    "an initial window of 0, and a WINDOW_UPDATE (§6.5.2)": [settingFrame(4, 0), begun(1),
+      dataFrame(1, text("abc"), endStream), windowUpdateFrame(1, 3)],
+    "a window that becomes negative and positive again (§6.9.2)": [settingFrame(4, 2), begun(1),
+      dataFrame(1, text("abcd"), endStream), settingFrame(4, 0), windowUpdateFrame(1, 2), windowUpdateFrame(1, 2)],
     "WINDOW_UPDATE that crosses the response (§6.9)": [whole(1), windowUpdateFrame(1, 5)],
-    "GOAWAY of a client that continues a stream (§6.8)": [
-      begun(1),
-      frame(frameType.goAway, 0, 0, uint32(0, 0)),
-      dataFrame(1, text("x"), endStream),
-    ],
-    "a field block in four frames (§6.10)": [
-      frame(frameType.headers, endStream, 1, getBlock.subarray(0, 5)),
+    "GOAWAY of a client that continues a stream (§6.8)": [begun(1), frame(frameType.goAway, 0, 0, uint32(0, 0)),
+      dataFrame(1, text("x"), endStream)],
+    "a field block in four frames (§6.10)": [frame(frameType.headers, endStream, 1, getBlock.subarray(0, 5)),
       frame(frameType.continuation, 0, 1, getBlock.subarray(5, 5)),
       frame(frameType.continuation, 0, 1, getBlock.subarray(5, 20)),
-      frame(frameType.continuation, endHeaders, 1, getBlock.subarray(20)),
-    ],
-    "two field blocks in two frames each (§6.10)": [3, 11].flatMap((id) => [
-      frame(frameType.headers, endStream, id, getBlock.subarray(0, 5)),
-      frame(frameType.continuation, endHeaders, id, getBlock.subarray(5)),
-    ]),
+      frame(frameType.continuation, endHeaders, 1, getBlock.subarray(20))],
+    "two field blocks in two frames each (§6.10)": [3,
+      11].flatMap((id) => [frame(frameType.headers, endStream, id, getBlock.subarray(0, 5)),
+        frame(frameType.continuation, endHeaders, id, getBlock.subarray(5))]),
     "a trailer section (§8.1)": [begun(1), dataFrame(1, text("x")), headersFrame(1, [["a", "b"]], endStream)],
-    "a body of the announced length (§8.1.1)": [
-      begun(1, ["content-length", "2"]),
-      dataFrame(1, text("a")),
-      dataFrame(1, text("b"), endStream),
-    ],
+    "a body of the announced length (§8.1.1)": [begun(1, ["content-length", "2"]), dataFrame(1, text("a")),
+      dataFrame(1, text("b"), endStream)],
     "one stream above the limit (§5.1.2)": [begun(3), begun(5), begun(7), begun(9), whole(11)],
   }),
   ...casesWith(resetWith(streamClosed), {
     "DATA after END_STREAM (§6.1)": [headersFrame(1, postHeader(hold), endStream), dataFrame(1, text("x"))],
-    "HEADERS after END_STREAM (§6.2)": [
-      headersFrame(1, postHeader(hold), endStream),
-      headersFrame(1, [["a", "b"]], endStream),
-    ],
+    "HEADERS after END_STREAM (§6.2)": [headersFrame(1, postHeader(hold), endStream),
+      headersFrame(1, [["a", "b"]], endStream)],
   }),
   ...casesWith(resetWith(protocolError), {
-    "HEADERS of a stream that depends on itself (RFC 7540 §5.3.1)": [
-      frame(
-        frameType.headers,
-        endStream | endHeaders | priority,
-        1,
-        Buffer.concat([uint32(1), text("\x10"), getBlock]),
-      ),
-    ],
+    "HEADERS of a stream that depends on itself (RFC 7540 §5.3.1)": [frame(frameType.headers,
+        endStream | endHeaders | priority, 1, Buffer.concat([uint32(1), text("\x10"), getBlock]))],
     "WINDOW_UPDATE of 0 on a stream (§6.9)": [begun(1), windowUpdateFrame(1, 0)],
     "a trailer section that does not end the stream (§8.1)": [begun(1), headersFrame(1, [["a", "b"]])],
     "a pseudo-header field in the trailer section (§8.1)": [begun(1), headersFrame(1, [[":path", "/"]], endStream)],
     "a body longer than announced (§8.1.1)": [begun(1, ["content-length", "2"]), dataFrame(1, text("abc"))],
     "a body shorter than announced (§8.1.1)": [begun(1, ["content-length", "2"]), dataFrame(1, text("a"), endStream)],
-    "a body shorter than announced, and a trailer section (§8.1.1)": [
-      begun(1, ["content-length", "2"]),
-      headersFrame(1, [["a", "b"]], endStream),
-    ],
+    "a body shorter than announced, and a trailer section (§8.1.1)": [begun(1, ["content-length", "2"]),
+      headersFrame(1, [["a", "b"]], endStream)],
     "an announced body that is missing (§8.1.1)": [headersFrame(1, postHeader(["content-length", "2"]), endStream)],
   }),
-  ...casesWith(resetWith(frameSizeError), {
-    "PRIORITY of a wrong length (§6.3)": [begun(1), frame(frameType.priority, 0, 1, uint32(0))],
-  }),
+  ...casesWith(resetWith(frameSizeError),
+    { "PRIORITY of a wrong length (§6.3)": [begun(1), frame(frameType.priority, 0, 1, uint32(0))] }),
   ...casesWith(resetWith(flowControlError), {
     "a stream window above 2^31-1 (§6.9.1)": [begun(1), windowUpdateFrame(1, 2 ** 31 - 1)],
-    "more DATA than the stream window (§6.9.1)": [
-      begun(1, hold),
-      ...Array.from({ length: 5 }, () => dataFrame(1, Buffer.alloc(16_384))),
-    ],
+    "more DATA than the stream window (§6.9.1)": [begun(1, hold),
+      ...Array.from({ length: 5 }, () => dataFrame(1, Buffer.alloc(16_384)))],
   }),
 ];
 
 /** Connection errors. The connection is closed. */
+// oxfmt-ignore
 const connectionCases: readonly FrameCase[] = [
   ...casesWith(goAwayWith(frameSizeError), {
     "a frame that is too large (§4.2)": [begun(1), dataFrame(1, Buffer.alloc(16_385))],
@@ -169,22 +124,15 @@ const connectionCases: readonly FrameCase[] = [
     "GOAWAY of a wrong length (§6.8)": [frame(frameType.goAway, 0, 0, Buffer.alloc(7))],
     "WINDOW_UPDATE of a wrong length (§6.9)": [frame(frameType.windowUpdate, 0, 0, Buffer.alloc(3))],
   }),
-  ...casesWith(goAwayWith(compressionError), {
-    "a field block that is not HPACK (§4.3)": [frame(frameType.headers, endHeaders | endStream, 1, text("\xbe"))],
-  }),
+  ...casesWith(goAwayWith(compressionError),
+    { "a field block that is not HPACK (§4.3)": [frame(frameType.headers, endHeaders | endStream, 1, text("\xbe"))] }),
   ...casesWith(goAwayWith(protocolError), {
-    "a frame on another stream inside a field block (§4.3)": [
-      frame(frameType.headers, endStream, 1, getBlock),
-      whole(3),
-    ],
-    "a frame on stream 0 inside a field block (§4.3)": [
-      frame(frameType.headers, endStream, 1, getBlock),
-      frame(frameType.ping, 0, 0, Buffer.alloc(8)),
-    ],
-    "an unknown frame inside a field block (§4.3)": [
-      frame(frameType.headers, endStream, 1, getBlock),
-      frame(0x16, 0, 0),
-    ],
+    "a frame on another stream inside a field block (§4.3)": [frame(frameType.headers, endStream, 1, getBlock),
+      whole(3)],
+    "a frame on stream 0 inside a field block (§4.3)": [frame(frameType.headers, endStream, 1, getBlock),
+      frame(frameType.ping, 0, 0, Buffer.alloc(8))],
+    "an unknown frame inside a field block (§4.3)": [frame(frameType.headers, endStream, 1, getBlock),
+      frame(0x16, 0, 0)],
     "DATA on an idle stream (§5.1)": [dataFrame(1, text("x"))],
     "RST_STREAM on an idle stream (§5.1)": [resetFrame(1, 8)],
     "WINDOW_UPDATE on an idle stream (§5.1)": [windowUpdateFrame(1, 1)],
@@ -195,9 +143,8 @@ const connectionCases: readonly FrameCase[] = [
     "HEADERS on stream 0 (§6.2)": [frame(frameType.headers, endHeaders, 0, getBlock)],
     "padding longer than HEADERS (§6.2)": [frame(frameType.headers, endHeaders | padded, 1, text("\x10abc"))],
     "PRIORITY on stream 0 (§6.3)": [frame(frameType.priority, 0, 0, Buffer.alloc(5))],
-    "PRIORITY of an idle stream that depends on itself (§6.3)": [
-      frame(frameType.priority, 0, 3, Buffer.concat([uint32(3), Buffer.of(0)])),
-    ],
+    "PRIORITY of an idle stream that depends on itself (§6.3)": [frame(frameType.priority, 0, 3,
+        Buffer.concat([uint32(3), Buffer.of(0)]))],
     "RST_STREAM on stream 0 (§6.4)": [resetFrame(0, 8)],
     "SETTINGS on a stream (§6.5)": [frame(frameType.settings, 0, 1)],
     "ENABLE_PUSH of 2 (§6.5.2)": [settingFrame(2, 2)],
@@ -208,33 +155,23 @@ const connectionCases: readonly FrameCase[] = [
     "WINDOW_UPDATE of 0 on stream 0 (§6.9)": [windowUpdateFrame(0, 0)],
     "CONTINUATION without HEADERS (§6.10)": [frame(frameType.continuation, endHeaders, 1, getBlock)],
     "CONTINUATION of a complete block (§6.10)": [begun(1), frame(frameType.continuation, endHeaders, 1)],
-    "CONTINUATION on another stream (§6.10)": [
-      frame(frameType.headers, endStream, 1, getBlock),
-      frame(frameType.continuation, endHeaders, 3),
-    ],
+    "CONTINUATION on another stream (§6.10)": [frame(frameType.headers, endStream, 1, getBlock),
+      frame(frameType.continuation, endHeaders, 3)],
     "CONTINUATION on stream 0 (§6.10)": [frame(frameType.continuation, endHeaders, 0)],
     "PUSH_PROMISE of a client (§8.4)": [frame(frameType.pushPromise, endHeaders, 1, uint32(2))],
   }),
-  ...casesWith(goAwayWith(streamClosed), {
-    "DATA on a closed stream (§5.1)": [begun(1), resetFrame(1, 8), dataFrame(1, text("x"))],
-    "HEADERS on a stream that was reset (§5.1)": [begun(1), resetFrame(1, 8), whole(1)],
-    "a stream id below an earlier id (§5.1.1)": [begun(5), whole(3)],
-  }),
+  ...casesWith(goAwayWith(streamClosed),
+    { "DATA on a closed stream (§5.1)": [begun(1), resetFrame(1, 8), dataFrame(1, text("x"))],
+      "HEADERS on a stream that was reset (§5.1)": [begun(1), resetFrame(1, 8), whole(1)],
+      "a stream id below an earlier id (§5.1.1)": [begun(5), whole(3)] }),
   ...casesWith(goAwayWith(flowControlError), {
     "an initial window above 2^31-1 (§6.5.2)": [settingFrame(4, 2 ** 31)],
-    "an initial window that makes a stream window too large (§6.9.2)": [
-      begun(1),
-      windowUpdateFrame(1, 2 ** 31 - 65_536),
-      settingFrame(4, 65_536),
-    ],
+    "an initial window that makes a stream window too large (§6.9.2)": [begun(1),
+      windowUpdateFrame(1, 2 ** 31 - 65_536), settingFrame(4, 65_536)],
     "a connection window above 2^31-1 (§6.9.1)": [windowUpdateFrame(0, 2 ** 31 - 1)],
-    "more DATA than the connection window (§6.9.1)": [
-      begun(1, hold),
-      begun(3, hold),
+    "more DATA than the connection window (§6.9.1)": [begun(1, hold), begun(3, hold),
       ...[1, 3].flatMap((id) => Array.from({ length: 4 }, () => dataFrame(id, Buffer.alloc(16_383)))),
-      dataFrame(3, Buffer.alloc(3)),
-      dataFrame(1, text("12345678")),
-    ],
+      dataFrame(3, Buffer.alloc(3)), dataFrame(1, text("12345678"))],
   }),
 ];
 

@@ -58,54 +58,33 @@ function definition(value = restrictedTo("INTERNAL", EnumValueOptionsSchema)): U
     name: "a.proto",
     package: "a",
     syntax: "proto3",
+    // oxfmt-ignore
     messageType: [
       { name: "Internal", options: ofMessage, nestedType: [{ name: "Inner" }] },
-      {
-        name: "Order",
-        oneofDecl: [{ name: "first" }, { name: "second" }],
-        field: [
-          field("secret", 1, { options: ofField, oneofIndex: 0 }),
-          field("text", 2),
-          field("internal", 3, message("Internal")),
-          field("inner", 4, message("Internal.Inner")),
+      { name: "Order", oneofDecl: [{ name: "first" }, { name: "second" }],
+        field: [field("secret", 1, { options: ofField, oneofIndex: 0 }), field("text", 2),
+          field("internal", 3, message("Internal")), field("inner", 4, message("Internal.Inner")),
           field("map", 5, { ...message("Order.MapEntry"), label: Label.REPEATED }),
           field("hiddenKind", 6, { type: Type.ENUM, typeName: ".a.Secret" }),
-          field("kind", 7, { type: Type.ENUM, typeName: ".a.Kind", oneofIndex: 1 }),
-        ],
-        nestedType: [
-          {
-            name: "MapEntry",
-            options: { mapEntry: true },
-            field: [field("key", 1), field("value", 2, message("Internal"))],
-          },
-        ],
-      },
+          field("kind", 7, { type: Type.ENUM, typeName: ".a.Kind", oneofIndex: 1 })],
+        nestedType: [{ name: "MapEntry", options: { mapEntry: true },
+            field: [field("key", 1), field("value", 2, message("Internal"))] }] },
     ],
+    // oxfmt-ignore
     enumType: [
-      {
-        name: "Kind",
-        value: [
-          { name: "NONE", number: 0 },
-          { name: "HIDDEN", number: 1, options: value },
-          { name: "SHOWN", number: 2 },
-        ],
-      },
+      { name: "Kind",
+        value: [{ name: "NONE", number: 0 }, { name: "HIDDEN", number: 1, options: value },
+          { name: "SHOWN", number: 2 }] },
       { name: "Secret", value: [{ name: "SECRET", number: 0 }], options: ofEnum },
     ],
+    // oxfmt-ignore
     service: [
-      {
-        name: "Shop",
-        method: [
-          { name: "Hidden", inputType: ".a.Order", outputType: ".a.Order", options: ofMethod },
+      { name: "Shop",
+        method: [{ name: "Hidden", inputType: ".a.Order", outputType: ".a.Order", options: ofMethod },
           { name: "Shown", inputType: ".a.Order", outputType: ".a.Order" },
-          { name: "Typed", inputType: ".a.Internal", outputType: ".a.Order" },
-        ],
-      },
-      {
-        name: "InternalShop",
-        options: restrictedTo("INTERNAL", ServiceOptionsSchema),
-        method: [{ name: "Buy", inputType: ".a.Order", outputType: ".a.Order" }],
-      },
+          { name: "Typed", inputType: ".a.Internal", outputType: ".a.Order" }] },
+      { name: "InternalShop", options: restrictedTo("INTERNAL", ServiceOptionsSchema),
+        method: [{ name: "Buy", inputType: ".a.Order", outputType: ".a.Order" }] },
     ],
     sourceCodeInfo: {
       location: Object.entries(comments).map(([path, leadingComments]) => ({
@@ -280,30 +259,20 @@ describe("imports in a file with hidden elements", () => {
 
   /** Returns the imports of the file of a service, and their comments. */
   function importsFor(methods: readonly ReturnType<typeof method>[]): object {
+    // oxfmt-ignore
     const file = [
       { name: "secret.proto", package: "secret", messageType: [request] },
       { name: "shown.proto", package: "shown", messageType: [request] },
-      {
-        name: "options.proto",
-        package: "options",
+      { name: "options.proto", package: "options",
         messageType: [{ ...request, extension: [{ ...extension, extendee: ".google.protobuf.MethodOptions" }] }],
-        dependency: ["google/protobuf/descriptor.proto"],
-      },
+        dependency: ["google/protobuf/descriptor.proto"] },
       { name: "through.proto", package: "through", dependency: ["secret.proto"], publicDependency: [0] },
       { name: "unused.proto", package: "unused", messageType: [request] },
-      {
-        name: "a.proto",
-        package: "a",
+      { name: "a.proto", package: "a",
         dependency: ["secret.proto", "shown.proto", "options.proto", "through.proto", "unused.proto"],
-        publicDependency: [0],
-        service: [{ name: "Shop", method: [...methods] }],
-        sourceCodeInfo: {
-          location: ["secret", "shown", "options", "through", "unused"].map((leadingComments, at) => ({
-            path: [3, at],
-            leadingComments,
-          })),
-        },
-      },
+        publicDependency: [0], service: [{ name: "Shop", method: [...methods] }],
+        sourceCodeInfo: { location: ["secret", "shown", "options", "through",
+            "unused"].map((leadingComments, at) => ({ path: [3, at], leadingComments })) } },
     ].map((each) => ({ ...each, syntax: "proto3" }));
     const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
     const { proto } = readDescriptorSet(set, { allow: [] }).services[0]?.file ?? {};

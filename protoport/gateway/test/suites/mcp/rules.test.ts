@@ -33,16 +33,12 @@ type Rules = MessageInitShape<typeof FieldRulesSchema>;
 const types = FieldDescriptorProto_Type;
 
 /** The forms that field `f` can have, and the values that are tried. */
+// oxfmt-ignore
 const fields = {
-  string: {
-    type: types.STRING,
-    values: [
-      ..."|a|b|ab|abc|xabcx|é|1.2.3.4|::1|fe80::1%eth0|fe80::1%|ada@example.com|example.com|https://a.example/|a b|%".split(
-        "|",
-      ),
-      ..."8e03978e-40d5-43e8-bc93-6894a57f9324|8E03978E40D543E8BC936894A57F9324|01ARZ3NDEKTSV4RRFFQ69G5FAV".split("|"),
-    ],
-  },
+  string: { type: types.STRING,
+    values:
+    [..."|a|b|ab|abc|xabcx|é|1.2.3.4|::1|fe80::1%eth0|fe80::1%|ada@example.com|example.com|https://a.example/|a b|%".split("|"),
+      ..."8e03978e-40d5-43e8-bc93-6894a57f9324|8E03978E40D543E8BC936894A57F9324|01ARZ3NDEKTSV4RRFFQ69G5FAV".split("|")] },
   bytes: { type: types.BYTES, values: ["", "AA==", "AAAA"] },
   bool: { type: types.BOOL, values: [true, false] },
   int32: { type: types.INT32, values: [-6, -5, -1, 0, 1, 4, 5, 6, 2 ** 31 - 1] },
@@ -52,11 +48,8 @@ const fields = {
   double: { type: types.DOUBLE, values: [-1.5, 0, 0.1, 0.5, 1, 5] },
   enum: { type: types.ENUM, typeName: ".probe.E", values: ["ZERO", "ONE", "UNO", "TWO"] },
   message: { type: types.MESSAGE, typeName: ".probe.Nested", values: [{}] },
-  "list of strings": {
-    type: types.STRING,
-    isList: true,
-    values: [[], ["a"], ["a", "a"], ["a", "b"], ["ab", "b", "c"]],
-  },
+  "list of strings": { type: types.STRING, isList: true,
+    values: [[], ["a"], ["a", "a"], ["a", "b"], ["ab", "b", "c"]] },
   "list of enums": { type: types.ENUM, typeName: ".probe.E", isList: true, values: [[], ["ZERO"], ["ONE", "TWO"]] },
   "map of strings": { key: types.STRING, values: [{}, { a: "a" }, { ab: "b" }, { a: "x", b: "y", c: "z" }] },
   "map of int32": { key: types.INT32, values: [{}, { 1: "a" }, { "-1": "a" }, { 1: "a", 2: "ab" }] },

@@ -28,6 +28,7 @@ function refused(rule: string, body: string, message: string): readonly Case[] {
   ];
 }
 
+// oxfmt-ignore
 const extensions: readonly Case[] = [
   ...kept("extensions of every kind are kept", {
     name: "a",
@@ -39,33 +40,21 @@ const extensions: readonly Case[] = [
   }),
   ...kept("an extension that is set to zero is kept", { name: "a", [note]: "", "[kitchensink.v1.label]": "" }),
   ...kept("null leaves an extension unset", { name: "a" }, `{"name":"a","${note}":null,"${codes}":null}`),
-  ...kept(
-    "an extension in an Any is kept",
+  ...kept("an extension in an Any is kept",
     { name: "a", any: { "@type": "x/kitchensink.v1.Legacy", name: "b", [note]: "c" } },
-    `{"name":"a","any":{"${note}":"c","name":"b","@type":"x/kitchensink.v1.Legacy"}}`,
-  ),
+    `{"name":"a","any":{"${note}":"c","name":"b","@type":"x/kitchensink.v1.Legacy"}}`),
   ...refused("a wrong type in an extension is refused", `{"name":"a","${note}":7}`, `${note}: must be a string`),
-  ...refused(
-    "a wrong value in a nested extension is refused",
-    `{"name":"a","child":{"name":"b","${codes}":[1,"x"]}}`,
-    `child.${codes}[1]: "x" is not an int64`,
-  ),
-  ...refused(
-    "an extension must not be set twice",
-    `{"name":"a","${note}":"b","[kitchensink.v1.note]":"c"}`,
-    `${note}: is set more than once`,
-  ),
+  ...refused("a wrong value in a nested extension is refused", `{"name":"a","child":{"name":"b","${codes}":[1,"x"]}}`,
+    `child.${codes}[1]: "x" is not an int64`),
+  ...refused("an extension must not be set twice", `{"name":"a","${note}":"b","[kitchensink.v1.note]":"c"}`,
+    `${note}: is set more than once`),
   { ...unknownExtension("[kitchensink.v1.nope]"), rule: "an unknown extension is refused" },
   { ...unknownExtension("kitchensink.v1.note"), rule: "an extension without brackets is refused" },
   { ...unknownExtension("-kitchensink.v1.note]"), rule: "an extension without the opening bracket is refused" },
   { ...unknownExtension("[kitchensink.v1.note-"), rule: "an extension without the closing bracket is refused" },
   { ...unknownExtension("[kitchensink.v1.Legacy]"), rule: "a message name as an extension is refused" },
-  {
-    rule: "another message's extension is refused",
-    request: "POST /v1/sinks",
-    body: `{"${note}":"a"}`,
-    want: invalid(`unknown field "${note}"`),
-  },
+  { rule: "another message's extension is refused", request: "POST /v1/sinks", body: `{"${note}":"a"}`,
+    want: invalid(`unknown field "${note}"`) },
 ];
 
 function unknownExtension(key: string): Omit<Case, "rule"> {

@@ -176,20 +176,15 @@ describe("updateMaskFromBody", () => {
     expect(maskOf("PATCH /v1/shelves/1", body, { lenient: true })).toEqual(["theme"]);
   });
 
-  test.each<{ why: string; request: string; body: string; want: readonly string[] }>([
-    {
-      why: "omits a message that contains only path fields",
-      request: "PATCH /v1/inner/a",
-      body: '{"inner":{"inner":{"text":"a"}},"number":1}',
-      want: ["number"],
-    },
-    {
-      why: "lists an Any as a single path",
-      request: "PATCH /v1/children/a",
-      body: '{"any":{"@type":"x/kitchensink.v1.Nested","text":"a"},"child":{"any":{}}}',
-      want: ["any", "child.any"],
-    },
-  ])("$why", ({ request, body, want }) => {
+  test.each<{ why: string; request: string; body: string; want: readonly string[] }>(
+    // oxfmt-ignore
+    [
+      { why: "omits a message that contains only path fields", request: "PATCH /v1/inner/a",
+        body: '{"inner":{"inner":{"text":"a"}},"number":1}', want: ["number"] },
+      { why: "lists an Any as a single path", request: "PATCH /v1/children/a",
+        body: '{"any":{"@type":"x/kitchensink.v1.Nested","text":"a"},"child":{"any":{}}}', want: ["any", "child.any"] },
+    ],
+  )("$why", ({ request, body, want }) => {
     const options: RestRouteOptions = {
       service: () => ({ updateMaskFromBody: true, sameValueAsPath: true }),
       json: { registry },

@@ -111,28 +111,18 @@ describe("a listening gateway", () => {
   const compareLimits = (limits: Partial<Limits>, observe: Observe): Promise<Differs> =>
     compare({}, { gateway: { limits } }, observe);
 
+  // oxfmt-ignore
   const limitEffects: EffectsOf<Limits> = {
     headerBytes: () => compareLimits({ headerBytes: 4_096 }, get("/peer", { "x-long": "x".repeat(6_000) })),
     urlBytes: () => compareLimits({ urlBytes: 1_000 }, get(`/peer?${"x".repeat(2_000)}`)),
     headerTimeoutMs: () => compareLimits({ headerTimeoutMs: 50 }, closes("GET / HTTP/1.1\r\n")),
-    requestTimeoutMs: () =>
-      compareLimits(
-        { requestTimeoutMs: 50 },
-        closes(
-          "POST /beds/1:water HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
-        ),
-      ),
+    requestTimeoutMs: () => compareLimits({ requestTimeoutMs: 50 },
+      closes("POST /beds/1:water HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{")),
     idleTimeoutMs: () => compareLimits({ idleTimeoutMs: 50 }, closes(livez)),
-    concurrentStreams: () =>
-      compareLimits(
-        { concurrentStreams: 7 },
-        observeSession(({ remoteSettings }) => remoteSettings.maxConcurrentStreams),
-      ),
-    connectionWindowBytes: () =>
-      compareLimits(
-        { connectionWindowBytes: 300_000 },
-        observeSession(({ state }) => state.remoteWindowSize),
-      ),
+    concurrentStreams: () => compareLimits({ concurrentStreams: 7 },
+      observeSession(({ remoteSettings }) => remoteSettings.maxConcurrentStreams)),
+    connectionWindowBytes: () => compareLimits({ connectionWindowBytes: 300_000 },
+      observeSession(({ state }) => state.remoteWindowSize)),
     backlogBytes: () =>
       compareLimits({ backlogBytes: 1_000 }, async (address) => {
         const socket = openSocket(address);
@@ -259,21 +249,14 @@ const getsSlowReading: Observe = observeSession(async (session) => {
 });
 
 /** The options that `listen` shares with {@link Gateway.handler} or does not use. */
+// oxfmt-ignore
 const gatewayEffects: EffectsOf<Omit<GatewayOptions, keyof ServingOptions>> = {
-  trustedProxies: () =>
-    compare(
-      {},
-      { gateway: { trustedProxies: { addresses: ["127.0.0.1"] } } },
-      get("/peer", { "x-forwarded-for": "192.0.2.1" }),
-    ),
+  trustedProxies: () => compare({}, { gateway: { trustedProxies: { addresses: ["127.0.0.1"] } } },
+    get("/peer", { "x-forwarded-for": "192.0.2.1" })),
   fallback: () => compareMounted({}, { fallback: (_, response) => void response.end("fallback") }, "/nowhere"),
   clientAddress: () => compareMounted({}, { clientAddress: () => "192.0.2.1" }, "/peer"),
-  contextValues: () =>
-    compareMounted(
-      {},
-      { contextValues: () => createContextValues().set(tenantKey, "north") },
-      "/sensors/tenant/reading",
-    ),
+  contextValues: () => compareMounted({}, { contextValues: () => createContextValues().set(tenantKey, "north") },
+    "/sensors/tenant/reading"),
 };
 
 /** Compares responses from a gateway that is mounted in a node server. */

@@ -11,16 +11,12 @@ import type { GatewayOptions, RestOptions, RestServiceOptions } from "../../../.
 // Serves requests with two values for each REST option, and compares the responses.
 
 /** Rules for streams, which the greenhouse's definition does not have. */
+// oxfmt-ignore
 const rules: NonNullable<RestOptions["rules"]> = [
-  {
-    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
-    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
-  },
-  {
-    selector: "greenhouse.v1.GreenhouseService.RecordReadings",
-    pattern: { case: "post", value: "/readings" },
-    body: "*",
-  },
+  { selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+  { selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern: { case: "post", value: "/readings" },
+    body: "*" },
 ];
 
 const options: GatewayOptions = {

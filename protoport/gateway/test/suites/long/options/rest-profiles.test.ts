@@ -12,16 +12,12 @@ import { restProfiles } from "../../../../src/protocols/rest/rules/index.ts";
 
 // Shows what each value of rest.profile and rest.service's profile sets, and that a single option overrides it.
 
+// oxfmt-ignore
 const rules: NonNullable<RestOptions["rules"]> = [
-  {
-    selector: "greenhouse.v1.GreenhouseService.WatchReadings",
-    pattern: { case: "get", value: "/sensors/{sensor}/readings" },
-  },
-  {
-    selector: "greenhouse.v1.GreenhouseService.RecordReadings",
-    pattern: { case: "post", value: "/readings" },
-    body: "*",
-  },
+  { selector: "greenhouse.v1.GreenhouseService.WatchReadings",
+    pattern: { case: "get", value: "/sensors/{sensor}/readings" } },
+  { selector: "greenhouse.v1.GreenhouseService.RecordReadings", pattern: { case: "post", value: "/readings" },
+    body: "*" },
 ];
 
 /** Sends a request to services whose handlers echo their requests. */

@@ -60,6 +60,7 @@ function failToAdmit(): never {
 
 const generated = recordGeneratedFunctions();
 
+// oxfmt-ignore
 const effects: EffectsOf<ServingOptions> = {
   routes: () => compareWith(read, { routes: () => undefined }),
   requestPathPrefix: () => compareWith(read, { requestPathPrefix: "/api" }),
@@ -80,13 +81,11 @@ const effects: EffectsOf<ServingOptions> = {
     const request = { line: "POST /greenhouse.v1.Maintenance/Rinse", body: "{}" };
     return compareResponses(request, { routes }, { routes, visibility: { allow: [] } });
   },
-  endpoints: () =>
-    compareWith(unmatched, {
-      endpoints: [{ path: "/nowhere", open: true, handle: () => ({ httpStatus: 200, body: "here" }) }],
-    }),
+  endpoints: () => compareWith(unmatched,
+    { endpoints: [{ path: "/nowhere", open: true, handle: () => ({ httpStatus: 200, body: "here" }) }] }),
   cors: () => compareWith(preflight, { cors: { origins: [origin] } }),
-  crossSite: () =>
-    compareWith({ line: "POST /v1/sinks", header: { "sec-fetch-site": "cross-site" } }, { crossSite: "allow" }),
+  crossSite: () => compareWith({ line: "POST /v1/sinks", header: { "sec-fetch-site": "cross-site" } },
+    { crossSite: "allow" }),
   limits: () => compareWith({ line: `GET /v1/query?fString=${long}` }, { limits: { urlBytes: 1_000 } }),
   mcp: () => compareWith({ line: "GET /mcp" }, { mcp: createMcp({ tools: ["kitchensink.v1.KitchenSink.Query"] }) }),
   codegen: () =>
@@ -108,8 +107,8 @@ const effects: EffectsOf<ServingOptions> = {
   onRequest: () => compareWith(read, (record) => ({ onRequest: ({ path }) => record(path) })),
   toError: () => compareWith(failed, { toError: () => new ConnectError("replaced", Code.DataLoss) }),
   onError: () => compareWith(failed, (record) => ({ onError: (_, { code }) => record(code) })),
-  nameOptions: () =>
-    compareResponses({ line: "GET /v1/query?unknown=1" }, { nameOptions: true }, { nameOptions: false }),
+  nameOptions: () => compareResponses({ line: "GET /v1/query?unknown=1" }, { nameOptions: true },
+    { nameOptions: false }),
   onResponse: () => compareWith(read, (record) => ({ onResponse: ({ httpStatus }) => record(httpStatus) })),
   onFault: () => {
     const admit = failToAdmit;
@@ -119,33 +118,24 @@ const effects: EffectsOf<ServingOptions> = {
     }));
   },
   // Options for Connect's routers.
-  acceptCompression: () =>
-    compareWith(
-      { line: `GET /v1/query?fString=${long}`, header: { "accept-encoding": "gzip" } },
-      { acceptCompression: [] },
-    ),
+  acceptCompression: () => compareWith({ line: `GET /v1/query?fString=${long}`, header: { "accept-encoding": "gzip" } },
+    { acceptCompression: [] }),
   compressMinBytes: () => compareWith({ ...read, header: { "accept-encoding": "gzip" } }, { compressMinBytes: 1 }),
-  readMaxBytes: () =>
-    compareWith({ line: "POST /v1/sinks", body: JSON.stringify({ fString: long }) }, { readMaxBytes: 1_000 }),
-  writeMaxBytes: () =>
-    compareWith(
-      { line: `POST ${create}`, body: JSON.stringify({ fString: long }) },
-      { writeMaxBytes: 1_000, onFault: () => undefined },
-    ),
+  readMaxBytes: () => compareWith({ line: "POST /v1/sinks", body: JSON.stringify({ fString: long }) },
+    { readMaxBytes: 1_000 }),
+  writeMaxBytes: () => compareWith({ line: `POST ${create}`, body: JSON.stringify({ fString: long }) },
+    { writeMaxBytes: 1_000, onFault: () => undefined }),
   jsonOptions: () => compareWith(read, { jsonOptions: { alwaysEmitImplicit: true } }),
   binaryOptions: () => compareWith(unknownField, { binaryOptions: { readUnknownFields: false } }),
-  maxTimeoutMs: () =>
-    compareWith(
-      { line: `POST ${create}`, body: "{}", header: { "connect-timeout-ms": "5000" } },
-      { maxTimeoutMs: 1_000 },
-    ),
+  maxTimeoutMs: () => compareWith({ line: `POST ${create}`, body: "{}", header: { "connect-timeout-ms": "5000" } },
+    { maxTimeoutMs: 1_000 }),
   shutdownSignal: () => {
     const interceptors = [showAborted];
     const stopped = new ConnectError("stopped", Code.Unavailable);
     return compareResponses(read, { interceptors }, { interceptors, shutdownSignal: AbortSignal.abort(stopped) });
   },
-  requireConnectProtocolHeader: () =>
-    compareWith({ line: `POST ${create}`, body: "{}" }, { requireConnectProtocolHeader: true }),
+  requireConnectProtocolHeader: () => compareWith({ line: `POST ${create}`, body: "{}" },
+    { requireConnectProtocolHeader: true }),
   interceptors: () => compareWith(read, { interceptors: [showAborted] }),
   requestGate: () =>
     compareWith(read, {
@@ -187,18 +177,13 @@ const binaryEffects: EffectsOf<Omit<BinaryReadOptions & BinaryWriteOptions, "rea
 const withUnknown: ShortRequest = { line: `POST ${create}`, body: '{"unknown":1}' };
 const withEnum: ShortRequest = { line: "GET /v1/query?fEnum=COLOR_RED" };
 
+// oxfmt-ignore
 const jsonEffects: EffectsOf<JsonReadOptions & JsonWriteOptions> = {
-  ignoreUnknownFields: () =>
-    compareResponses(
-      withUnknown,
-      { jsonOptions: { ignoreUnknownFields: true } },
-      { jsonOptions: { ignoreUnknownFields: false } },
-    ),
-  registry: () =>
-    compareWith(
-      { line: `POST ${create}`, body: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","text":"a"}}' },
-      { jsonOptions: {}, routes: (router) => router.service(SignupService, {}) },
-    ),
+  ignoreUnknownFields: () => compareResponses(withUnknown, { jsonOptions: { ignoreUnknownFields: true } },
+    { jsonOptions: { ignoreUnknownFields: false } }),
+  registry: () => compareWith({ line: `POST ${create}`,
+      body: '{"any":{"@type":"type.googleapis.com/kitchensink.v1.Nested","text":"a"}}' },
+    { jsonOptions: {}, routes: (router) => router.service(SignupService, {}) }),
   // The value is refused.
   recursionLimit: () => compareWith(read, { jsonOptions: { recursionLimit: 1 } }),
   alwaysEmitImplicit: () => compareWith(read, { jsonOptions: { alwaysEmitImplicit: true } }),

@@ -139,17 +139,12 @@ const getCases: readonly UnaryCallCase[] = [
   },
 ];
 
+// oxfmt-ignore
 const invalidCases: readonly UnaryCallCase[] = [
-  {
-    name: "a GET of an RPC with side effects",
-    request: () => ({ httpMethod: "GET", path: waterBed, header: [] }),
-    httpStatusOnly: true,
-  },
-  {
-    name: "a content type that is not an RPC format",
-    request: (format) => ({ ...water("")(format), header: [["content-type", "text/plain"]] }),
-    httpStatusOnly: true,
-  },
+  { name: "a GET of an RPC with side effects", request: () => ({ httpMethod: "GET", path: waterBed, header: [] }),
+    httpStatusOnly: true },
+  { name: "a content type that is not an RPC format",
+    request: (format) => ({ ...water("")(format), header: [["content-type", "text/plain"]] }), httpStatusOnly: true },
 ];
 
 /**
