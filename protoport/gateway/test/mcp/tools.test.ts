@@ -6,6 +6,7 @@ import { createGateway } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
+import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
 import { statelessRequest } from "../../../testing/src/gateway/mcp.ts";
 
 // Which RPCs are tools, how they are named and described, and what tools/list contains.
@@ -87,6 +88,13 @@ test("the function tools can replace a tool's name, title, description and hints
     description: "Waters.",
     annotations: { destructiveHint: true, idempotentHint: true, openWorldHint: false, readOnlyHint: false },
   });
+});
+
+test("server/discover reports the options serverInfo and instructions", async () => {
+  const options = { serverInfo: { name: "shop", version: "2" }, instructions: "Read before you water." };
+  await using greenhouse = await startGreenhouse({}, { mcp: createMcp({ tools: ["*"], ...options }) });
+  const { body } = await exchangeHttp1(greenhouse.address, statelessRequest("server/discover"));
+  for (const value of Object.values(options)) expect(String(body)).toContain(JSON.stringify(value));
 });
 
 // oxfmt-ignore

@@ -297,6 +297,17 @@ describe("the description of a response", () => {
     });
   });
 
+  test("to a failed request has the configured content type and example", () => {
+    const example = { text: "no such bed" };
+    const contentType = "application/problem+json";
+    const errors = [{ status: "400", description: "No.", record: { type: "object" }, contentType, example } as const];
+    const described = describeOrders({ errors, servers: [{ url: "https://shop.example" }] });
+    expect(described.servers).toEqual([{ url: "https://shop.example" }]);
+    expect(operation("DELETE /orders/{id}", described).responses["400"]?.content).toEqual({
+      [contentType]: { schema: { type: "object" }, example },
+    });
+  });
+
   test("uses an error record's full name if the short name is ambiguous", () => {
     const file = { name: "other.proto", package: "other.v1", syntax: "proto3", messageType: [{ name: "Shelf" }] };
     const record = messageIn(file, "other.v1.Shelf");
