@@ -5,9 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { connectNodeAdapter, createGateway, type Gateway, type GatewayOptions } from "../src/index.ts";
-import { fieldValue } from "../../testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { fieldValue, type Http1Connection, openHttp1, startOnLoopback } from "../../testing/src/http/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 
 // Clients of a node:http server that wait for 100 (Continue) before they send a body (RFC 9110 §10.1.1).

@@ -15,10 +15,9 @@ import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { HealthCheckRequestSchema } from "../src/protobuf/gen/grpc/health/v1/health_pb.ts";
 import { createHealthService, Health, Readiness } from "../src/health/index.ts";
 import { reserveWindow } from "../src/protocols/compression/decode-pieces.ts";
-import { exchangeHttp1, openHttp1 } from "../../testing/src/http/http1-connection.ts";
-import { exchangeHttp2 } from "../../testing/src/http/http2-connection.ts";
-import type { Address, Field, HttpRequest } from "../../testing/src/http/exchange.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+// oxfmt-ignore
+import { type Address, exchangeHttp1, exchangeHttp2, type Field, type HttpRequest, openHttp1, startOnLoopback
+} from "../../testing/src/http/index.ts";
 import { within } from "../../testing/src/deadline.ts";
 import { startSignup } from "../../testing/src/gateway/signup.ts";
 import { openValidation } from "../src/validation/index.ts";

@@ -2,8 +2,7 @@ import { createServer } from "node:http";
 import { expect, test } from "vitest";
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../src/index.ts";
-import { exchangeHttp1 } from "../../testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
+import { exchangeHttp1, startOnLoopback } from "../../testing/src/http/index.ts";
 
 const procedure = `/${GreenhouseService.typeName}/GetReading`;
 

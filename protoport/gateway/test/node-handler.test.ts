@@ -15,14 +15,12 @@ import { Code, ConnectError, createContextKey, createContextValues } from "@conn
 import { describe, expect, test } from "vitest";
 import { GreenhouseService, type Reading } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type Gateway, type GatewayOptions, type NodeHandler } from "../src/index.ts";
-import { createByteReader } from "../../testing/src/http/byte-reader.ts";
-import { createCertificate } from "../../testing/src/http/certificate.ts";
+// oxfmt-ignore
+import { createByteReader, createCertificate, type Field, fieldValue, type HttpRequest, type HttpVersion,
+  listenOnLoopback, type LoopbackServer, openHttp1, openHttp2, overHttp1, startOnLoopback
+} from "../../testing/src/http/index.ts";
 import { within } from "../../testing/src/deadline.ts";
-import { type Field, fieldValue, type HttpRequest, type HttpVersion } from "../../testing/src/http/exchange.ts";
 import { getReadingProcedure, waterBedProcedure } from "../../testing/src/gateway/greenhouse.ts";
-import { listenOnLoopback, type LoopbackServer, startOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
-import { openHttp1, overHttp1 } from "../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../testing/src/http/http2-connection.ts";
 import { openUpload } from "../../testing/src/gateway/rest-upload.ts";
 import { readOutcome } from "../../testing/src/gateway/outcome.ts";
 import { exchange, rpcRequest, wireFormats } from "../../testing/src/gateway/wire-format.ts";

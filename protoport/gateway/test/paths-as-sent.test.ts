@@ -3,10 +3,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { GreenhouseService } from "../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createMcp } from "../src/mcp/index.ts";
 import { waysFor } from "../../testing/src/combinations.ts";
-import type { HttpRequest } from "../../testing/src/http/exchange.ts";
+import { type HttpRequest, listenOnLoopback } from "../../testing/src/http/index.ts";
 import { transportNames, type EveryTransport, openEveryTransport } from "../../testing/src/gateway/every-transport.ts";
 import { getReadingProcedure } from "../../testing/src/gateway/greenhouse.ts";
-import { listenOnLoopback } from "../../testing/src/http/listen-on-loopback.ts";
 import { createTestGateway } from "../../testing/src/gateway/test-gateway.ts";
 import { postMcp } from "../../testing/src/gateway/mcp.ts";
 

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Field, HttpResponse, HttpVersion } from "../../testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../testing/src/http/fetch.ts";
+import { exchangeFetch, type Field, type HttpResponse, type HttpVersion } from "../../testing/src/http/index.ts";
 import { KeptConnections } from "../../testing/src/gateway/kept-connections.ts";
 import { startKitchenSink, type TestGateway } from "../../testing/src/gateway/kitchen-sink.ts";
 

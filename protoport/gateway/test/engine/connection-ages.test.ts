@@ -7,9 +7,7 @@ import { Client, credentials, Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createConnectionAges } from "../../src/engine/connection-ages.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
-import { type Address, fieldValue } from "../../../testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
+import { type Address, fieldValue, openHttp1, openHttp2 } from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 

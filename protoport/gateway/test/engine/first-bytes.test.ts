@@ -2,9 +2,8 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { detectProtocol, firstProtocolOf, putBack, type FirstProtocol } from "../../src/engine/first-bytes.ts";
-import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
+import { createByteReader, listenOnLoopback } from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 

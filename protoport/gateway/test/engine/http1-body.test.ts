@@ -3,8 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { defaultLimits, type Exchange, planBody, type RequestBody } from "../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../src/engine/backlog.ts";
 import { createHttp1Server } from "../../src/engine/http1-server.ts";
-import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+import { type Http1Connection, listenOnLoopback, openHttp1 } from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 
 // A request's body, as the code that serves an HTTP/1.1 exchange sees it.

@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
+import { type Field, fieldValue, type HttpRequest, openHttp1 } from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { nextEvent, startGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

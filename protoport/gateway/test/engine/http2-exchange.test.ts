@@ -7,7 +7,10 @@ import { GreenhouseService } from "../../../examples/gen/greenhouse/v1/greenhous
 import type { Admit } from "../../src/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { dataFrame, emptyMessage, type Field, fieldValue, type Frame, frame, type FrameConnection, frameFlag, frameType,
+  grpcHeader, headerOfListBytes, headersFrame, openFrames, openHttp2, readHttp2Response, resetFrame, sendUnaryCall,
+  startOnLoopback } from "../../../testing/src/http/index.ts";
 import {
   getReadingProcedure,
   startGreenhouse,
@@ -15,21 +18,6 @@ import {
   waterBedProcedure,
 } from "../../../testing/src/gateway/greenhouse.ts";
 import { startWatched } from "../../../testing/src/gateway/watched-greenhouse.ts";
-import { emptyMessage, grpcHeader, sendUnaryCall } from "../../../testing/src/http/grpc-frames.ts";
-import { headerOfListBytes } from "../../../testing/src/http/header-list.ts";
-import { openHttp2, readHttp2Response } from "../../../testing/src/http/http2-connection.ts";
-import {
-  dataFrame,
-  type Frame,
-  type FrameConnection,
-  frame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  openFrames,
-  resetFrame,
-} from "../../../testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { postHeader } from "../../../testing/src/http2/http2-requests.ts";
 import { http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 

@@ -4,24 +4,12 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { defaultLimits, ErrorCode } from "../../src/http/exchange/index.ts";
 import { BacklogBudget } from "../../src/engine/backlog.ts";
 import { createHttp2Server } from "../../src/engine/http2-server.ts";
-import type { Field } from "../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { clientPreface, dataFrame, type Field, type Frame, frame, frameBytes, frameFlag, frameType, grpcHeader,
+  headerBlock, headersFrame, openFrames, startOnLoopback } from "../../../testing/src/http/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import { grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import {
-  clientPreface,
-  dataFrame,
-  type Frame,
-  frame,
-  frameBytes,
-  frameFlag,
-  frameType,
-  headerBlock,
-  headersFrame,
-  openFrames,
-} from "../../../testing/src/http/http2-frames.ts";
-import { startOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
 import { retainedBytes } from "../../../testing/src/http/retained-bytes.ts";
 import { leastOf } from "../../../testing/src/least-of.ts";
 

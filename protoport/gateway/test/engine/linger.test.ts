@@ -3,10 +3,9 @@ import { createServer, type Server } from "node:http";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Admit } from "../../src/index.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
-import type { Address } from "../../../testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { listenOnLoopback } from "../../../testing/src/http/listen-on-loopback.ts";
+// oxfmt-ignore
+import { type Address, createCertificate, type Http1Connection, listenOnLoopback, openHttp1
+} from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import {
   nextEvent,

@@ -9,12 +9,10 @@ import { startDeadline } from "../../src/http/exchange/index.ts";
 import type { EndpointResponse, GatewayLoad } from "../../src/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
-import type { Field } from "../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { createByteReader, createCertificate, type Field, openFrames, openHttp1, overHttp1
+} from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import { openHttp1, overHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { openFrames } from "../../../testing/src/http/http2-frames.ts";
 import { exchange } from "../../../testing/src/gateway/wire-format.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";
 import { startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";

@@ -3,12 +3,9 @@ import { connect as connectTls } from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { ListenOptions } from "../../src/index.ts";
 import { createTestGateway } from "../../../testing/src/gateway/test-gateway.ts";
-import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
-import { type Address, openSocket } from "../../../testing/src/http/exchange.ts";
-import { openHttp1, overHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { openFrames } from "../../../testing/src/http/http2-frames.ts";
-import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
+// oxfmt-ignore
+import { type Address, createByteReader, createCertificate, openFrames, openHttp1, openHttp2, openSocket, overHttp1
+} from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { whole } from "../../../testing/src/http2/http2-requests.ts";
 import { createTempFolder } from "../../../testing/src/process/temp-folder.ts";

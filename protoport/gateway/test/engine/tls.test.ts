@@ -2,13 +2,11 @@ import { once } from "node:events";
 import { connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, type ConnectionOptions } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createByteReader } from "../../../testing/src/http/byte-reader.ts";
-import { createCertificate } from "../../../testing/src/http/certificate.ts";
+// oxfmt-ignore
+import { type Address, createByteReader, createCertificate, exchangeHttp1, type Http1Connection, openHttp2, overHttp1
+} from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import type { Address } from "../../../testing/src/http/exchange.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
-import { exchangeHttp1, type Http1Connection, overHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

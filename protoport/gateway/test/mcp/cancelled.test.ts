@@ -2,13 +2,9 @@ import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createMcp } from "../../src/mcp/index.ts";
 import { RunningCalls } from "../../src/mcp/running-calls.ts";
-import {
-  type Field,
-  fieldValue,
-  type HttpRequest,
-  type HttpResponse,
-  type HttpVersion,
-} from "../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { type Field, fieldValue, type HttpRequest, type HttpResponse, type HttpVersion
+} from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { startGreenhouse, type TestGreenhouse, waterBedProcedure } from "../../../testing/src/gateway/greenhouse.ts";
 import {

@@ -7,8 +7,7 @@ import { RetryInfoSchema } from "../../src/protobuf/gen/google/rpc/error_details
 import { readDescriptorSet } from "../../src/protobuf/descriptors/index.ts";
 import { createFetchGateway } from "../../src/fetch/entry.ts";
 import type { RestOptions } from "../../src/index.ts";
-import { type Address, type Field, fieldValue } from "../../../testing/src/http/exchange.ts";
-import { exchangeHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { type Address, exchangeHttp1, type Field, fieldValue } from "../../../testing/src/http/index.ts";
 import { stringField } from "../../../testing/src/gateway/file-init.ts";
 import { setOfFiles } from "../../../testing/src/gateway/optional-files.ts";
 import { startKitchenSink, type TestGateway } from "../../../testing/src/gateway/kitchen-sink.ts";

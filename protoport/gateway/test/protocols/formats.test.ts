@@ -10,12 +10,7 @@ import { startGreenhouse, type TestGreenhouse } from "../../../testing/src/gatew
 import { KeptConnections } from "../../../testing/src/gateway/kept-connections.ts";
 import { decodeBase64Parts } from "../../../testing/src/gateway/outcome.ts";
 import { OrderService } from "../../../testing/src/gen/orders/v1/orders_pb.ts";
-import {
-  fieldValue,
-  type HttpRequest,
-  type HttpResponse,
-  type HttpVersion,
-} from "../../../testing/src/http/exchange.ts";
+import { fieldValue, type HttpRequest, type HttpResponse, type HttpVersion } from "../../../testing/src/http/index.ts";
 import type { Protocol } from "../../src/index.ts";
 import { type Codec, type Format, formats, proto } from "../../src/protocols/formats.ts";
 

@@ -5,8 +5,7 @@ import type { AdmitProcedure, CompletedRequest } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
 import { expectNoUnhandledRejections, type Form, forms } from "../../../testing/src/callback-forms.ts";
 import { rowsFor } from "../../../testing/src/combinations.ts";
-import { type Field, fieldValue, type HttpRequest } from "../../../testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
+import { type Field, fieldValue, type HttpRequest, openHttp1 } from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import {

@@ -1,17 +1,11 @@
 import { Code, ConnectError, createContextKey } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { AdmitRequest, Endpoint, Protocol } from "../../src/index.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
+// oxfmt-ignore
+import { type Field, fieldValue, type HttpRequest, type HttpResponse, type HttpVersion, openHttp1, openHttp2
+} from "../../../testing/src/http/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
-import {
-  type Field,
-  fieldValue,
-  type HttpResponse,
-  type HttpRequest,
-  type HttpVersion,
-} from "../../../testing/src/http/exchange.ts";
 import {
   getReadingProcedure,
   nextEvent,

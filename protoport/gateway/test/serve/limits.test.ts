@@ -7,15 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GetReadingRequestSchema, WaterBedRequestSchema } from "../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway, type GatewayOptions } from "../../src/index.ts";
 import { within } from "../../../testing/src/deadline.ts";
-import {
-  type Address,
-  type Field,
-  fieldValue,
-  type HttpResponse,
-  type HttpRequest,
-} from "../../../testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { openHttp2, readHttp2Response } from "../../../testing/src/http/http2-connection.ts";
+// oxfmt-ignore
+import { type Address, type Field, fieldValue, type HttpRequest, type HttpResponse, openHttp1, openHttp2,
+  readHttp2Response } from "../../../testing/src/http/index.ts";
 import { decodeEnvelopes } from "../../../testing/src/gateway/envelope.ts";
 import {
   getReadingProcedure,

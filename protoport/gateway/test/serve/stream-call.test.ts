@@ -8,10 +8,9 @@ import { within } from "../../../testing/src/deadline.ts";
 import { encodeEnvelope } from "../../../testing/src/gateway/envelope.ts";
 import { callings, greenhouseClient, nextEvent, startGreenhouse } from "../../../testing/src/gateway/greenhouse.ts";
 import { startWatched } from "../../../testing/src/gateway/watched-greenhouse.ts";
-import { emptyMessage, grpcHeader } from "../../../testing/src/http/grpc-frames.ts";
-import { openHttp1 } from "../../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../testing/src/http/http2-connection.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { dataFrame, emptyMessage, frameFlag, grpcHeader, headersFrame, openFrames, openHttp1, openHttp2
+} from "../../../testing/src/http/index.ts";
 import { type Http2Server, http2Servers } from "../../../testing/src/gateway/listen-for-tests.ts";
 
 const noteKey = createContextKey("none");

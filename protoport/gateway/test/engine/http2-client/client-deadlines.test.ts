@@ -4,17 +4,9 @@ import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { ClientConnection, connectionLost, serverUnresponsive } from "../../../src/engine/http2-client/index.ts";
 import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import { StableFields } from "../../../src/engine/http2/hpack/encoder.ts";
-import {
-  clientPreface,
-  dataFrame,
-  type Frame,
-  frame,
-  frameBytes,
-  frameFlag,
-  frameType,
-  headersFrame,
-  readFrames,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { clientPreface, dataFrame, type Frame, frame, frameBytes, frameFlag, frameType, headersFrame, readFrames
+} from "../../../../testing/src/http/index.ts";
 import { waitSomeTurns } from "../../../../testing/src/wait-some-turns.ts";
 
 // Tests when a client sends PINGs to a server that is silent during calls. Silence is checked every 5 s.

@@ -5,19 +5,9 @@ import { FloodGuard } from "../../../src/engine/http2/flood-guard.ts";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import { defaultHttp2Limits, type Http2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import { receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
-import {
-  clientPreface,
-  dataFrame,
-  frame,
-  frameBytes,
-  type Frame,
-  frameFlag,
-  frameType,
-  type FrameConnection,
-  headersFrame,
-  openFrames,
-  resetFrame,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
+  headersFrame, openFrames, resetFrame } from "../../../../testing/src/http/index.ts";
 import {
   answered,
   begun,

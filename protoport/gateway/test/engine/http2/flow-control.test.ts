@@ -3,16 +3,9 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-import {
-  dataFrame,
-  type Frame,
-  frame,
-  type FrameConnection,
-  frameFlag,
-  frameType,
-  openFrames,
-  resetFrame,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { dataFrame, type Frame, frame, type FrameConnection, frameFlag, frameType, openFrames, resetFrame
+} from "../../../../testing/src/http/index.ts";
 import { type Engine, pipe, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   answered,

@@ -1,17 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { ErrorCode } from "../../../src/http/exchange/index.ts";
-import {
-  clientPreface,
-  dataFrame,
-  frame,
-  type Frame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  openFrames,
-  resetFrame,
-  type StreamEnd,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { clientPreface, dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, resetFrame,
+  type StreamEnd } from "../../../../testing/src/http/index.ts";
 import { startEngine } from "../../../../testing/src/http2/http2-engine.ts";
 import {
   answered,

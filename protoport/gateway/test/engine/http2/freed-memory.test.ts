@@ -2,14 +2,9 @@ import { expect, test } from "vitest";
 import { markSingleUse } from "../../../src/http/exchange/index.ts";
 import { encodeBlock } from "../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
-import {
-  dataFrame,
-  frame,
-  type FrameConnection,
-  frameFlag,
-  frameType,
-  openFrames,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { dataFrame, frame, type FrameConnection, frameFlag, frameType, openFrames
+} from "../../../../testing/src/http/index.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
 import { answered, begun, windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 

@@ -16,18 +16,9 @@ import {
   startEngine,
   statusBlock,
 } from "../../../../testing/src/http2/http2-engine.ts";
-import {
-  clientPreface,
-  dataFrame,
-  frame,
-  frameBytes,
-  type Frame,
-  type FrameConnection,
-  frameFlag,
-  frameType,
-  openFrames,
-  readFrames,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { clientPreface, dataFrame, frame, type Frame, frameBytes, type FrameConnection, frameFlag, frameType,
+  openFrames, readFrames } from "../../../../testing/src/http/index.ts";
 import {
   answered,
   begun,

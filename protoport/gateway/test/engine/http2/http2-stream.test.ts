@@ -10,16 +10,9 @@ import {
   startEngine,
   statusBlock,
 } from "../../../../testing/src/http2/http2-engine.ts";
-import {
-  dataFrame,
-  frame,
-  type Frame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  openFrames,
-  resetFrame,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { dataFrame, frame, type Frame, frameFlag, frameType, headersFrame, openFrames, resetFrame
+} from "../../../../testing/src/http/index.ts";
 import {
   answered,
   begun,

@@ -1,15 +1,9 @@
 import { expect, test } from "vitest";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { pipe, receiving, startEngine } from "../../../../testing/src/http2/http2-engine.ts";
-import {
-  dataFrame,
-  frame,
-  type FrameConnection,
-  frameFlag,
-  frameType,
-  openFrames,
-  resetFrame,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { dataFrame, frame, type FrameConnection, frameFlag, frameType, openFrames, resetFrame
+} from "../../../../testing/src/http/index.ts";
 import { begun } from "../../../../testing/src/http2/http2-requests.ts";
 
 const ping = frame(frameType.ping, 0, 0, Buffer.alloc(8));

@@ -4,15 +4,9 @@ import { BacklogBudget } from "../../../src/engine/backlog.ts";
 import { defaultHttp2Limits } from "../../../src/engine/http2/http2-limits.ts";
 import type { Http2Stream } from "../../../src/engine/http2/http2-stream.ts";
 import { answer, receiving, startEngine, statusBlock } from "../../../../testing/src/http2/http2-engine.ts";
-import {
-  type Frame,
-  frame,
-  type FrameConnection,
-  frameFlag,
-  frameType,
-  openFrames,
-  resetFrame,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { type Frame, frame, type FrameConnection, frameFlag, frameType, openFrames, resetFrame
+} from "../../../../testing/src/http/index.ts";
 import {
   answered,
   begun,

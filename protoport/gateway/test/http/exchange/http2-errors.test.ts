@@ -2,8 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { within } from "../../../../testing/src/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { sendUnaryCall } from "../../../../testing/src/http/grpc-frames.ts";
-import { openFrames, resetFrame } from "../../../../testing/src/http/http2-frames.ts";
+import { openFrames, resetFrame, sendUnaryCall } from "../../../../testing/src/http/index.ts";
 import { windowUpdateFrame } from "../../../../testing/src/http2/http2-requests.ts";
 import { http2Servers } from "../../../../testing/src/gateway/listen-for-tests.ts";
 

@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import type { ClientHttp2Stream } from "node:http2";
 import { describe, expect, test } from "vitest";
-import { createCertificate } from "../../../../testing/src/http/certificate.ts";
-import { type Field, fieldValue } from "../../../../testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { openHttp2, readHttp2Response } from "../../../../testing/src/http/http2-connection.ts";
+// oxfmt-ignore
+import { createCertificate, type Field, fieldValue, openHttp1, openHttp2, readHttp2Response
+} from "../../../../testing/src/http/index.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../../testing/src/gateway/greenhouse.ts";
 import { serveWithHandler } from "../../../../testing/src/gateway/serve-with-handler.ts";
 import { createGateway } from "../../../src/index.ts";

@@ -2,10 +2,9 @@ import { createServer as createHttp1, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { createCertificate } from "../../../../testing/src/http/certificate.ts";
-import { type Address, fieldValue } from "../../../../testing/src/http/exchange.ts";
-import { type Http1Connection, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+// oxfmt-ignore
+import { type Address, createCertificate, fieldValue, type Http1Connection, openHttp1, startOnLoopback
+} from "../../../../testing/src/http/index.ts";
 import { acceptedSocket } from "../../../../testing/src/gateway/greenhouse.ts";
 import { createGateway, type Gateway, type GatewayOptions } from "../../../src/index.ts";
 

@@ -2,8 +2,7 @@ import { describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { createGateway } from "../../../src/index.ts";
 import { getReadingProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
-import { fieldValue } from "../../../../testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../testing/src/http/fetch.ts";
+import { exchangeFetch, fieldValue } from "../../../../testing/src/http/index.ts";
 
 const { fetch } = createGateway({
   routes: (router) =>

@@ -5,11 +5,9 @@ import { constants, createServer as createHttp2Server } from "node:http2";
 import { describe, expect, test } from "vitest";
 import { WatchReadingsRequestSchema } from "../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import type { ErrorRecordPolicy, GatewayOptions, NodeHandler } from "../../../src/index.ts";
-import type { HttpRequest } from "../../../../testing/src/http/exchange.ts";
-import { exchangeFetch } from "../../../../testing/src/http/fetch.ts";
-import { openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../testing/src/http/http2-connection.ts";
-import { listenOnLoopback, startOnLoopback } from "../../../../testing/src/http/listen-on-loopback.ts";
+// oxfmt-ignore
+import { exchangeFetch, type HttpRequest, listenOnLoopback, openHttp1, openHttp2, startOnLoopback
+} from "../../../../testing/src/http/index.ts";
 import { within } from "../../../../testing/src/deadline.ts";
 import { startGreenhouse, waterBedProcedure } from "../../../../testing/src/gateway/greenhouse.ts";
 import { encodeMessage, exchange, rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";

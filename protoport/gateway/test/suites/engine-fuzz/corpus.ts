@@ -1,13 +1,7 @@
 import { Dice } from "../../../../testing/src/dice.ts";
-import type { Field } from "../../../../testing/src/http/exchange.ts";
-import {
-  dataFrame,
-  frame,
-  frameBytes,
-  frameFlag,
-  frameType,
-  headersFrame,
-} from "../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { dataFrame, type Field, frame, frameBytes, frameFlag, frameType, headersFrame
+} from "../../../../testing/src/http/index.ts";
 import {
   begun,
   getHeader,

@@ -1,14 +1,9 @@
 import { once } from "node:events";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type Address,
-  type Field,
-  fieldValue,
-  type HttpResponse,
-  type HttpRequest,
-} from "../../../../testing/src/http/exchange.ts";
-import { exchangeHttp1, openHttp1 } from "../../../../testing/src/http/http1-connection.ts";
+// oxfmt-ignore
+import { type Address, exchangeHttp1, type Field, fieldValue, type HttpRequest, type HttpResponse, openHttp1
+} from "../../../../testing/src/http/index.ts";
 import { readOutcome } from "../../../../testing/src/gateway/outcome.ts";
 import { rpcRequest, wireFormats } from "../../../../testing/src/gateway/wire-format.ts";
 import { type CommandLine, startProgram } from "../../../../testing/src/process/command-line.ts";

@@ -5,16 +5,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { GreenhouseService } from "../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
-import { type Address, type Field, type HttpRequest, openSocket } from "../../../../../testing/src/http/exchange.ts";
-import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { openHttp2, readHttp2Response } from "../../../../../testing/src/http/http2-connection.ts";
-import {
-  clientPreface,
-  frame,
-  frameBytes,
-  frameType,
-  headerBlock,
-} from "../../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { type Address, clientPreface, type Field, frame, frameBytes, frameType, headerBlock, type HttpRequest,
+  openHttp1, openHttp2, openSocket, readHttp2Response } from "../../../../../testing/src/http/index.ts";
 import {
   type TransportName,
   transportNames,

@@ -3,11 +3,10 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createTestGateway } from "../../../../../testing/src/gateway/test-gateway.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import { type Field, fieldValue } from "../../../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { dataFrame, type Field, fieldValue, frameFlag, headersFrame, openFrames, openHttp1, openHttp2
+} from "../../../../../testing/src/http/index.ts";
 import { startGreenhouse } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import { dataFrame, frameFlag, headersFrame, openFrames } from "../../../../../testing/src/http/http2-frames.ts";
 
 const water = { httpMethod: "POST", path: "/beds/7:water", header: [["content-type", "application/json"]] as const };
 const wholeWater = { ...water, body: Buffer.from("{}") };

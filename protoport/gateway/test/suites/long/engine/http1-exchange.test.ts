@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { useFakeClock } from "../../../../../testing/src/fake-clock.ts";
-import { type Field, type HttpRequest } from "../../../../../testing/src/http/exchange.ts";
+import { type Field, type HttpRequest, openHttp1 } from "../../../../../testing/src/http/index.ts";
 import { nextEvent, startGreenhouse, waterBedProcedure } from "../../../../../testing/src/gateway/greenhouse.ts";
-import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
 
 const json: Field = ["content-type", "application/json"];
 const path = "/beds/7:water";

@@ -5,18 +5,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Admit } from "../../../../src/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
-import type { Address, Field, HttpRequest } from "../../../../../testing/src/http/exchange.ts";
-import { grpcHeader } from "../../../../../testing/src/http/grpc-frames.ts";
+// oxfmt-ignore
+import { type Address, dataFrame, type Field, frameFlag, frameType, grpcHeader, headersFrame, type HttpRequest,
+  openFrames, openHttp1, openHttp2 } from "../../../../../testing/src/http/index.ts";
 import { retainedBytes } from "../../../../../testing/src/http/retained-bytes.ts";
-import { openHttp1 } from "../../../../../testing/src/http/http1-connection.ts";
-import { openHttp2 } from "../../../../../testing/src/http/http2-connection.ts";
-import {
-  dataFrame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  openFrames,
-} from "../../../../../testing/src/http/http2-frames.ts";
 import {
   startGreenhouse,
   type TestGreenhouse,

@@ -15,15 +15,9 @@ import {
   type ServerPart,
 } from "../../../../src/health/index.ts";
 import { createGateway } from "../../../../src/index.ts";
-import type { Address, Field } from "../../../../../testing/src/http/exchange.ts";
-import {
-  dataFrame,
-  type FrameConnection,
-  frameFlag,
-  frameType,
-  headersFrame,
-  openFrames,
-} from "../../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { type Address, dataFrame, type Field, type FrameConnection, frameFlag, frameType, headersFrame, openFrames
+} from "../../../../../testing/src/http/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import { countRefTimers } from "../../../../../testing/src/ref-timers.ts";
 

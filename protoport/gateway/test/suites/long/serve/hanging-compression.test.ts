@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import type { Field } from "../../../../../testing/src/http/exchange.ts";
+import type { Field, Upload } from "../../../../../testing/src/http/index.ts";
 import { within } from "../../../../../testing/src/deadline.ts";
 import {
   startGreenhouse,
@@ -10,7 +10,6 @@ import {
   waterBedProcedure,
 } from "../../../../../testing/src/gateway/greenhouse.ts";
 import { readOutcome } from "../../../../../testing/src/gateway/outcome.ts";
-import type { Upload } from "../../../../../testing/src/http/fetch.ts";
 import { openUpload } from "../../../../../testing/src/gateway/rest-upload.ts";
 import { emptyMessage, rpcRequest, wireFormats } from "../../../../../testing/src/gateway/wire-format.ts";
 

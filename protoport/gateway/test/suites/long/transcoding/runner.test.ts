@@ -15,11 +15,7 @@ import {
   writeReport,
 } from "../../../../../conformance/runner/index.ts";
 import { createGateway } from "../../../../src/index.ts";
-import {
-  listenOnLoopback,
-  type LoopbackServer,
-  startOnLoopback,
-} from "../../../../../testing/src/http/listen-on-loopback.ts";
+import { listenOnLoopback, type LoopbackServer, startOnLoopback } from "../../../../../testing/src/http/index.ts";
 import { waitLimitMs } from "../../../../../testing/src/deadline.ts";
 import { projectFolder, runProgram } from "../../../../../testing/src/process/child-program.ts";
 import { createTempFolder } from "../../../../../testing/src/process/temp-folder.ts";

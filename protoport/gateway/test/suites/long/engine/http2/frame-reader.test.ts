@@ -9,16 +9,9 @@ import { costRatio } from "../../../../../../testing/src/cost-ratio.ts";
 import { within } from "../../../../../../testing/src/deadline.ts";
 import { Dice } from "../../../../../../testing/src/dice.ts";
 import { echo, pipe, serveConnection } from "../../../../../../testing/src/http2/http2-engine.ts";
-import {
-  clientPreface,
-  dataFrame,
-  frame,
-  frameBytes,
-  frameFlag,
-  frameType,
-  headersFrame,
-  resetFrame,
-} from "../../../../../../testing/src/http/http2-frames.ts";
+// oxfmt-ignore
+import { clientPreface, dataFrame, frame, frameBytes, frameFlag, frameType, headersFrame, resetFrame
+} from "../../../../../../testing/src/http/index.ts";
 import {
   begun,
   getBlock,

@@ -5,7 +5,9 @@ import { encodeBlock } from "../../../../../src/engine/http2/hpack/encoder.ts";
 import type { Http2Stream } from "../../../../../src/engine/http2/http2-stream.ts";
 import { HpackDecoder } from "../../../../../src/engine/http2/hpack/decoder.ts";
 import { Dice } from "../../../../../../testing/src/dice.ts";
-import type { Field } from "../../../../../../testing/src/http/exchange.ts";
+// oxfmt-ignore
+import { dataFrame, type Field, frame, type Frame, frameFlag, frameType, headersFrame, openFrames
+} from "../../../../../../testing/src/http/index.ts";
 import {
   answer,
   echo,
@@ -15,15 +17,6 @@ import {
   startEngine,
   statusBlock,
 } from "../../../../../../testing/src/http2/http2-engine.ts";
-import {
-  dataFrame,
-  frame,
-  type Frame,
-  frameFlag,
-  frameType,
-  headersFrame,
-  openFrames,
-} from "../../../../../../testing/src/http/http2-frames.ts";
 import { postHeader } from "../../../../../../testing/src/http2/http2-requests.ts";
 import { numRunsOf } from "../../../../../../testing/src/test-seed.ts";
 

@@ -4,9 +4,8 @@ import { brotliCompressSync, constants, gzipSync, zstdCompressSync } from "node:
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Reading } from "../../../../../../examples/gen/greenhouse/v1/greenhouse_pb.ts";
 import { waitLimitMs, within } from "../../../../../../testing/src/deadline.ts";
-import type { Field, HttpResponse } from "../../../../../../testing/src/http/exchange.ts";
+import type { Field, HttpResponse, Upload } from "../../../../../../testing/src/http/index.ts";
 import { startGreenhouse, type TestGreenhouse } from "../../../../../../testing/src/gateway/greenhouse.ts";
-import type { Upload } from "../../../../../../testing/src/http/fetch.ts";
 import { openUpload } from "../../../../../../testing/src/gateway/rest-upload.ts";
 
 // The windows of all bodies that are being decoded share 256 MiB: 32 windows of 8 MiB in zstd, or 16 windows of 16 MiB
