@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
 import { requestFrom } from "../../../testing/src/gateway/proxy.ts";
+import { controlFields } from "../../src/forward/control-fields.ts";
+import { identityFields } from "../../src/forward/identity-fields.ts";
 import {
   compileForwardRules,
   type ForwardRules,
   noAddedFields,
   requireEffect,
 } from "../../src/forward/forward-rules.ts";
+
+const usual = ["X-A", "1", "X-B", "2", "Y-A", "3"];
 
 test.each<[name: string, rules: ForwardRules, sent: readonly string[], forwarded: readonly string[]]>(
   // oxfmt-ignore
@@ -34,12 +38,111 @@ test.each<[name: string, rules: ForwardRules, sent: readonly string[], forwarded
       ["x_real_ip", "1", "x-real-ip", "2", "remote_user", "3", "x_forwarded_for", "4"], ["x_real_ip", "1"]],
     ["binary fields have several values", {}, ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""],
       ["x-a-bin", "AA, AAA=,AAAA", "x-b-bin", ""]],
+    ["allow has a name", { allow: ["X-a"] }, usual, ["x-a", "1"]],
+    ["allow has a prefix", { allow: ["x-*"] }, usual, ["x-a", "1", "x-b", "2"]],
+    ["allow and deny have RegExps in another case", { allow: [/^X-/], deny: [/B$/gi] }, usual, ["x-a", "1"]],
+    ["deny has a prefix", { deny: ["X-*"] }, usual, ["y-a", "3"]],
+    ["rename changes an allowed name", { allow: ["x-a"], rename: { "X-A": "Z-A" } }, usual, ["z-a", "1"]],
+    ["a forged new name is repeated", { rename: { authorization: "X-Auth" } },
+      ["X-Auth", "forged", "Authorization", "a", "x-auth", "forged"], ["x-auth", "a"]],
+    ["a forged new name has no original field", { allow: ["*", "x-auth"], rename: { authorization: "x-auth" } },
+      ["X-Auth", "forged"], []],
+    ["the original field of a new name is denied", { deny: ["authorization"], rename: { authorization: "x-auth" } },
+      ["X-Auth", "forged", "Authorization", "a"], []],
   ],
 )("when %s, request fields are selected", (_name, rules, sent, forwarded) => {
   const { select } = compileForwardRules("request", rules);
   expect(select([...sent], noAddedFields).fields).toEqual(forwarded);
   // The second time, the names are cached.
   expect(select([...sent], noAddedFields).fields).toEqual(forwarded);
+});
+
+// oxfmt-ignore
+const blocked = {
+  request: [
+    "Accept", "Accept-Encoding", "Access-Control-Request-Method", "Connection", "Connect-Protocol-Version",
+    "Content-Language", "Cookie", "Grpc-Accept-Encoding", "Grpc-Metadata-User", "Grpc-Status", "Keep-Alive",
+    "Max-Forwards", "Proxy-Authorization", "Sec-Fetch-Mode", "TE", "Trailer", "Upgrade", "Via",
+  ],
+  response: ["Access-Control-Allow-Origin", "Alt-Svc", "Proxy-Status", "Server", "Set-Cookie", "Via"],
+};
+
+test.each(["request", "response"] as const)(
+  "fields that a %s never forwards are not forwarded if allowed",
+  (direction) => {
+    const { select } = compileForwardRules(direction, { allow: ["*", /./, ...blocked[direction]] });
+    expect(
+      select(
+        [...blocked[direction], "x-a"].flatMap((name) => [name, "1"]),
+        noAddedFields,
+      ).fields,
+    ).toEqual(["x-a", "1"]);
+  },
+);
+
+/** One name for each name or prefix of the fields that need an exact name in `allow`. */
+const exact = {
+  request: identityFields.flatMap(({ names }) => names.map((name) => name.replace("*", "Something"))),
+  response: controlFields.flatMap(({ names }) => names.map((name) => name.replace("*", "Something"))),
+};
+
+test.each(["request", "response"] as const)("fields that need an exact name in a %s need it in allow", (direction) => {
+  const [first = "", ...others] = exact[direction];
+  const selected = (allow: ForwardRules["allow"], spelling = (name: string) => name): readonly string[] => {
+    const sent = exact[direction].flatMap((name) => [spelling(name), "1"]);
+    const { fields: forwarded } = compileForwardRules(direction, allow && { allow }).select(sent, noAddedFields);
+    return forwarded.filter((_, at) => at % 2 === 0);
+  };
+  expect(selected(undefined)).toEqual([]);
+  expect(selected(["*", "x-*", "cf-*", "content-*", /./])).toEqual([]);
+  expect(selected(["*"], (name) => name.replaceAll("-", "_"))).toEqual([]);
+  expect(selected(["*", first.toUpperCase()])).toEqual([first.toLowerCase()]);
+  // The proxy sets the client's fields itself.
+  const settable = others.map((name) => name.toLowerCase());
+  expect(selected(others)).toEqual(settable);
+});
+
+test.each(["grpc-timeout", "te", "content-type", "connection", "not a name"])("rename and set refuse '%s'", (name) => {
+  const problem = `rename and set must name a field that can be forwarded, got "${name}"`;
+  for (const direction of ["request", "response"] as const) {
+    expect(() => compileForwardRules(direction, { rename: { "x-a": name } })).toThrow(problem);
+    const { added } = compileForwardRules(direction, { set: () => ({ [name]: "1" }) });
+    expect(() => added(requestFrom("192.0.2.9"))).toThrow(problem);
+  }
+});
+
+test.each<[result: unknown, problem: string]>([
+  [Promise.resolve({ "x-a": "1" }), "requestHeader.set must be synchronous, got a promise"],
+  [{ "x-a": "1\n2" }, 'the value of header "x-a"'],
+])("a set function that returns %j is refused", (result, problem) => {
+  const rules: object = { set: () => result };
+  const { added } = compileForwardRules("request", rules);
+  expect(() => added(requestFrom("192.0.2.9"))).toThrow(problem);
+});
+
+test("clients without an address or a host cannot forge client fields", () => {
+  const rules: ForwardRules = { allow: ["*", "X-Forwarded-For", "X-A"], rename: { "x-a": "x-forwarded-host" } };
+  for (const [more, forged] of [
+    [rules, ["X-Forwarded-For", "X-Forwarded-Host", "X-A"]],
+    [{ rename: { "x-forwarded-for": "z-for", "x-a": "z-for" } }, ["Z-For", "X-A", "X-Forwarded-For"]],
+  ] as const) {
+    const { added, select } = compileForwardRules("request", more);
+    const sent = forged.flatMap((name) => [name, "forged"]);
+    const request = Object.assign(requestFrom(""), { origin: "http://" });
+    expect(select([...sent, "x-b", "1"], added(request)).fields).toEqual(["x-b", "1"]);
+  }
+});
+
+const base64 = ["AA", "AA==", "AAA", "AAA=", "AAAA", "", "AA, AAA=,AAAA", "+/+/"];
+
+test.each(base64)("the valid base64 value %j of a -bin field is forwarded unchanged", (value) => {
+  const { select } = compileForwardRules("request");
+  expect(select(["x-b-bin", value], noAddedFields).fields).toEqual(["x-b-bin", value]);
+});
+
+test.each(["A", "A===", "AA=", "AA A", "AA,*", "-_-_", "=", "AAAAA"])("a -bin field with %j is refused", (value) => {
+  const { select } = compileForwardRules("request");
+  expect(() => select(["x-b-bin", value], noAddedFields)).toThrow("the header field x-b-bin is not valid base64");
 });
 
 test.each<{ name: string; rules: ForwardRules; sent: readonly string[] }>([
@@ -50,12 +153,11 @@ test.each<{ name: string; rules: ForwardRules; sent: readonly string[] }>([
   expect(() => select(sent, noAddedFields)).toThrow(`the header field ${sent[0]} is not valid base64`);
 });
 
-test("responses forward any -bin value, and control fields by exact name", () => {
-  const sent = ["x-a-bin", "%", "location", "/", "refresh", "1", "date", "now"];
-  const select = (rules: ForwardRules): unknown =>
-    compileForwardRules("response", rules).select([...sent], noAddedFields).fields;
-  expect(select({})).toEqual(["x-a-bin", "%"]);
-  expect(select({ allow: ["*", "Location"] })).toEqual(["x-a-bin", "%", "location", "/"]);
+test("responses forward any -bin value, but no field with a new name", () => {
+  const { select } = compileForwardRules("response", { rename: { "x-a": "x-b" } });
+  const sent = ["x-a-bin", "%", "x-b", "forged", "date", "now"];
+  expect(select(sent, noAddedFields).fields).toEqual(["x-a-bin", "%"]);
+  expect(select(["x-a", "1", ...sent], noAddedFields).fields).toEqual(["x-b", "1", "x-a-bin", "%"]);
 });
 
 test("one field list is selected separately for each set of rules", () => {
