@@ -109,22 +109,19 @@ describe("issueToken", () => {
     }
   });
 
-  test.each([
-    { name: "a name with a space", given: { name: "my ci" }, want: [/^the name must be/] },
-    { name: "an empty scope", given: { scopes: "" }, want: [/^scope 1 is not/] },
-    {
-      name: "a scope that scopeProblem refuses",
-      given: { scopes: "a", scopeProblem: () => "no scope" },
-      want: [/no scope/],
-    },
-    { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
-    { name: "an expiry that is not a date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
-    {
-      name: "an invalid name, scope and expiry together",
-      given: { name: "", scopes: ",", expiry: "" },
-      want: [/name/, /scope 1, 2/, /expiry/],
-    },
-  ])("rejects $name and creates no file", async ({ given, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "a name with a space", given: { name: "my ci" }, want: [/^the name must be/] },
+      { name: "an empty scope", given: { scopes: "" }, want: [/^scope 1 is not/] },
+      { name: "a scope that scopeProblem refuses", given: { scopes: "a", scopeProblem: () => "no scope" },
+        want: [/no scope/] },
+      { name: "a scope with a space", given: { scopes: "a b" }, want: [/^scope 1 is not/] },
+      { name: "an expiry that is not a date", given: { expiry: "tomorrow" }, want: [/^the expiry must be/] },
+      { name: "an invalid name, scope and expiry together", given: { name: "", scopes: ",", expiry: "" },
+        want: [/name/, /scope 1, 2/, /expiry/] },
+    ],
+  )("rejects $name and creates no file", async ({ given, want }) => {
     using folder = createTempFolder();
     const result = await issueToken({ ...request, ...given, file: folder.file("tokens") });
     expect(result).toEqual({ kind: "problems", problems: want.map((pattern) => expect.stringMatching(pattern)) });

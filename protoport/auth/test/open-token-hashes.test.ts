@@ -91,21 +91,19 @@ describe("openTokenHashes", () => {
     expect(accepts(verifier, "alpha")).toBe(false);
   });
 
-  test.each([
-    { name: "does not exist", make: () => {}, want: /does not exist$/ },
-    { name: "has invalid lines", make: (path: string) => writeFileSync(path, "a\nb\n"), want: /tokens: line 1: / },
-    {
-      name: "is larger than the limit",
-      make: (path: string) => writeFileSync(path, Buffer.alloc(4 * 1024 * 1024 + 1)),
-      want: /is larger than 4194304 bytes$/,
-    },
-    {
-      name: "has a scope that scopeProblem refuses",
-      make: (path: string) => writeFileSync(path, `sha256:${digestOf("a")} a orders -`),
-      options: { scopeProblem: () => "no scope" },
-      want: /tokens: line 1: no scope$/,
-    },
-  ])("returns a problem if the file $name at the start", async ({ make, options = {}, want }) => {
+  test.each(
+    // oxfmt-ignore
+    [
+      { name: "does not exist", make: () => {}, want: /does not exist$/ },
+      { name: "has invalid lines", make: (path: string) => writeFileSync(path, "a\nb\n"), want: /tokens: line 1: / },
+      { name: "is larger than the limit",
+        make: (path: string) => writeFileSync(path, Buffer.alloc(4 * 1024 * 1024 + 1)),
+        want: /is larger than 4194304 bytes$/ },
+      { name: "has a scope that scopeProblem refuses",
+        make: (path: string) => writeFileSync(path, `sha256:${digestOf("a")} a orders -`),
+        options: { scopeProblem: () => "no scope" }, want: /tokens: line 1: no scope$/ },
+    ],
+  )("returns a problem if the file $name at the start", async ({ make, options = {}, want }) => {
     using folder = createTempFolder();
     const path = folder.file("tokens");
     make(path);

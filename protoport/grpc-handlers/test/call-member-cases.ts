@@ -102,9 +102,8 @@ const unaryCases: readonly Omit<Case, "call">[] = [
     handlers: unary((_call, callback) => callback(Object.assign(new Error("frozen"), { code: status.ABORTED }))),
     outcome: { code: status.ABORTED, details: "frozen" } },
   { name: "the callback's trailer replaces the metadata of the error", shows: ["callback"],
-    handlers: unary((_call, callback) =>
-      callback({ ...notFound, metadata: fields(["x-why", "frost"]) }, null, fields(["x-tail", "1"])),
-    ), outcome: { ...notFound, trailer: { "x-tail": ["1"] } } },
+    handlers: unary((_call, callback) => callback({ ...notFound, metadata: fields(["x-why", "frost"]) }, null,
+      fields(["x-tail", "1"]))), outcome: { ...notFound, trailer: { "x-tail": ["1"] } } },
   { name: "an error without a code is sent as UNKNOWN", shows: ["callback"],
     handlers: unary((_call, callback) => callback(new Error("connect ECONNREFUSED 10.0.0.7:5432"))),
     outcome: { code: status.UNKNOWN, details: "connect ECONNREFUSED 10.0.0.7:5432" },
@@ -155,102 +154,56 @@ const ids = (messages: readonly Message[]): unknown[] => messages.map(({ treeId 
 
 // oxfmt-ignore
 const streamCases: readonly Case[] = [
-  {
-    name: "data events deliver the requests of a client stream, and the end event follows",
-    shows: ["data", "end"],
-    handlers: {
-      addTrees: (call: Readable, callback: Callback) => {
-        const received: Message[] = [];
-        call.on("data", (message: Message) => received.push(message));
-        call.on("end", () => callback(null, { treeCount: Number(ids(received).join("")) }, fields(["x-tail", "1"])));
-      },
-    },
-    call: { method: "AddTrees", requests: three },
-    outcome: { code: status.OK, messages: [{ treeCount: 123 }], trailer: { "x-tail": ["1"] } },
-  },
-  {
-    name: "for await reads a client stream, and the callback then responds",
-    shows: ["for await"],
-    handlers: {
-      addTrees: asynchronous(async (call: Readable, callback: Callback) => {
-        let treeCount = 0;
-        for await (const { treeId } of messagesOf(call)) treeCount += Number(treeId);
-        callback(null, { treeCount });
-      }),
-    },
-    call: { method: "AddTrees", requests: three },
-    outcome: { code: status.OK, messages: [{ treeCount: 6 }] },
-  },
+  { name: "data events deliver the requests of a client stream, and the end event follows", shows: ["data", "end"],
+    handlers: { addTrees: (call: Readable, callback: Callback) => {
+      const received: Message[] = [];
+      call.on("data", (message: Message) => received.push(message));
+      call.on("end", () => callback(null, { treeCount: Number(ids(received).join("")) }, fields(["x-tail", "1"])));
+    } }, call: { method: "AddTrees", requests: three },
+    outcome: { code: status.OK, messages: [{ treeCount: 123 }], trailer: { "x-tail": ["1"] } } },
+  { name: "for await reads a client stream, and the callback then responds", shows: ["for await"],
+    handlers: { addTrees: asynchronous(async (call: Readable, callback: Callback) => {
+      let treeCount = 0;
+      for await (const { treeId } of messagesOf(call)) treeCount += Number(treeId);
+      callback(null, { treeCount });
+    }) }, call: { method: "AddTrees", requests: three }, outcome: { code: status.OK, messages: [{ treeCount: 6 }] } },
   { name: "a client stream can receive its response before it ends", shows: ["callback"],
     handlers: { addTrees: (_call: Readable, callback: Callback) => callback(null, { treeCount: 9 }) },
     call: { method: "AddTrees", requests: three, keepsOpen: true },
     outcome: { code: status.OK, messages: [{ treeCount: 9 }] } },
-  {
-    name: "write sends a server stream's message, and end sends its trailer",
-    shows: ["write", "end", "sendMetadata", "request"],
-    handlers: {
-      listTrees: (call: Writable) => {
-        call.sendMetadata(fields(["x-head", "1"]));
-        for (const message of three) call.write(message);
-        call.end(fields(["x-tail", String(call.request["pageSize"])]));
-      },
-    },
-    call: { method: "ListTrees", requests: [{ pageSize: 3 }] },
-    outcome: {
-      code: status.OK,
+  { name: "write sends a server stream's message, and end sends its trailer",
+    shows: ["write", "end", "sendMetadata", "request"], handlers: { listTrees: (call: Writable) => {
+      call.sendMetadata(fields(["x-head", "1"]));
+      for (const message of three) call.write(message);
+      call.end(fields(["x-tail", String(call.request["pageSize"])]));
+    } }, call: { method: "ListTrees", requests: [{ pageSize: 3 }] },
+    outcome: { code: status.OK,
       messages: three.map(({ treeId }) => expect.objectContaining({ treeId: String(treeId) })),
-      header: { "x-head": ["1"] },
-      trailer: { "x-tail": ["3"] },
-    },
-  },
-  {
-    name: 'emit("error") sends the status of a server stream after its messages',
-    shows: ["emit"],
-    handlers: {
-      listTrees: (call: Writable) => {
-        call.write(say(1));
-        call.emit("error", { ...notFound, metadata: fields(["x-why", "frost"]) });
-      },
-    },
-    call: { method: "ListTrees" },
-    outcome: { ...notFound, messages: said(1), trailer: { "x-why": ["frost"] } },
-  },
+      header: { "x-head": ["1"] }, trailer: { "x-tail": ["3"] } } },
+  { name: 'emit("error") sends the status of a server stream after its messages', shows: ["emit"],
+    handlers: { listTrees: (call: Writable) => {
+      call.write(say(1));
+      call.emit("error", { ...notFound, metadata: fields(["x-why", "frost"]) });
+    } }, call: { method: "ListTrees" }, outcome: { ...notFound, messages: said(1), trailer: { "x-why": ["frost"] } } },
   { name: "a server stream's handler receives no callback argument", shows: [],
     handlers: { listTrees: (call: Writable, callback?: Callback) => call.end(fields(["x-got", typeof callback])) },
     call: { method: "ListTrees" }, outcome: { code: status.OK, trailer: { "x-got": ["undefined"] } } },
   { name: "a server stream can end without messages", shows: ["end"],
     handlers: { listTrees: (call: Writable) => call.end() }, call: { method: "ListTrees" },
     outcome: { code: status.OK, messages: [] } },
-  {
-    name: "an exception in a server stream's handler results in UNKNOWN",
-    shows: [],
-    handlers: {
-      listTrees: () => {
-        throw new Error("secret");
-      },
-    },
-    call: { method: "ListTrees" },
-    outcome: { code: status.UNKNOWN, details: "Unknown error" },
-  },
-  {
-    name: "a bidirectional stream continues after the client's half-close",
-    shows: ["data", "write", "end"],
-    handlers: {
-      tradeTrees: (call: DuplexCall) => {
-        call.on("data", (message: Message) => call.write(message));
-        call.on("end", () => {
-          call.write({ treeId: 4 });
-          call.end(fields(["x-tail", "1"]));
-        });
-      },
-    },
-    call: { method: "TradeTrees", requests: three },
-    outcome: {
-      code: status.OK,
-      messages: ["1", "2", "3", "4"].map((treeId) => expect.objectContaining({ treeId })),
-      trailer: { "x-tail": ["1"] },
-    },
-  },
+  { name: "an exception in a server stream's handler results in UNKNOWN", shows: [], handlers: { listTrees: () => {
+      throw new Error("secret");
+    } }, call: { method: "ListTrees" }, outcome: { code: status.UNKNOWN, details: "Unknown error" } },
+  { name: "a bidirectional stream continues after the client's half-close", shows: ["data", "write", "end"],
+    handlers: { tradeTrees: (call: DuplexCall) => {
+      call.on("data", (message: Message) => call.write(message));
+      call.on("end", () => {
+        call.write({ treeId: 4 });
+        call.end(fields(["x-tail", "1"]));
+      });
+    } }, call: { method: "TradeTrees", requests: three },
+    outcome: { code: status.OK, messages: ["1", "2", "3", "4"].map((treeId) => expect.objectContaining({ treeId })),
+      trailer: { "x-tail": ["1"] } } },
   { name: "a bidirectional stream can end before the client's half-close", shows: ["end"],
     handlers: { tradeTrees: (call: DuplexCall) => call.once("data", () => call.end()) },
     call: { method: "TradeTrees", requests: three, keepsOpen: true }, outcome: { code: status.OK, messages: [] } },
@@ -258,40 +211,25 @@ const streamCases: readonly Case[] = [
     handlers: { tradeTrees: (call: DuplexCall & NodeJS.WritableStream) => call.pipe(call) },
     call: { method: "TradeTrees", requests: three },
     outcome: { code: status.OK, messages: [1, 2, 3].map((id) => expect.objectContaining({ treeId: String(id) })) } },
-  {
-    name: "sendMetadata sends the header of a stream before its first message",
-    shows: ["sendMetadata"],
-    handlers: {
-      tradeTrees: (call: DuplexCall) => {
-        call.sendMetadata(fields(["x-head", "1"]));
-        call.resume().on("end", () => call.end());
-      },
-    },
-    call: { method: "TradeTrees", requests: [], endsAtHeader: true },
-    outcome: { code: status.OK, header: { "x-head": ["1"] } },
-  },
-  {
-    name: "write returns false while the client reads slowly, and drain is emitted later",
-    shows: ["write", "drain"],
-    handlers: {
-      listTrees: asynchronous(async (call: Writable) => {
-        const message = { photoBytes: Buffer.alloc(8 * 1024) };
-        let pauses = 0;
-        for (let sent = 0; sent < 2000; sent += 1) {
-          if (call.write(message)) continue;
-          pauses += 1;
-          await once(call, "drain");
-        }
-        call.end(fields(["x-paused", String(pauses > 0)]));
-      }),
-    },
-    call: { method: "ListTrees" },
-    outcome: {
-      code: status.OK,
-      messages: expect.objectContaining({ length: 2000 }),
-      trailer: { "x-paused": ["true"] },
-    },
-  },
+  { name: "sendMetadata sends the header of a stream before its first message", shows: ["sendMetadata"],
+    handlers: { tradeTrees: (call: DuplexCall) => {
+      call.sendMetadata(fields(["x-head", "1"]));
+      call.resume().on("end", () => call.end());
+    } }, call: { method: "TradeTrees", requests: [], endsAtHeader: true },
+    outcome: { code: status.OK, header: { "x-head": ["1"] } } },
+  { name: "write returns false while the client reads slowly, and drain is emitted later", shows: ["write", "drain"],
+    handlers: { listTrees: asynchronous(async (call: Writable) => {
+      const message = { photoBytes: Buffer.alloc(8 * 1024) };
+      let pauses = 0;
+      for (let sent = 0; sent < 2000; sent += 1) {
+        if (call.write(message)) continue;
+        pauses += 1;
+        await once(call, "drain");
+      }
+      call.end(fields(["x-paused", String(pauses > 0)]));
+    }) }, call: { method: "ListTrees" },
+    outcome: { code: status.OK, messages: expect.objectContaining({ length: 2000 }),
+      trailer: { "x-paused": ["true"] } } },
 ];
 
 /** The cases for all kinds of RPCs. */

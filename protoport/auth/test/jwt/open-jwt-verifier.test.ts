@@ -191,32 +191,29 @@ describe("an invalid token", () => {
     twoKeyProvider.stop();
   });
 
-  test.each<[name: string, spoil: (parts: readonly string[]) => string]>([
+  test.each<[name: string, spoil: (parts: readonly string[]) => string]>(
+    // oxfmt-ignore
     [
-      "has a modified payload",
-      ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join("."),
+      ["has a modified payload",
+        ([head = "", , tail = ""]) => [head, base64url({ iss: provider.issuer, sub: "eve" }), tail].join(".")],
+      ["has a modified header",
+        ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join(".")],
+      ["has a modified signature",
+        ([head = "", body = "", tail = ""]) => [head, body,
+          (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join(".")],
+      ["has a truncated signature", ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join(".")],
+      ["has alg none and a signature",
+        ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join(".")],
+      ["has an HMAC with the public key as secret", ([, body = ""]) => {
+          const input = `${base64url({ alg: "HS256", kid: "key-RS256" })}.${body}`;
+          return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
+        }],
+      ["has a header that is not JSON", ([, body = "", tail = ""]) => [base64url("{"), body, tail].join(".")],
+      ["has a header that is an array", ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join(".")],
+      ["has an alg that is not a string",
+        ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
     ],
-    [
-      "has a modified header",
-      ([, body = "", tail = ""]) => [base64url({ alg: "PS256", kid: "key-PS256" }), body, tail].join("."),
-    ],
-    [
-      "has a modified signature",
-      ([head = "", body = "", tail = ""]) => [head, body, (tail.startsWith("A") ? "B" : "A") + tail.slice(1)].join("."),
-    ],
-    ["has a truncated signature", ([head = "", body = "", tail = ""]) => [head, body, tail.slice(0, 20)].join(".")],
-    ["has alg none and a signature", ([, body = "", tail = ""]) => [base64url({ alg: "none" }), body, tail].join(".")],
-    [
-      "has an HMAC with the public key as secret",
-      ([, body = ""]) => {
-        const input = `${base64url({ alg: "HS256", kid: "key-RS256" })}.${body}`;
-        return `${input}.${createHmac("sha256", JSON.stringify(keys["RS256"]?.jwk)).update(input).digest("base64url")}`;
-      },
-    ],
-    ["has a header that is not JSON", ([, body = "", tail = ""]) => [base64url("{"), body, tail].join(".")],
-    ["has a header that is an array", ([, body = "", tail = ""]) => [base64url("[]"), body, tail].join(".")],
-    ["has an alg that is not a string", ([, body = "", tail = ""]) => [base64url({ alg: 256 }), body, tail].join(".")],
-  ])("that %s is rejected", async (_, spoil) => {
+  )("that %s is rejected", async (_, spoil) => {
     const token = spoil((await provider.sign()).split("."));
     expect(await outcomeOf(token)).toMatchObject({ kind: "invalid" });
   });

@@ -37,59 +37,31 @@ test.each<Case>(
     { name: "a handler that rejects because another stream closed early sends UNKNOWN", method: "GetTree",
       handlers: { getTree: () => finished(new PassThrough().destroy()) }, outcome: unknown,
       faults: ["Premature close"] },
-    {
-      name: "a client stream that its handler destroys gets the handler's response",
-      method: "AddTrees",
-      handlers: {
-        addTrees: (call: ServerReadableStream<Message, Message>, callback: Callback) => {
-          call.destroy();
-          callback(null, { treeCount: 1 });
-        },
-      },
-      outcome: { code: status.OK, messages: [{ treeCount: 1 }] },
-      faults: [],
-    },
-    {
-      name: "a handler can respond after its for await loop stopped early",
-      method: "AddTrees",
-      handlers: {
-        addTrees: async (call: ServerReadableStream<Message, Message>, callback: Callback) => {
-          for await (const _ of call) break;
-          await waitSomeTurns();
-          callback(null, { treeCount: 1 });
-        },
-      },
-      outcome: { code: status.OK, messages: [{ treeCount: 1 }] },
-      faults: [],
-    },
+    { name: "a client stream that its handler destroys gets the handler's response", method: "AddTrees",
+      handlers: { addTrees: (call: ServerReadableStream<Message, Message>, callback: Callback) => {
+        call.destroy();
+        callback(null, { treeCount: 1 });
+      } }, outcome: { code: status.OK, messages: [{ treeCount: 1 }] }, faults: [] },
+    { name: "a handler can respond after its for await loop stopped early", method: "AddTrees",
+      handlers: { addTrees: async (call: ServerReadableStream<Message, Message>, callback: Callback) => {
+        for await (const _ of call) break;
+        await waitSomeTurns();
+        callback(null, { treeCount: 1 });
+      } }, outcome: { code: status.OK, messages: [{ treeCount: 1 }] }, faults: [] },
     { name: "a client stream that an AbortSignal of its handler destroys sends UNKNOWN", method: "AddTrees",
       handlers: { addTrees: (call: ServerReadableStream<Message, Message>) => addAbortSignal(AbortSignal.abort(),
         call) }, outcome: unknown, faults: ["The operation was aborted"] },
     { name: "a client stream with an error like that of a stopped loop sends UNKNOWN", method: "AddTrees",
       handlers: { addTrees: (call: ServerReadableStream<Message, Message>) => call.emit("error",
         Object.assign(new Error("stopped"), { code: "ABORT_ERR" })) }, outcome: unknown, faults: ["stopped"] },
-    {
-      name: "a bidirectional stream whose for await loop stopped early sends UNKNOWN",
-      method: "TradeTrees",
-      handlers: {
-        tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
-          for await (const _ of call) break;
-        },
-      },
-      outcome: unknown,
-      faults: ["The operation was aborted"],
-    },
-    {
-      name: "an exception in a for await loop is reported once",
-      method: "TradeTrees",
-      handlers: {
-        tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
-          for await (const _ of call) failing();
-        },
-      },
-      outcome: unknown,
-      faults: ["index out of range"],
-    },
+    { name: "a bidirectional stream whose for await loop stopped early sends UNKNOWN", method: "TradeTrees",
+      handlers: { tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
+        for await (const _ of call) break;
+      } }, outcome: unknown, faults: ["The operation was aborted"] },
+    { name: "an exception in a for await loop is reported once", method: "TradeTrees",
+      handlers: { tradeTrees: async (call: ServerDuplexStream<Message, Message>) => {
+        for await (const _ of call) failing();
+      } }, outcome: unknown, faults: ["index out of range"] },
     { name: "a server stream that fails with the code OK sends UNKNOWN", method: "ListTrees",
       handlers: { listTrees: (call: ServerWritableStream<Message, Message>) => call.emit("error",
         Object.assign(new Error("secret"), { code: status.OK })) }, outcome: unknown, faults: ["secret"] },

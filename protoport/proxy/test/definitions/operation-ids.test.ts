@@ -39,14 +39,10 @@ test("the openapi command refuses equal operation ids unless --operation-ids is 
 test.each<[name: string, old: RouteTexts, now: RouteTexts, want: readonly object[]]>(
   // oxfmt-ignore
   [
-    ["another RPC with the route", { Get: ["GET /shop"] }, { Read: ["GET /shop"] }, [
-        { rule: "operation-id-changed",
-          severity: "warning",
-          subject: "shop.v1.Shop.Get GET /shop",
-          change: "the operation id in the OpenAPI document is v1_Shop_read",
-          before: "generated clients called GET /shop by v1_Shop_get",
-        },
-      ]],
+    ["another RPC with the route", { Get: ["GET /shop"] }, { Read: ["GET /shop"] },
+      [{ rule: "operation-id-changed", severity: "warning", subject: "shop.v1.Shop.Get GET /shop",
+        change: "the operation id in the OpenAPI document is v1_Shop_read",
+        before: "generated clients called GET /shop by v1_Shop_get" }]],
     ["a further binding before the route", { Get: ["GET /shop"] }, { Get: ["GET /shops", "GET /shop"] }, [{ subject: "shop.v1.Shop.Get GET /shop", now: "clients generated again call it by v1_Shop_get_2" }]],
     ["a further binding after the route", { Get: ["GET /shop"] }, { Get: ["GET /shop", "GET /s"] }, []],
     ["a new RPC", { Get: ["GET /shop"] }, { Add: ["POST /shop"], Get: ["GET /shop"] }, []],

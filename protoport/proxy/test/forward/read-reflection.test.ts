@@ -195,11 +195,9 @@ test.each<
       }), "server reflection failed: [permission_denied] not for you"],
     ["responds with another content type", responding(() => sending()),
       "server reflection does not describe the services: the response is of another type"],
-    ["ends before all responses", (router) =>
-        void router.service(ServerReflection, { async *serverReflectionInfo() {
-            yield { messageResponse: listing("a.A") };
-          },
-        }), "server reflection ended before responding to all requests"],
+    ["ends before all responses", (router) => void router.service(ServerReflection, { async *serverReflectionInfo() {
+        yield { messageResponse: listing("a.A") };
+      } }), "server reflection ended before responding to all requests"],
     ["lists a service that it does not describe",
       responding(({ case: kind }) => (kind === "listServices" ? listing("a.A") : notKnown)),
       "server reflection does not describe a.A: not known"],

@@ -98,12 +98,10 @@ test.each<
       [orders, stock, serviceWithRoutes("a.v1.A", { Count: ["GET /v1/stock/{id}"] })],
       [[], ["route GET /v1/orders of stock.v1.Stock.Get belongs to 0"], []], [[], ["Stock.Count", "Stock.Get"], []]],
     ["may overlap within an upstream", [shared], [[]], [[]]],
-    ["belong to this server's annotations first", [stock], [
-        [
-          "route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to this server",
-          "route GET /v1/orders of stock.v1.Stock.Get belongs to this server",
-        ],
-      ], [["Stock.Count", "Stock.Get"]], { localMethods: [...orders.methods, ...shared.methods] }],
+    ["belong to this server's annotations first", [stock],
+      [["route GET /v1/stock/{id} of stock.v1.Stock.Count belongs to this server",
+        "route GET /v1/orders of stock.v1.Stock.Get belongs to this server"]], [["Stock.Count", "Stock.Get"]],
+      { localMethods: [...orders.methods, ...shared.methods] }],
     ["belong to the rule of a local service", [stock],
       [["route GET /v1/orders of stock.v1.Stock.Get belongs to this server"]], [["Stock.Count", "Stock.Get"]],
       { localMethods: serviceWithRoutes("a.v1.Local", { Get: [] }).methods,

@@ -64,14 +64,12 @@ describe.each(callings)("the active span over $name", (calling) => {
     const done: (() => void)[] = [];
     const nextResponse = (): Promise<void> => new Promise((resolve) => done.push(resolve));
     const client = greenhouseClient(calling, greenhouse.address);
+    // oxfmt-ignore
     const calls: { name: string; call: () => Promise<unknown> }[] = [
       { name: "WaterBed", call: () => client.waterBed({}, { headers }) },
-      {
-        name: "WatchReadings",
-        call: async () => {
+      { name: "WatchReadings", call: async () => {
           for await (const _ of client.watchReadings({}, { headers })) continue;
-        },
-      },
+        } },
     ];
     for (const { name, call } of calls) {
       const responded = nextResponse();
@@ -94,22 +92,11 @@ describe.each(callings)("the active span over $name", (calling) => {
 
 type Values = ReturnType<typeof createContextValues>;
 
-const admitRequest = {
-  procedure: undefined,
-  descriptor: undefined,
-  protocol: "rest",
-  httpMethod: "GET",
-  path: "/",
-  httpRoute: undefined,
-  isMounted: false,
-  authorization: null,
-  xRequestId: null,
-  stream: false,
-  peer: { address: "127.0.0.1", port: 1 },
-  origin: "http://127.0.0.1",
-  connection: {},
-  addResponseHeader: () => {},
-} as const;
+// oxfmt-ignore
+const admitRequest = { procedure: undefined, descriptor: undefined, protocol: "rest", httpMethod: "GET", path: "/",
+  httpRoute: undefined, isMounted: false, authorization: null, xRequestId: null, stream: false,
+  peer: { address: "127.0.0.1", port: 1 }, origin: "http://127.0.0.1", connection: {},
+  addResponseHeader: () => {} } as const;
 
 describe("a span", () => {
   test.each<[name: string, request: () => Parameters<typeof exchange>[2], want: object]>(

@@ -205,26 +205,13 @@ test("a duration is recorded by the meter provider at the request's end", async 
   // oxfmt-ignore
   expect(exported).toEqual([
     { scope, name: "rpc.server.call.duration", unit: "s",
-      description: "Duration of calls over gRPC, gRPC-Web and Connect", lowest: 0.0005, counts: [
-        { attributes: { "rpc.system.name": "grpc",
-            "rpc.method": "greenhouse.v1.GreenhouseService/WaterBed",
-            "rpc.response.status_code": "OK",
-          },
-          count: 1,
-          sum: true,
-        },
-      ] },
+      description: "Duration of calls over gRPC, gRPC-Web and Connect", lowest: 0.0005,
+      counts: [{ attributes: { "rpc.system.name": "grpc", "rpc.method": "greenhouse.v1.GreenhouseService/WaterBed",
+          "rpc.response.status_code": "OK" }, count: 1, sum: true }] },
     { scope, name: "http.server.request.duration", unit: "s",
-      description: "Duration of REST calls and other HTTP requests", lowest: 0.0005, counts: [
-        { attributes: { "http.request.method": "GET",
-            "http.route": "/sensors/{sensor}/reading",
-            "http.response.status_code": 200,
-            "network.protocol.version": "2",
-            "url.scheme": "http",
-          },
-          count: 2,
-          sum: true,
-        },
-      ] },
+      description: "Duration of REST calls and other HTTP requests", lowest: 0.0005,
+      counts: [{ attributes: { "http.request.method": "GET", "http.route": "/sensors/{sensor}/reading",
+          "http.response.status_code": 200, "network.protocol.version": "2", "url.scheme": "http" }, count: 2,
+        sum: true }] },
   ]);
 });

@@ -128,21 +128,19 @@ describe.each(Object.entries(folders))("Fastify, %s major version", (version, fo
   });
 
   const custom = { info() {}, warn() {}, debug() {}, fatal() {}, trace() {} };
-  test.each<[name: string, options: (lines: string[]) => object, printed: boolean, logged: boolean]>([
-    ["without a logger", () => ({}), true, false],
-    ["with the logger off", () => ({ logger: false }), true, false],
-    ["with a logger", (lines) => ({ logger: { stream: to(lines) } }), false, true],
-    ["with a silent logger", (lines) => ({ logger: { level: "silent", stream: to(lines) } }), false, false],
+  test.each<[name: string, options: (lines: string[]) => object, printed: boolean, logged: boolean]>(
+    // oxfmt-ignore
     [
-      "with a logger that has no level",
-      (lines) => {
-        const log = { ...custom, error: ({ err }: { err: Error }) => void lines.push(err.message), child: () => log };
-        return version === "oldest" ? { logger: log } : { loggerInstance: log };
-      },
-      false,
-      true,
+      ["without a logger", () => ({}), true, false],
+      ["with the logger off", () => ({ logger: false }), true, false],
+      ["with a logger", (lines) => ({ logger: { stream: to(lines) } }), false, true],
+      ["with a silent logger", (lines) => ({ logger: { level: "silent", stream: to(lines) } }), false, false],
+      ["with a logger that has no level", (lines) => {
+          const log = { ...custom, error: ({ err }: { err: Error }) => void lines.push(err.message), child: () => log };
+          return version === "oldest" ? { logger: log } : { loggerInstance: log };
+        }, false, true],
     ],
-  ])("%s, a fault is logged, or else printed to standard error", async (_name, options, printed, logged) => {
+  )("%s, a fault is logged, or else printed to standard error", async (_name, options, printed, logged) => {
     using print = vi.spyOn(console, "error").mockReturnValue();
     const [lines, faults]: string[][] = [[], []];
     const app = create(options(lines ?? []));

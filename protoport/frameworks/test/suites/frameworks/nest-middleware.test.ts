@@ -45,13 +45,11 @@ const refusals: readonly { name: string; create: (version: NestVersion) => unkno
       nest.Injectable({})(AuthMiddleware);
       return AuthMiddleware;
     } },
-  { name: "rejects", create:
-      ({ require }): Middleware =>
-      async ({ headers }, _response, next) => {
-        await new Promise(setImmediate);
-        if (headers["x-key"] === undefined) throw new (require("@nestjs/common").UnauthorizedException)();
-        next();
-      } },
+  { name: "rejects", create: ({ require }): Middleware => async ({ headers }, _response, next) => {
+      await new Promise(setImmediate);
+      if (headers["x-key"] === undefined) throw new (require("@nestjs/common").UnauthorizedException)();
+      next();
+    } },
   { name: "passes an error to next", create:
       ({ require }): Middleware =>
       ({ headers }, _response, next) =>

@@ -122,10 +122,9 @@ export const middlewares: readonly Middleware[] = [
     } },
   { name: "serve-static", create: (load, { folder }) => load("serve-static")(folder),
     check: async (ask) => expect((await ask("/file.txt")).slice(0, 2)).toEqual([200, "a file"]) },
-  { name: "http-proxy-middleware", create: (load, { other }) =>
-      Reflect.get(load("http-proxy-middleware"), "createProxyMiddleware").call(undefined, { target: other,
-        pathFilter: "/other",
-      }),
+  { name: "http-proxy-middleware",
+    create: (load, { other }) => Reflect.get(load("http-proxy-middleware"), "createProxyMiddleware").call(undefined,
+      { target: other, pathFilter: "/other" }),
     check: async (ask) => expect((await ask("/other", { method: "POST", body: "{}" }))[1]).toBe("other: /other {}") },
 ];
 

@@ -42,10 +42,8 @@ const guards: readonly { name: string; label: string; parts: (version: NestVersi
   { name: "APP_GUARD", label: "DenyAll",
     parts: ({ require }) => ({ providers: [{ provide: require("@nestjs/core").APP_GUARD, useClass: DenyAll }] }) },
   { name: "APP_GUARD for each request", label: "DenyAll", parts: ({ require }) => ({ providers: [
-        { provide: require("@nestjs/core").APP_GUARD,
-          useClass: DenyAll,
-          scope: require("@nestjs/common").Scope.REQUEST,
-        },
+        { provide: require("@nestjs/core").APP_GUARD, useClass: DenyAll,
+          scope: require("@nestjs/common").Scope.REQUEST },
       ],
     }) },
 ];

@@ -133,10 +133,9 @@ const cases: readonly Case[] = [
     outcome: { code: status.INTERNAL, details: "the handler sent no message", messages: [] } },
   { name: "a client stream with a message written before the callback results in INTERNAL", method: "AddTrees",
     handlers: { addTrees: (call: ServerDuplexStream<Message, Message>, callback: Callback) => {
-        call.resume().write({});
-        callback(null, {});
-      },
-    }, outcome: { code: status.INTERNAL, details: "the handler sent several messages", messages: [] } },
+      call.resume().write({});
+      callback(null, {});
+    } }, outcome: { code: status.INTERNAL, details: "the handler sent several messages", messages: [] } },
   { name: "a stream that its handler destroys results in CANCELLED", method: "TradeTrees",
     handlers: { tradeTrees: (call: ServerDuplexStream<Message, Message> & { destroy(): void }) => call.destroy() },
     outcome: { code: status.CANCELLED, details: "the handler destroyed its stream" } },

@@ -64,32 +64,24 @@ describe("createRestTransport", () => {
         want: { code: Code.Internal, rawMessage: expect.stringContaining("not a valid kitchensink.v1.Echo") } },
       { name: "JSON of another type", answer: (response: ServerResponse) => respondWith(response, 200, { rpc: 7 }),
         want: { code: Code.Internal, rawMessage: expect.stringContaining("rpc: ") } },
-      {
-        name: "a truncated body",
-        answer: (response: ServerResponse) => {
+      { name: "a truncated body", answer: (response: ServerResponse) => {
           response.writeHead(200, { "content-length": 100, "content-type": "application/json" }).write('{"rpc":');
           setImmediate(() => response.destroy());
-        },
-        want: { code: Code.Unavailable, rawMessage: "the response is incomplete" },
-      },
+        }, want: { code: Code.Unavailable, rawMessage: "the response is incomplete" } },
       { name: "a connection closed before the response", answer: (response: ServerResponse) => response.destroy(),
         want: { code: Code.Unavailable,
           rawMessage: expect.stringContaining("cannot get a response from the server") } },
       { name: "a Content-Length of 100 MB",
         answer: (response: ServerResponse) => response.writeHead(200, { "content-length": 100_000_000 }).write("{"),
         want: { code: Code.ResourceExhausted } },
-      {
-        name: "an endless body",
-        answer: (response: ServerResponse) => {
+      { name: "an endless body", answer: (response: ServerResponse) => {
           response.writeHead(200);
           const more = (): void => {
             while (!response.destroyed && response.write(" ".repeat(65_536)));
           };
           response.on("drain", more);
           more();
-        },
-        want: { code: Code.ResourceExhausted, rawMessage: "the response is larger than 4194304 bytes" },
-      },
+        }, want: { code: Code.ResourceExhausted, rawMessage: "the response is larger than 4194304 bytes" } },
       ...[301, 302, 303, 307, 308].map((status) => ({
         name: `a redirect with status ${status}`,
         answer: (response: ServerResponse) =>

@@ -40,23 +40,20 @@ describe("a watched file", () => {
     expect(watching.applied).toEqual(["first", "complete"]);
   });
 
-  test.concurrent.each<[name: string, change: (path: string, text: string) => void]>([
+  test.concurrent.each<[name: string, change: (path: string, text: string) => void]>(
+    // oxfmt-ignore
     [
-      "a write",
-      (path, text) => {
-        const { atimeMs, mtimeMs } = statSync(path);
-        writeFileSync(path, text);
-        utimesSync(path, atimeMs / 1000, mtimeMs / 1000);
-      },
+      ["a write", (path, text) => {
+          const { atimeMs, mtimeMs } = statSync(path);
+          writeFileSync(path, text);
+          utimesSync(path, atimeMs / 1000, mtimeMs / 1000);
+        }],
+      ["a link change", (path) => {
+          unlinkSync(path);
+          symlinkSync(`${path}.other`, path);
+        }],
     ],
-    [
-      "a link change",
-      (path) => {
-        unlinkSync(path);
-        symlinkSync(`${path}.other`, path);
-      },
-    ],
-  ])("is applied after %s that keeps size and modification time", async (_name, change) => {
+  )("is applied after %s that keeps size and modification time", async (_name, change) => {
     using folder = createTempFolder();
     const path = folder.file("link");
     const [first, other] = [`${path}.first`, `${path}.other`];

@@ -230,11 +230,9 @@ export const hostileCases: readonly HostileCase[] = [
     "a reset of a closed stream": { request: (connection, id) => connection.send(...grpcResponse(id, watered), resetFrame(id, 8)),
     },
   }),
-  { name: "an error status whose details have another code", script: responds(watered, [
-      ["grpc-status", "5"],
-      ["grpc-message", "no%20bed"],
-      ["grpc-status-details-bin", "CAA"],
-    ]), want: Code.NotFound, message: "no bed" },
+  { name: "an error status whose details have another code",
+    script: responds(watered, [["grpc-status", "5"], ["grpc-message", "no%20bed"], ["grpc-status-details-bin", "CAA"]]),
+    want: Code.NotFound, message: "no bed" },
 
   // HTTP, but not gRPC.
   ...[
@@ -256,11 +254,9 @@ export const hostileCases: readonly HostileCase[] = [
   })),
   { name: "HTTP 503 with an HTML page and a grpc-status", script: http("503", [...html, ["grpc-status", "5"]]),
     want: Code.Unavailable, message: "HTTP 503" },
-  { name: "a content type and an encoding in mixed case", script: responds(watered, undefined, [
-      [":status", "200"],
-      ["content-type", "Application/gRPC ; a=b"],
-      ["grpc-encoding", "Identity"],
-    ]), want: undefined },
+  { name: "a content type and an encoding in mixed case",
+    script: responds(watered, undefined, [[":status", "200"], ["content-type", "Application/gRPC ; a=b"],
+      ["grpc-encoding", "Identity"]]), want: undefined },
   ...casesWith(Code.Unknown, { "HTTP 200 with an HTML page": http("200", html),
     "a content type that only ends with application/grpc": http("200", [["content-type", "x/application/grpc"]]),
     "no content type": http("200"),
@@ -333,14 +329,11 @@ export const hostileCases: readonly HostileCase[] = [
   { name: "a message length over the limit, without the message",
     script: sends((id) => [headersFrame(id, grpcHead), dataFrame(id, Buffer.of(0, 0, 0x50, 0, 0))]),
     want: Code.ResourceExhausted },
-  { name: "more bytes than the limit in an unfinished response", script: sends((id) => [
-      headersFrame(id, grpcHead),
-      dataFrame(id, watered),
-      ...many(3, dataFrame(id, Buffer.alloc(1000))),
-    ]), want: Code.ResourceExhausted, options: { readMaxBytes: 2000 } },
-  { name: "two messages that are together over the limit", script: sends((id) => [
-      headersFrame(id, grpcHead),
+  { name: "more bytes than the limit in an unfinished response",
+    script: sends((id) => [headersFrame(id, grpcHead), dataFrame(id, watered),
+      ...many(3, dataFrame(id, Buffer.alloc(1000)))]), want: Code.ResourceExhausted, options: { readMaxBytes: 2000 } },
+  { name: "two messages that are together over the limit",
+    script: sends((id) => [headersFrame(id, grpcHead),
       ...[1500, 600].map((bytes) => dataFrame(id, envelope(Buffer.alloc(bytes)))),
-      headersFrame(id, [["grpc-status", "0"]], end),
-    ]), want: Code.ResourceExhausted, options: { readMaxBytes: 2000 } },
+      headersFrame(id, [["grpc-status", "0"]], end)]), want: Code.ResourceExhausted, options: { readMaxBytes: 2000 } },
 ];

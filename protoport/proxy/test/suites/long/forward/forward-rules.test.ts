@@ -45,11 +45,7 @@ async function forward(
 }
 
 /** Fields in every gRPC request. */
-const grpcFields = {
-  "content-type": "application/grpc+proto",
-  te: "trailers",
-  "user-agent": "grpc-node-protoport",
-};
+const grpcFields = { "content-type": "application/grpc+proto", te: "trailers", "user-agent": "grpc-node-protoport" };
 
 /** The client fields, unless rules exclude them. */
 const client = { "x-forwarded-for": "127.0.0.1", "x-forwarded-host": "proxy.example" };

@@ -114,20 +114,17 @@ test("the time in the queue is reported for calls that waited", async () => {
   expect(ends.every(({ queuedMs, durationMs }) => queuedMs <= durationMs)).toBe(true);
 });
 
-test.each<[name: string, onUpstreamCall: UpstreamCallObserver]>([
+test.each<[name: string, onUpstreamCall: UpstreamCallObserver]>(
+  // oxfmt-ignore
   [
-    "throws at the start of a call",
-    () => {
-      throw new Error("the meter is broken");
-    },
+    ["throws at the start of a call", () => {
+        throw new Error("the meter is broken");
+      }],
+    ["throws at the end of a call", () => () => {
+        throw new Error("the meter is broken");
+      }],
   ],
-  [
-    "throws at the end of a call",
-    () => () => {
-      throw new Error("the meter is broken");
-    },
-  ],
-])("an onUpstreamCall callback that %s is reported, and the call succeeds", async (_name, onUpstreamCall) => {
+)("an onUpstreamCall callback that %s is reported, and the call succeeds", async (_name, onUpstreamCall) => {
   const faults: unknown[] = [];
   const onFault = (error: unknown): void => void faults.push(ConnectError.from(error).rawMessage);
   expect(await send(respondWatered, water, { onUpstreamCall, onFault })).toBe(200);

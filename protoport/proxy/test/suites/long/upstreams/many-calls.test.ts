@@ -268,21 +268,17 @@ test("the queue timeout does not apply while calls wait for a server", async () 
   await upstream.drain(1);
 });
 
-test.each([
-  {
-    how: "that is cancelled",
-    code: "Canceled: This operation was aborted",
-    create: () => {
-      const controller = new AbortController();
-      return { options: { signal: controller.signal }, cancel: (): void => controller.abort() };
-    },
-  },
-  {
-    how: "whose deadline passes",
-    code: "DeadlineExceeded: the operation timed out",
-    create: () => ({ options: { timeoutMs: 100 }, cancel: (): void => undefined }),
-  },
-])("a queued call $how is removed and not sent", async ({ code, create }) => {
+test.each(
+  // oxfmt-ignore
+  [
+    { how: "that is cancelled", code: "Canceled: This operation was aborted", create: () => {
+        const controller = new AbortController();
+        return { options: { signal: controller.signal }, cancel: (): void => controller.abort() };
+      } },
+    { how: "whose deadline passes", code: "DeadlineExceeded: the operation timed out",
+      create: () => ({ options: { timeoutMs: 100 }, cancel: (): void => undefined }) },
+  ],
+)("a queued call $how is removed and not sent", async ({ code, create }) => {
   await using server = await startHeld(1);
   await using client = await openWithSettings(server, { connections: 1 });
   const [first = Promise.resolve("")] = call(client, 1);
